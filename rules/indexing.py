@@ -6,6 +6,7 @@ PyTorch raises on an index out of bounds, where JAX clamps it or fills with NaN.
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Tensor
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import axis_index, dtype_of, integer, rank_of
@@ -84,6 +85,10 @@ def narrow(call: Call) -> Piece:
 def masked_select(call: Call) -> Piece:
     same_shape = rank_of(call["input"]) is not None and rank_of(call["input"]) == rank_of(call["mask"])
     return call.emit("{input}[{mask}]" if same_shape else "masked_select({input}, {mask})")
+
+
+for _name in ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive"):
+    trait(Trait.SIZED_BY_VALUES, f"torch.{_name}")
 
 
 def _nonzero(call: Call) -> Fact:

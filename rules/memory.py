@@ -9,7 +9,7 @@ import ast
 
 from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, UNKNOWN, Fact, Tensor, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import array_text, without_stop_gradient
 from ._facts import is_bool, is_float, is_integer
@@ -152,9 +152,14 @@ FREEZE = (
 )
 
 
+def is_part(tensor: Argument) -> bool:
+    """Whether it is ``buffer[:n]``: of a parameter, PyTorch would refuse to change the flag."""
+    return isinstance(tensor.node, ast.Subscript) and is_tensor(tensor.fact)
+
+
 @rule("torch.Tensor.requires_grad_(self, requires_grad=True)", jax="x", result="same")
 def requires_grad_(call: Call) -> Piece | Refusal:
-    if call["requires_grad"].literal is not True:
+    if call["requires_grad"].literal is not True and not is_part(call["self"]):
         return call.refuse(FREEZE)
     return call.emit("{self}")
 

@@ -404,6 +404,7 @@ def register(name: str, signature: str, links: Links, shown: str, note: str | No
         fidelity=CLOSE if note else EXACT,
         note=note,
         result=lambda call: Object("optimizer", f"torch.optim.{name}"),
+        ignore=SPEED,
     )
     def emit(call: Call) -> Piece | Refusal:
         return optimizer(call, links)

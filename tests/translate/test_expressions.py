@@ -123,3 +123,31 @@ def test_a_negative_index_counts_from_the_end() -> None:
             nn.init.zeros_(self.f[-3].weight)
     """)
     assert "self.f[-2].scale[...] =" in code and "self.f[-3].kernel[...] =" in code
+
+
+def test_an_f_string_of_several_lines_converts() -> None:
+    source = """
+        def f(x: Tensor, name: str):
+            print(f'{name} has '
+                  f'{x.size(0)} rows')
+    """
+    assert "f'{x.shape[0]} rows'" in body(source)
+
+
+def test_a_module_moved_to_a_memory_format_stays() -> None:
+    assert "memory_format" not in body(
+        "def f(model: nn.Linear):\n    return model.to(memory_format=torch.channels_last)\n"
+    )
+
+
+def test_a_part_of_a_buffer_needs_no_flag() -> None:
+    source = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("pe", torch.zeros(1, 5, 2))
+
+            def forward(self, x):
+                return x + self.pe[:, : x.size(1)].requires_grad_(False)
+    """
+    assert "return x + self.pe[:, : x.shape[1]]" in body(source)

@@ -45,6 +45,28 @@ def test_a_mask_from_outside_is_passed_as_positions(loss: str, after: str) -> No
     assert "jnp.nonzero(" in run.translation.code
 
 
+MODULES = """\
+class Picked(nn.Module):
+    def forward(self, values):
+        return self.picked(values)
+
+    def picked(self, values):
+        return values[(values[:, 0] > 0).nonzero()[:, 0]]
+
+
+class Chosen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Picked()
+
+    def forward(self, values):
+        return self.part(values)
+
+
+chosen = Chosen()
+# train"""
+
+
 @pytest.mark.parametrize(
     "loss",
     [
@@ -54,10 +76,14 @@ def test_a_mask_from_outside_is_passed_as_positions(loss: str, after: str) -> No
         "out.masked_select(out > 0).mean()",
         "out[kept, 0].mean()",
         "selected(out, kept)",
+        "out[torch.nonzero(out[:, 0] > 0).squeeze(1)].mean()",
+        "torch.unique(out).sum()",
+        "Chosen()(out).mean()",
+        "chosen(out).mean()",
     ],
 )
 def test_other_masks_are_told(loss: str) -> None:
-    function = "def selected(values, mask):\n    return values[mask].mean()\n\n\n# train"
+    function = "def selected(values, mask):\n    return values[mask].mean()\n\n\n" + MODULES
     done = convert(SOURCE.format(loss=loss, after="pass").replace("# train", function))
     assert any("isn't known under jit" in gap.reason for gap in done.gaps), [gap.reason for gap in done.gaps]
 

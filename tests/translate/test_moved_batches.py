@@ -163,3 +163,44 @@ loader = DataLoader(TensorDataset(mnist.data, mnist.targets))
     assert "y = np.asarray(jnp.asarray(mnist.targets)[:20])" in done.code
     assert "print(mnist.data.shape, len(" in done.code
     assert "TensorDataset(mnist.data, mnist.targets)" in done.code
+
+
+OBJECTS = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+
+
+class Batch:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+
+def batches(count):
+    for _ in range(count):
+        yield Batch(torch.ones(4, 3), torch.ones(4, 2))
+
+
+def run(batches, model, optimizer):
+    for batch in batches:
+        loss = nn.functional.mse_loss(model(batch.x), batch.y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+
+def test_what_a_batch_that_is_an_object_holds_is_passed() -> None:
+    done = convert(OBJECTS + "run(batches(3), model, optimizer)\n")
+    assert not done.gaps
+    assert "train_step(model, optimizer, batch.x, batch.y)" in done.code
+    assert "jax.tree.map" not in done.code
+
+
+def test_a_loader_of_objects_is_told() -> None:
+    done = convert(OBJECTS + "run(DataLoader(torch.zeros(8, 3), collate_fn=Batch), model, optimizer)\n")
+    assert any("objects" in gap.reason for gap in done.gaps), done.gaps

@@ -117,7 +117,7 @@ class Comprehensions:
         if text == segment:
             return Piece(segment)
         try:
-            ast.parse(text, mode="eval")
+            ast.parse(f"({text})", mode="eval")  # it may go over several lines
         except SyntaxError:
             self.ctx.report.gap(
                 node, "f-string", "unsure", "the converted expression does not fit into the f-string's quotes"

@@ -294,7 +294,8 @@ class ModuleMethods:
 
     def _to(self, node: ast.Call, receiver: Piece) -> Piece | None:
         """``model.to(device)`` goes; ``model.to(dtype)`` is not done in place in JAX."""
-        for argument in [*node.args, *(k.value for k in node.keywords if k.arg != "non_blocking")]:
+        named = [k.value for k in node.keywords if k.arg not in ("non_blocking", "memory_format")]
+        for argument in [*node.args, *named]:
             fact = self.ctx.fact(argument)
             wanted = fact.name.rpartition(".")[2] if isinstance(fact, Qual) and is_dtype(fact.name) else ""
             if wanted in ("float64", "double") and not self.ctx.options.x64:

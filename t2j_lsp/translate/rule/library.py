@@ -146,6 +146,7 @@ class Trait(Enum):
     MODULE_ONLY = "a method without arguments that only modules have"
     MODULE_HOOK = "a method that only modules have, and that hands them a function to call"
     RELU = "a layer or function that sets what is negative to 0, so that it may be applied twice"
+    SIZED_BY_VALUES = "a call whose result is as large as the values of an array say"
     SAME_VALUES = "a tensor's method that gives the same values"
     COPIES = "such a method whose result shares no storage with its tensor"
     VALUE = "a method whose result is no array, so that it fails while a program is traced"

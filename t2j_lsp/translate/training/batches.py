@@ -14,7 +14,9 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .data import PIPELINE, as_arrays
 from .dict_order import DictOrder
-from .roles import batch_targets, is_loader, loader_of
+from .roles import batch_targets, is_loader, is_object, loader_of
+
+OBJECTS = "The batches of this loader are objects, whose tensors stay PyTorch's: have collate_fn give a dict of them."
 
 
 class Batches:
@@ -33,13 +35,25 @@ class Batches:
     def plan(self) -> None:
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.For) and self.iterates_batches(node):
-                self._loop(node)
+                if any(is_object(node, target.id) for target in batch_targets(node)):
+                    self._refuse_objects(loader_of(node.iter))
+                else:
+                    self._loop(node)
             elif isinstance(node, ast.comprehension):
                 self._comprehension(node)
             elif isinstance(node, ast.Subscript):
                 self._item(node)
             elif isinstance(node, ast.Attribute):
                 self._part(node)
+
+    def _refuse_objects(self, loader: ast.expr) -> None:
+        """A loader whose batches are objects: their tensors stay PyTorch's, which JAX takes none of."""
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            self.ctx.report.gap(loader, "torch.utils.data", "refused", OBJECTS)
+            return Piece(self.ctx.source.segment(loader))
+
+        self.ctx.plan.on_expression(loader, handler)
 
     def iterates_batches(self, loop: ast.For) -> bool:
         """Whether a loop's iterable is a loader, or something unknown whose items are used as batches."""

@@ -58,6 +58,8 @@ class Frozen:
         return MASKED if kept else ""
 
     def _may_be_trained(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Subscript) and isinstance(self.ctx.fact(node.value), Tensor):
+            return False  # a part of a tensor is no parameter
         fact = self.ctx.fact(node)
         return fact == UNKNOWN or isinstance(fact, Tensor | UnknownParameter) or is_module(fact)
 

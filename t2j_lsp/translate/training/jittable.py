@@ -33,7 +33,7 @@ from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .input_gradients import input_gradient
-from .masks import mask_of, selects
+from .masks import selection, selection_in_forward, sized_by_values
 from .static_values import is_held_function
 from .step_calls import Reader
 
@@ -166,6 +166,8 @@ class Jittable:
         return any(isinstance(n.value, ast.Attribute) and n.value.attr == name for n in grows)
 
     def _call(self, node: ast.Call) -> str | None:
+        if (call := sized_by_values(self.inference, node)) is not None:
+            return selection(self.inference, call)
         fact = self.inference.fact(node.func)
         text = ast.unparse(node.func)
         match fact:
@@ -208,6 +210,8 @@ class Jittable:
         drawn = host_draw(self.inference, fact)
         if drawn is not None:
             return Drawn(f"in {name}, {drawn}() {ONCE}")
+        if isinstance(fact, Instance) and (selected := selection_in_forward(self.inference, fact.cls.info)):
+            return selected
         return Once(f"{name} prints") if prints else None
 
     @cached_property
@@ -333,8 +337,8 @@ class Jittable:
                         return f"{info.name} uses the module {inner.id} from outside; make it a parameter"
                 if isinstance(inner, ast.Return | ast.FunctionDef):
                     continue
-                if (mask := mask_of(self.inference, inner)) is not None:
-                    return f"in {info.name}, {selects(mask)}"
+                if (selected := selection(self.inference, inner)) is not None:
+                    return f"in {info.name}, {selected}"
                 problem = self._problem(inner)
                 if isinstance(problem, Once):
                     once = worst((once, type(problem)(f"in {info.name}, {problem}")))

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Instance, Qual, Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .step_calls import Refused
 
@@ -24,6 +25,46 @@ def mask_of(inference: Inference, node: ast.AST) -> ast.expr | None:
         return None
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     return next((i for i in indices if isinstance(f := inference.fact(i), Tensor) and f.dtype == "bool"), None)
+
+
+def sized_by_values(inference: Inference, node: ast.AST) -> ast.Call | None:
+    """A call whose result is as large as values say: ``torch.nonzero(x)``, ``x.unique()``."""
+    if not isinstance(node, ast.Call):
+        return None
+    names, fact = names_with(Trait.SIZED_BY_VALUES), inference.fact(node.func)
+    if isinstance(fact, Qual):
+        return node if fact.name in names else None
+    of_tensor = isinstance(node.func, ast.Attribute) and isinstance(inference.fact(node.func.value), Tensor)
+    return node if of_tensor and f"torch.{node.func.attr}" in names else None  # type: ignore[attr-defined]
+
+
+def selection(inference: Inference, node: ast.AST) -> str | None:
+    """Why code can't be compiled that selects by values: by a mask, or in a call."""
+    if (mask := mask_of(inference, node)) is not None:
+        return selects(mask)
+    if (call := sized_by_values(inference, node)) is not None:
+        return f"how large {ast.unparse(call)} is isn't known under jit"
+    return None
+
+
+def selection_in_forward(inference: Inference, info: ClassInfo) -> str | None:
+    """The same of what a module's ``forward`` does, with the methods and the modules of the file that it calls."""
+    waiting, seen = [info.method("forward")], set[FunctionInfo]()
+    while waiting:
+        method = waiting.pop()
+        if method is None or method in seen or method.external:
+            continue
+        seen.add(method)
+        for node in ast.walk(method.node):
+            if (problem := selection(inference, node)) is not None:
+                return f"in {info.name}, {problem}"
+            if isinstance(node, ast.Call):
+                fact = inference.fact(node.func)
+                if isinstance(fact, Function):
+                    waiting.append(fact.info)
+                elif isinstance(fact, Instance) and fact.cls.info.is_module:
+                    waiting.append(fact.cls.info.method("forward"))
+    return None
 
 
 def selects(mask: ast.expr) -> str:

@@ -34,6 +34,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
+from t2j_lsp.translate.rule.record import REGISTRY
 
 MODULE_METHODS = frozenset(
     {"train", "eval", "parameters", "named_parameters", "state_dict", "zero_grad", "load_state_dict"}
@@ -178,6 +179,8 @@ class _Roles:
         if not (is_loader(fact) or (fact == UNKNOWN and _moves_or_trains(loop))):
             return
         targets = batch_targets(loop)
+        if any(is_object(loop, target.id) for target in targets):
+            return
         if len(targets) == 1 and not self._whole(loop, targets[0].id):
             self._assume(targets[0], self._structure(loop, targets[0].id))
             return
@@ -304,6 +307,15 @@ def loader_of(node: ast.expr) -> ast.expr:
             break
         node = node.args[0]
     return node
+
+
+def is_object(loop: ast.AST, name: str) -> bool:
+    """Whether what a loop yields has attributes that neither tensors nor containers have: ``batch.src``."""
+    read = {n.attr for n in ast.walk(loop) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name}
+    return any(REGISTRY.get(f"torch.Tensor.{attr}") is None and attr not in _CONTAINERS for attr in read)
+
+
+_CONTAINERS = frozenset(dir(dict)) | frozenset(dir(list)) | {"data", "grad"}
 
 
 def is_loader(fact: Fact) -> bool:

@@ -436,6 +436,55 @@ def test_a_program_that_needs_what_is_not_here_is_unchecked(run: Run) -> None:
     assert report.reason is not None and "missing.csv" in report.reason and "line 18" in report.reason
 
 
+LISTED = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.fcs = []
+        for i in range(depth):
+            fc = nn.Linear(2, 2)
+            setattr(self, "fc%i" % i, fc)
+            self.fcs.append(fc)
+        self.out = nn.Linear(2, 1)
+
+    def forward(self, x):
+        for fc in self.fcs:
+            x = fc(x).tanh()
+        return self.out(x)
+
+
+net = Net(3)
+optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+x, y = torch.randn(6, 2), torch.randn(6, 1)
+for step in range(4):
+    loss = ((net(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item())
+"""
+
+
+def test_layers_that_a_list_holds_beside_their_names_have_one_state(run: Run) -> None:
+    """In NNX each has two paths, of one variable; a copy in the list is a mistake."""
+    assert run(LISTED).verdict is VerdictKind.EQUIVALENT
+    report = run(LISTED, mistake=("self.fcs.append(fc)", "self.fcs.append(nnx.clone(fc))"))
+    assert report.verdict is VerdictKind.DIFFERENT
+
+
+def test_a_program_that_needs_a_gpu_is_unchecked(run: Run) -> None:
+    """PyTorch fails where there is none, and JAX runs on what there is: that accuses nobody."""
+    report = run(
+        LINEAR.replace("nn.Linear(2, 1)", "nn.Linear(2, 1)\nraise AssertionError('Torch not compiled with CUDA')")
+    )
+    assert report.verdict is VerdictKind.UNCHECKED
+    assert report.reason is not None and "needs a GPU (line 7)" in report.reason
+
+
 def test_a_program_without_its_arguments_is_unchecked(run: Run) -> None:
     report = run(DRAWING)
     assert report.verdict is VerdictKind.UNCHECKED

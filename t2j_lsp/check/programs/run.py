@@ -236,6 +236,8 @@ class _Run:
         met = self.pool.refused[kind]
         if refused(failure) or met and not set(failure.bases) & _OWN_FAULTS:
             raise NotRunError(refusal(kind, met[0] if met else str(failure)) + self._hint())
+        if kind == "torch" and _NEEDS_GPU.search(str(failure)):
+            raise NotRunError(f"the PyTorch program needs a GPU (line {run.line}): {failure}")
         if {"ModuleNotFoundError", "FileNotFoundError", "MemoryError", "URLError"} & set(failure.bases):
             side = "PyTorch program" if kind == "torch" else "conversion"
             raise NotRunError(f"the {side} needs what is not here (line {run.line}): {failure}{self._hint()}")
@@ -286,6 +288,10 @@ class _Run:
         )
 
 
+_NEEDS_GPU = re.compile(
+    r"not compiled with CUDA|no NVIDIA driver|No (?:CUDA|HIP) GPUs are available|CUDA device but torch"
+)
+"""What PyTorch says where a program asks for a GPU and there is none; JAX asks for no device."""
 _OWN_FAULTS = {
     "ArithmeticError",
     "AssertionError",

@@ -22,7 +22,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_rules, keeps_methods, names_with
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import is_torch, only_tensor
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 
@@ -95,7 +95,7 @@ class Attributes:
             return None
         if node.attr == "param_groups" and not isinstance(node.ctx, ast.Store):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "unsure", _NO_GROUPS)
-        if node.attr == "data" and self._is_parameter(node.value):
+        if node.attr == "data" and (self._is_parameter(node.value) or self._is_item_of_tensors(node)):
             reason = "if this is a tensor, JAX says 'lax.stop_gradient(array)': say so by an annotation"
             self.ctx.report.gap(node, f"torch.Tensor.{node.attr}", "unsure", reason)
         if node.attr != "training":
@@ -107,6 +107,14 @@ class Attributes:
             node, "Module.training", "unsure", "if this is a module, NNX says 'not module.deterministic'"
         )
         return None
+
+    def _is_item_of_tensors(self, node: ast.Attribute) -> bool:
+        """Whether it is ``outputs[i].data`` of unknown items, in front of what only tensors have: ``.numpy()``."""
+        read = self.ctx.source.parents.get(node)
+        call = self.ctx.source.parents.get(read) if isinstance(read, ast.Attribute) else None
+        if not isinstance(read, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not read:
+            return False
+        return isinstance(node.value, ast.Subscript) and only_tensor(read.attr, call)
 
     def _is_parameter(self, node: ast.expr) -> bool:
         """Whether it is a function's parameter, of which nothing speaks against a tensor."""

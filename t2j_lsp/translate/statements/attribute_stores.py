@@ -16,6 +16,8 @@ from t2j_lsp.translate.rule.pieces import assigned
 from .captured_modules import CapturedModules
 from .stores import Stores
 
+UNREGISTERED = "modules in a plain list are not registered in PyTorch, and are in NNX"
+
 
 class AttributeStores:
     """Assignments to attributes."""
@@ -95,6 +97,10 @@ class AttributeStores:
             text = self.ctx.source.segment(node.value)
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
+        if self._is_filled_with_modules(node, target, owner):
+            self.ctx.report.note(node, "list", "note", UNREGISTERED)
+            self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.List([])")
+            return True
         if isinstance(value, Tuple | ListOf) and owner.cls.info.is_module:
             items = value.items if isinstance(value, Tuple) else ()
             item = next((item for item in items if is_tensor(item)), element(value))
@@ -167,9 +173,7 @@ class AttributeStores:
             wrapper = f"{self.renderer.need('nnx')}.List"
             if isinstance(node.value, ast.Dict):
                 wrapper = f"{self.renderer.need('nnx')}.Dict"
-            self.ctx.report.note(
-                node, "list", "note", "modules in a plain list are not registered in PyTorch, and are in NNX"
-            )
+            self.ctx.report.note(node, "list", "note", UNREGISTERED)
         elif is_tensor(item):  # type: ignore[arg-type]
             wrapper = f"{self.renderer.need('nnx')}.data"
         else:
@@ -227,6 +231,19 @@ class AttributeStores:
             for other in others
             if other.value is not None
         )
+
+    def _is_filled_with_modules(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
+        """``self.x = []`` in a module's constructor that appends layers to it: NNX takes a plain list for no data."""
+        empty = isinstance(node.value, ast.List) and not node.value.elts
+        if not empty or not owner.cls.info.is_module or not self._in_constructor():
+            return False
+        added = [
+            call.args[-1]
+            for call in ast.walk(owner.cls.info.node)
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args
+            if call.func.attr in ("append", "insert") and ast.unparse(call.func.value) == ast.unparse(target)
+        ]
+        return any(is_module(self.ctx.fact(value)) for value in added)
 
     def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
         """``self.x = []`` in a module's constructor, where another method gives it arrays, or assigns one."""

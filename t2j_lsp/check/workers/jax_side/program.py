@@ -6,7 +6,7 @@ import functools
 import importlib
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
@@ -94,7 +94,8 @@ def program(request: dict[str, Any]) -> ProgramRun:
     with jax.enable_x64(x64):
         result, module = run(request, lambda t, p: widen(t, p) if wide else t, shown, budget, around)
         for index, one in pairs.items():
-            result.final[str(index)] = MadeModule(type(one).__name__, 0, torch_made[index].name, _state(one))
+            state = {n: v for n, v in _state(one).items() if n not in _further_names(one, torch_made[index].state)}
+            result.final[str(index)] = MadeModule(type(one).__name__, 0, torch_made[index].name, state)
         result.collected = collected(vars(module), number)
     result.logged = logs[0].logged
     result.saved = written(os.getcwd(), before, _checkpoint)
@@ -146,15 +147,26 @@ def _start_as_torch(module: nnx.Module, made: list[MadeModule], pairs: dict[int,
     of_kind = []
     for index, one in enumerate(made):
         shapes = {n: tuple(v.shape) for n, v in one.state.items() if not n.endswith(_COUNTER)}
-        if index not in pairs and shapes == entries:
+        further = _further_names(module, shapes)
+        if index not in pairs and shapes == {n: shape for n, shape in entries.items() if n not in further}:
             of_kind.append(index)
     named = [index for index in of_kind if made[index].type == type(module).__name__]
     if not of_kind:
         return f"{type(module).__name__} starts with values of its own: PyTorch makes none with such parameters"
     index = (named or of_kind)[0]
     pairs[index] = module
-    load_torch_state(module, {name: to_numpy(value, wide) for name, value in made[index].state.items()})
+    values = {name: to_numpy(value, wide) for name, value in made[index].state.items()}
+    further = _further_names(module, values)
+    load_torch_state(module, values | {name: values[first] for name, first in further.items()})
     return None
+
+
+def _further_names(module: nnx.Module, names: Collection[str]) -> dict[str, str]:
+    """Names that JAX has for variables of other names, and PyTorch has not: of layers that a plain list holds, too."""
+    entries = {name: entry for name, entry in torch_names(module).items() if entry.variables}
+    first = {id(entry.variables[0]): name for name, entry in entries.items() if name in names}
+    tied = {name: first.get(id(entry.variables[0])) for name, entry in entries.items() if name not in names}
+    return {name: other for name, other in tied.items() if other is not None}
 
 
 @contextmanager

@@ -1,0 +1,44 @@
+"""Lists of layers that a constructor fills: `nnx.List`, as NNX takes a plain list for no data."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+TEXT = """\
+import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.parts = []
+        for i in range(depth):
+            part = nn.Linear(2, 2)
+            setattr(self, f"part{{i}}", part)
+            {filled}
+
+    def forward(self, x):
+        for part in self.parts:
+            x = part(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize("filled", ["self.parts.append(part)", "self.parts.insert(0, part)"])
+def test_a_list_that_is_filled_with_layers_is_one_of_nnx(filled: str) -> None:
+    done = convert(TEXT.format(filled=filled))
+    assert not done.gaps
+    assert "        self.parts = nnx.List([])\n" in done.code
+
+
+def test_one_that_is_filled_with_numbers_stays() -> None:
+    assert "        self.parts = []\n" in convert(TEXT.format(filled="self.parts.append(i)")).code
+
+
+def test_data_of_unknown_items_is_told_in_front_of_what_only_tensors_have() -> None:
+    """Without a word the array's ``.data`` would stay, which it has not."""
+    source = "import torch\n\ndef show(outs):\n    return {}\n"
+    told = convert(source.format("outs[0].data.numpy().ravel()"))
+    assert ["lax.stop_gradient" in gap.reason for gap in told.gaps] == [True]
+    assert not convert(source.format("outs[0].data.tolist()")).gaps

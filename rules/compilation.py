@@ -69,6 +69,20 @@ for name, reason in {
 refuse("torch.autograd.*", "JAX differentiates functions: see jax.grad, jax.vjp and jax.custom_vjp.")
 refuse("torch.Tensor.backward", "Write the loss as a function of the model and call nnx.value_and_grad on it.")
 
+Row(
+    "torch.amp.is_autocast_available(device_type)",
+    "False",
+    fidelity=CLOSE,
+    note="JAX has no autocast.",
+    ignore=["device_type"],
+    result="bool",
+)
+for name in ("custom_fwd", "custom_bwd"):
+    refuse(
+        f"torch.amp.{name}",
+        "JAX has no autocast, which this prepares a function for: leave it out.",
+        aliases=[f"torch.cuda.amp.{name}"],
+    )
 for name in ("is_autocast_enabled()", "is_inference_mode_enabled()", "are_deterministic_algorithms_enabled()"):
     Row(f"torch.{name}", "False", result="bool")
 
@@ -105,8 +119,25 @@ def compile_(call: Call) -> Piece | Refusal:
     return call.emit("{model}") if call.given("model") else call.refuse("Put the function under nnx.jit.")
 
 
-for name in ("torch.compiler.is_compiling()", "torch.compiler.is_dynamo_compiling()"):
-    Row(name, "False", result="bool")
+for name in ("is_compiling()", "is_dynamo_compiling()", "is_exporting()"):
+    Row(f"torch.compiler.{name}", "False", result="bool")
+for name in ("reset", "cudagraph_mark_step_begin", "set_stance", "allow_in_graph", "assume_constant_result"):
+    drop(f"torch.compiler.{name}", "JAX compiles what stands under jax.jit, which has no such switch.")
+
+
+@rule(
+    "torch.compiler.disable(fn=None, recursive=True, *, reason=None)",
+    jax="fn",
+    ignore=["recursive", "reason"],
+    result="same",
+)
+def disable(call: Call) -> Piece | Refusal:
+    return (
+        call.emit("{fn}") if call.given("fn") else call.refuse("JAX compiles what stands under jax.jit: leave it out.")
+    )
+
+
+refuse("torch.compiler.*", "JAX compiles with jax.jit, and says with jax.make_jaxpr or .lower() what it compiles.")
 
 
 @rule("torch._assert(condition, message)", jax="assert condition, message", result="none")
@@ -165,7 +196,10 @@ trait(Trait.STUB, "torch.jit._overload_method", "torch.jit._overload")
 for name in ("script", "ignore", "unused", "export", "script_method", "_script_if_tracing", "interface"):
     trait(Trait.DROPPED_DECORATOR, f"torch.jit.{name}")
 trait(Trait.DROPPED_DECORATOR, "torch.fx.wrap", "torch.compiler.disable", "torch._dynamo.disable")
+trait(Trait.DROPPED_DECORATOR, "torch.compiler.allow_in_graph", "torch.compiler.assume_constant_result")
 trait(Trait.DROPPED_DECORATOR, "torch.autocast", "torch.amp.autocast")
+for name in ("custom_fwd", "custom_bwd"):
+    trait(Trait.DROPPED_DECORATOR, f"torch.amp.{name}", f"torch.cuda.amp.{name}")
 trait(Trait.COMPILES, "torch.compile")
 trait(Trait.PLAIN_ANNOTATION, "torch.jit.Final")
 

@@ -326,5 +326,9 @@ def random_(call: Call) -> Piece | Refusal:
 
 
 STATE = "JAX has no global generator: the state of the random numbers is in nnx.Rngs."
+refuse(
+    "torch.Generator",
+    "Flax draws from nnx.Rngs: rngs = nnx.Rngs(seed), then rngs.normal(shape) for torch.randn(shape, generator=g).",
+)
 for name in ("seed", "initial_seed", "get_rng_state", "set_rng_state", "random.fork_rng", "random.seed"):
     refuse(f"torch.{name}", STATE)

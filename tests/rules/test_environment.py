@@ -16,6 +16,8 @@ ROWS = [
     ("torch.cuda.is_available()", 'jax.default_backend() == "gpu"', ""),
     ("torch.nn.modules.utils._pair(3), torch.is_autocast_enabled()", "per_axis(3, 2), False", ""),
     ("torch.jit.annotate(float, 2.0)", "2.0", ""),
+    ("torch.compiler.is_exporting(), torch.compiler.is_compiling()", "False, False", ""),
+    ("torch.compiler.disable(torch.sin, reason='slow')(x)", "jnp.sin(x)", "x"),
     ("torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False)", "jnp.sin(x)", "x"),
     ("torch._assert(x.dim() == 3, 'three axes'); x", "assert x.ndim == 3, 'three axes'; x", "x"),
     (
@@ -41,6 +43,9 @@ GONE = [
     "torch.cuda.manual_seed_all(3)",
     "torch.backends.cuda.enable_flash_sdp(True)",
     "torch.fx.wrap('len')",
+    "torch.compiler.reset()",
+    "torch.compiler.cudagraph_mark_step_begin()",
+    "torch.compiler.set_stance('force_eager')",
 ]
 
 
@@ -76,7 +81,38 @@ REFUSED = [
     ("torch.autograd.grad(x.sum(), x)", "jax.grad", "x"),
     ("torch.is_grad_enabled()", "gradient switch", ""),
     ("torch.fx.symbolic_trace(f)", "jaxpr", ""),
+    ("torch.Generator('cpu')", "nnx.Rngs(seed)", ""),
+    ("torch.amp.custom_fwd(f)", "no autocast", ""),
+    ("torch.compiler.list_backends()", "jax.jit", ""),
 ]
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "torch.compiler.disable",
+        "torch.compiler.disable()",
+        "torch.compiler.allow_in_graph",
+        'torch.amp.custom_fwd(device_type="cuda")',
+        "torch.cuda.amp.custom_bwd",
+    ],
+)
+def test_marks_for_pytorchs_compiler_and_autocast_go(decorator: str) -> None:
+    done = translate(f"{HEADER}\n\n@{decorator}\ndef f(x):\n    return torch.sin(x)\n", Options())
+    assert not done.gaps and "@" not in done.code and "torch." not in done.code
+
+
+def test_autocast_is_not_there_and_that_is_noted() -> None:
+    text, translation = converted("torch.amp.is_autocast_available('cuda')", "")
+    assert text == "False" and [note.reason for note in translation.notes] == ["JAX has no autocast."]
+
+
+def test_a_module_as_an_annotation_becomes_object() -> None:
+    """Found in timm: ``def __init__(self, input_fmt: F = 'NCHW')``, where F is torch.nn.functional."""
+    source = "import torch.nn.functional as F\n\n\ndef f(x, fmt: F = 'NCHW'):\n    return F.relu(x)\n"
+    done = translate(source, Options())
+    assert not done.gaps and "fmt: object = 'NCHW'" in done.code
+    assert any("as an annotation says nothing" in note.reason for note in done.notes)
 
 
 @pytest.mark.parametrize(("torch", "reason", "inputs"), REFUSED)

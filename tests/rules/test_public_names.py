@@ -17,7 +17,7 @@ load_rules()
 NAMESPACES = [
     *("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.linalg"),
     *("torch.fft", "torch.special", "torch.masked", "torch.signal.windows", "torch.optim", "torch.optim.lr_scheduler"),
-    *("torch.distributions", "torch.func", "torch.autograd"),
+    *("torch.distributions", "torch.func", "torch.autograd", "torch.amp"),
 ]
 CONSTANTS = {"TYPE_CHECKING", "Tensor", "Optimizer", "EPOCH_DEPRECATION_WARNING", "annotations", "inf", "ref"}
 """What modules of PyTorch import or keep for themselves."""

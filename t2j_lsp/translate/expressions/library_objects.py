@@ -74,6 +74,9 @@ class LibraryObjects:
             return self.functions.value(rule, node)
         if self._is_namespace(node):
             return None
+        if self.ctx.scope.annotation and rule is None and any(r.startswith(f"{name}.") for r in REGISTRY.rules):
+            self.ctx.report.note(node, name, "exact", f"{name} is a module, which as an annotation says nothing")
+            return Piece("object")
         unknown = f"t2j has no rule for {name}" if "." in name else f"the module {name} itself is used as a value"
         if (looked_up := self._looked_up(node)) is not None:
             unknown = f"what {looked_up} is isn't known here: look it up in a dict of those that it may be"

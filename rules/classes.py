@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import TENSOR, AnyModule, Object, Shape
-from t2j_lsp.translate.rule.library import Trait, same_attribute, torch_class, trait
+from t2j_lsp.translate.rule.library import Trait, base_of, same_attribute, torch_class, trait
 
 # Tensors and modules --------------------------------------------------------------------------------------------
 
@@ -17,6 +17,16 @@ for name, module in {"ModuleList": "nnx.List", "ModuleDict": "nnx.Dict", "Sequen
     torch_class(f"torch.nn.{name}", annotation=module)
 torch_class("torch.autograd.Function", value="Function")
 trait(Trait.OWN_GRADIENT, "torch.autograd.Function")
+
+DIMS = ("1d", "2d", "3d")
+BATCH, INSTANCE = (tuple(f"torch.nn.{kind}Norm{dim}" for dim in DIMS) for kind in ("Batch", "Instance"))
+CONVOLUTIONS = tuple(f"torch.nn.Conv{dim}" for dim in DIMS)
+TRANSPOSED = tuple(f"torch.nn.ConvTranspose{dim}" for dim in DIMS)
+base_of("torch.nn.modules.batchnorm._BatchNorm", BATCH, "nnx.BatchNorm")
+base_of("torch.nn.modules.instancenorm._InstanceNorm", INSTANCE, "nnx.InstanceNorm")
+base_of("torch.nn.modules.batchnorm._NormBase", [*BATCH, *INSTANCE], "nnx.BatchNorm", "nnx.InstanceNorm")
+base_of("torch.nn.modules.conv._ConvNd", [*CONVOLUTIONS, *TRANSPOSED], "nnx.Conv", "nnx.ConvTranspose")
+base_of("torch.nn.modules.conv._ConvTransposeNd", TRANSPOSED, "nnx.ConvTranspose")
 
 # What goes with tensors -----------------------------------------------------------------------------------------
 

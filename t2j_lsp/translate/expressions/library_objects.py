@@ -8,7 +8,7 @@ from t2j_lsp.translate.inference.choices import chosen_layers
 from t2j_lsp.translate.layout.first import shared_base
 from t2j_lsp.translate.rule.facts import Function, ModuleClass, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import CLASSES, TorchClass
+from t2j_lsp.translate.rule.library import BASES, CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -63,6 +63,10 @@ class LibraryObjects:
             asked = self.ctx.scope.annotation or self._in_isinstance(node)
             shared = shared_base(name, self.ctx.inference)
             return Piece(self.renderer.need((shared or layer.base) if asked else layer.helper))
+        if name in BASES and self._in_isinstance(node):
+            bases = [self.renderer.need(one) for one in BASES[name].becomes]
+            self.ctx.report.converted += not self.ctx.report.quiet
+            return Piece(bases[0] if len(bases) == 1 else f"({', '.join(bases)})")
         rule = REGISTRY.get(name)
         if rule is not None and rule.signatures[0].parameters is None and rule.emit is not None:
             piece = self.rules.apply_value(rule, node)

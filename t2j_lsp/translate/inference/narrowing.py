@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, AnyModule, Class, Fact, Instance, Layer, Object, Partial
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import BASES
 
 from .forward_pass import Env, class_names, dotted
 
@@ -26,7 +27,7 @@ class Narrowing:
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as target, cls]):
                 key = dotted(target)
                 fact = self.facts.get(cls, UNKNOWN)
-                names = frozenset(class_names(fact))
+                names = _names(fact)
                 if not key:
                     return
                 if isinstance(fact, Class):
@@ -72,9 +73,14 @@ class Narrowing:
         for value in test.values:
             match value:
                 case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as target, cls]):
-                    names |= class_names(self.facts.get(cls, UNKNOWN))
+                    names |= _names(self.facts.get(cls, UNKNOWN))
                     targets.add(dotted(target))
                 case _:
                     return
         if len(targets) == 1 and names and names <= set(LAYERS):
             env[targets.pop()] = AnyModule(frozenset(names))
+
+
+def _names(fact: Fact) -> frozenset[str]:
+    """The names of classes that ``isinstance`` asks for; those of the layers for a base of PyTorch's."""
+    return frozenset(n for name in class_names(fact) for n in (BASES[name].layers if name in BASES else (name,)))

@@ -8,7 +8,7 @@ A file in ``rules/`` states it next to the rows of its subject; the translator a
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -51,6 +51,24 @@ def torch_class(
     if name in CLASSES:
         raise RuleError(f"{name} is stated twice")
     CLASSES[name] = TorchClass(annotation, value, fact, makes, derived, called)
+
+
+@dataclass(frozen=True)
+class Base:
+    """A base of PyTorch's layers that only ``isinstance`` asks for."""
+
+    layers: tuple[str, ...]
+    """Those that derive from it."""
+    becomes: tuple[str, ...]
+    """The classes that these derive from in every form."""
+
+
+BASES: dict[str, Base] = {}
+
+
+def base_of(name: str, layers: Sequence[str], *becomes: str) -> None:
+    """State which layers derive from a base of PyTorch's, and what they derive from in JAX."""
+    BASES[name] = Base(tuple(layers), becomes)
 
 
 FORWARDS: dict[str, tuple[str, ...]] = {}

@@ -1,0 +1,84 @@
+"""Bases of layers in ``isinstance``: ``nn.modules.batchnorm._BatchNorm``, which all batch norms derive from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import pytest
+import torch
+from flax import nnx
+
+from t2j_lsp import convert
+from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import BASES
+
+load_rules()
+SOURCE = """\
+import torch
+import torch.nn as nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.up = nn.ConvTranspose1d(4, 4, 2)
+        self.bn = nn.BatchNorm2d(4)
+        self.instance = nn.InstanceNorm2d(4, affine=True)
+        self.group = nn.GroupNorm(2, 4)
+        self.fc = nn.Linear(4, 2)
+        for m in self.modules():
+            if isinstance(m, {base}):
+                nn.init.constant_(m.weight, 2.0)
+
+
+def is_one(m):
+    return isinstance(m, {base})
+"""
+LAYERS_OF = ("conv", "up", "bn", "instance", "group", "fc")
+FOUND = {
+    "_BatchNorm": {"bn"},
+    "torch.nn.modules.batchnorm._BatchNorm": {"bn"},
+    "(_BatchNorm, nn.GroupNorm)": {"bn", "group"},
+    "nn.modules.instancenorm._InstanceNorm": {"instance"},
+    "nn.modules.batchnorm._NormBase": {"bn", "instance"},
+    "nn.modules.conv._ConvNd": {"conv", "up"},
+    "nn.modules.conv._ConvTransposeNd": {"up"},
+}
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("base", FOUND)
+def test_the_same_layers_are_found_as_in_pytorch(base: str) -> None:
+    source = SOURCE.format(base=base)
+    done = convert(source)
+    assert not done.gaps and "import torch" not in done.code, done.gaps
+    made: dict[str, Any] = {}
+    theirs: dict[str, Any] = {}
+    exec(done.code, made)
+    exec(source, theirs)
+    net, other = made["Net"](rngs=nnx.Rngs(0)), theirs["Net"]()
+    assert {name for name in LAYERS_OF if made["is_one"](getattr(net, name))} == FOUND[base]
+    assert {name for name in LAYERS_OF if theirs["is_one"](getattr(other, name))} == FOUND[base]
+    for name in LAYERS_OF:
+        layer = getattr(net, name)
+        weight = layer.kernel if hasattr(layer, "kernel") else layer.scale
+        assert bool(jnp.all(weight[...] == 2.0)) is (name in FOUND[base])
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_the_layers_of_a_base_are_pytorchs(name: str) -> None:
+    module, _, last = name.rpartition(".")
+    base = getattr(__import__(module, fromlist=[last]), last)
+    assert all(issubclass(getattr(torch.nn, layer.rpartition(".")[2]), base) for layer in BASES[name].layers)
+    others = set(LAYERS) - set(BASES[name].layers) - {"torch.nn.SyncBatchNorm"}
+    classes = [getattr(torch.nn, n.rpartition(".")[2], None) for n in others if n.count(".") == 2]
+    assert not any(isinstance(one, type) and issubclass(one, base) for one in classes)
+
+
+def test_a_class_that_derives_from_such_a_base_stays_marked() -> None:
+    source = "from torch.nn.modules.batchnorm import _BatchNorm\n\n\nclass Own(_BatchNorm):\n    pass\n"
+    assert convert(source).gaps

@@ -292,3 +292,52 @@ class Net(nn.Module):
 """
     gaps = translate(source).gaps
     assert ["isn't in sight: convert it along" in g.reason for g in gaps] == ([True] if gap else [])
+
+
+GIVEN = """\
+import copy
+import torch
+import wandb
+import pytorch_warmup as warmup
+from accelerate import Accelerator
+from ema_pytorch import EMA
+
+
+def schedule(optimizer: torch.optim.Optimizer):
+    return warmup.LinearWarmup(optimizer, 1)
+
+
+def width(module):
+    return module.in_features
+
+
+model = torch.nn.Linear(3, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+accelerator = Accelerator()
+{statement}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("warm = schedule(optimizer)", "pytorch_warmup.LinearWarmup"),
+        ("wandb.watch(model)", "wandb.watch"),
+        ("ema = EMA(model, beta=0.99)", "ema_pytorch.EMA"),
+        ("ema = EMA(beta=0.99, model=model)", "ema_pytorch.EMA"),
+        ("warm = warmup.LinearWarmup(scheduler)", "pytorch_warmup.LinearWarmup"),
+        ("model, optimizer = accelerator.prepare(model, optimizer)", "accelerator.prepare"),
+    ],
+)
+def test_what_a_package_is_given_that_was_converted_is_said(statement: str, name: str) -> None:
+    (gap,) = translate(GIVEN.format(statement=statement), Options()).gaps
+    assert gap.name == name and "is given a" in gap.reason
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["other = copy.deepcopy(model)", "print(width(model))", "wandb.log({'width': model.in_features})", "wandb.init()"],
+)
+def test_what_takes_any_object_or_none_is_no_gap(statement: str) -> None:
+    assert not translate(GIVEN.format(statement=statement), Options()).gaps

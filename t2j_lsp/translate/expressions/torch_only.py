@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, Function, Instance, ListOf, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import (
+    UNKNOWN,
+    Class,
+    ClassInfo,
+    Fact,
+    Function,
+    Instance,
+    Layer,
+    ListOf,
+    Object,
+    Qual,
+    Tensor,
+    Tuple,
+    is_module,
+)
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 
@@ -55,6 +70,10 @@ OWN_GRADIENT = (
     "a custom autograd.Function converts if it has static forward(ctx, ...) and backward(ctx, ...) and keeps nothing "
     "but attributes and saved tensors; write this one with jax.custom_vjp"
 )
+_TAKE_ANYTHING = sys.stdlib_module_names | {
+    *("jax", "flax", "optax", "orbax", "chex", "numpy", "tqdm", "rich", "pytest", "einops", "cloudpickle", "t2j_lsp"),
+}
+"""Packages whose functions take any object, or JAX's."""
 _COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
 """Names that compiled extensions of PyTorch have: ``_C``, ``selective_scan_cuda``, ``fused_act_ext``."""
 
@@ -67,6 +86,8 @@ def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     if (made := _model(ctx, node)) is not None:
         return made
     arguments = [*node.args, *(k.value for k in node.keywords)]
+    if (given := _given_objects(ctx, node, arguments)) is not None:
+        return given
     if not any(_is_array(ctx.fact(a.value if isinstance(a, ast.Starred) else a)) for a in arguments):
         return None
     fact = ctx.fact(node.func)
@@ -103,6 +124,46 @@ def _model(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     if _own(ctx.options, (space or name).partition(".")[0]):
         return None
     return name, f"{name} makes a PyTorch module, which takes no JAX arrays: convert its source along"
+
+
+def _given_objects(ctx: Context, node: ast.Call, arguments: list[ast.expr]) -> tuple[str, str] | None:
+    """A package's function or object that is given a module or an optimizer: ``wandb.watch(model)``, ``EMA(model)``."""
+    what = next(filter(None, (_converted(ctx.fact(a)) for a in arguments)), None)
+    name = _outside(ctx, node.func) if what is not None else None
+    if name is None:
+        return None
+    return name, f"{name} is given {what}: if it is written for PyTorch, leave it out or convert its source along"
+
+
+def _converted(fact: Fact) -> str | None:
+    """What an object of PyTorch has become that is another kind of object now."""
+    match fact:
+        case Instance() | Layer() if is_module(fact):
+            return "a module, which is Flax's now"
+        case Object(kind="optimizer"):
+            return "an optimizer, which is an nnx.Optimizer now"
+        case Object(kind="scheduler"):
+            return "a schedule, which is no object of PyTorch's any more"
+    return None
+
+
+def _outside(ctx: Context, func: ast.expr) -> str | None:
+    """The name of what a package has or made, by which it is called; None for what works on any object."""
+    fact = ctx.fact(func)
+    if isinstance(fact, Qual):
+        root = fact.name.partition(".")[0]
+        foreign = root and not is_torch(fact.name) and root not in _TAKE_ANYTHING and not _own(ctx.options, root)
+        return fact.name if foreign else None
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name | ast.Attribute):
+        return None
+    if ctx.fact(func.value) != UNKNOWN:
+        return None
+    text = ast.unparse(func.value)
+    for made in ctx.source.nodes:
+        if isinstance(made, ast.Assign) and isinstance(made.value, ast.Call):
+            if any(ast.unparse(t) == text for t in made.targets) and _outside(ctx, made.value.func):
+                return ast.unparse(func)
+    return None
 
 
 def namespace(ctx: Context, func: ast.expr) -> str | None:

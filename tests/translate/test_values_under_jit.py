@@ -65,6 +65,10 @@ SAID = {
         "from scipy.optimize import linear_sum_assignment\n\n\ndef f(losses):\n"
         "    costs = losses.detach().cpu()\n    return torch.tensor([linear_sum_assignment(c)[1] for c in costs])\n"
     ),
+    "a global that a call sets": (
+        "def make(n):\n    half = torch.ones(n) * 0.5\n    return lambda x: x * half\n\n\n"
+        "def set_table(n):\n    global table\n    table = make(n)\n"
+    ),
     "a range that values end": "def f(lengths: torch.Tensor):\n    return torch.arange(lengths.max() + 1)\n",
     "a shape of values": "def f(x: torch.Tensor):\n    return x.new_zeros((2, x.max())) + torch.ones(x[0], 3)\n",
     "pieces as long as values": "def f(x: torch.Tensor, n: torch.Tensor):\n    return x.split([n[0], n[1]])\n",
@@ -89,6 +93,7 @@ UNSAID = {
     "a text of an array": 'def f(x: torch.Tensor):\n    return f"{x.sum()} {x!r:>9}" + "%s" % x + "{}".format(x)\n',
     "formats of numbers": 'def f(x: torch.Tensor):\n    return f"{x.shape[0]:>4}" + "%d" % x.numel()\n',
     "what another library computes of a shape": "def f(x: torch.Tensor):\n    return x * np.prod(x.shape)\n",
+    "a counter in a global": "def f(x: torch.Tensor):\n    global seen\n    seen = len(x)\n    return x * 2\n",
     "sizes of shapes": (
         "def f(x: torch.Tensor, n: int, size):\n    y = torch.zeros(x.shape[0], x.size(1), n, size[0], *x.shape[2:])\n"
         "    return torch.arange(x.shape[-1]).repeat(n), y.expand(y.shape)\n"

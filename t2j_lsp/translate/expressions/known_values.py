@@ -8,7 +8,7 @@ import string
 from collections.abc import Iterator, Mapping
 
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import Function, Tensor
 from t2j_lsp.translate.rule.library import SIZES
 from t2j_lsp.translate.rule.record import Argument, Rule
 
@@ -18,6 +18,7 @@ from .tensor_code import TensorCode
 _VALUE = "the value of an array is not known under jit, and this fails there"
 _FORMAT = "the value of an array is not known under jit, and its format fails there: use jax.debug.print"
 _SIZE = "what an array's values make this large fails under jit: give the size as a number, or use a mask"
+_GLOBAL = "under jit a global keeps values of the trace that set it, and the next call fails on them: set it outside"
 _HOST = frozenset({"cv2", "math", "numpy", "pandas", "scipy", "skimage", "sklearn"})
 """Libraries whose functions compute with values, and know nothing of tracing."""
 _PERCENT = re.compile(r"%(?:\(\w+\))?[-+ #0]*[\d*]*(?:\.[\d*]+)?([a-zA-Z%])")
@@ -52,6 +53,23 @@ class KnownValues:
         if any(self._makes_size(part) for name in named for part in _parts(arguments[name])):
             self._note(node, rule.name, _SIZE)
 
+    def kept(self, node: ast.Assign) -> bool:
+        """``global table; table = make(n)``: what is kept is of the trace that it was made in. Nothing is rewritten."""
+        function, value = self.code.function, node.value
+        if function is None or not isinstance(value, ast.Call) or not isinstance(node.targets[0], ast.Name):
+            return False
+        outer = {name for n in ast.walk(function.node) if isinstance(n, ast.Global) for name in n.names}
+        if node.targets[0].id in outer and self.code.is_traced and self._makes_arrays(value):
+            self._note(node, "global", _GLOBAL)
+        return False
+
+    def _makes_arrays(self, call: ast.Call) -> bool:
+        """Whether a call gives an array, or what a function of the file makes of some."""
+        called = self.ctx.fact(call.func)
+        if isinstance(called, Function) and not called.info.external:
+            return any(isinstance(self.ctx.inference.facts.get(n), Tensor) for n in ast.walk(called.info.node))
+        return isinstance(self.ctx.fact(call), Tensor)
+
     def bound(self, node: ast.expr | None) -> bool:
         """Whether a size or a bound is an array's value."""
         return node is not None and (isinstance(self.ctx.fact(node), Tensor) or self._is_one_of(node))
@@ -71,7 +89,7 @@ class KnownValues:
     def _is_array(self, node: ast.expr) -> bool:
         return self.code.is_traced and self.code.may_be_tensor(node)
 
-    def _note(self, node: ast.expr, name: str, reason: str) -> None:
+    def _note(self, node: ast.expr | ast.stmt, name: str, reason: str) -> None:
         self.ctx.report.note(node, name, "value-needed", reason)
 
 

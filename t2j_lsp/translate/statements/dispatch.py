@@ -71,6 +71,7 @@ class Statements:
     def _of_assignments(self) -> tuple[Handler, ...]:
         plain = Assignments(self.ctx, self.renderer, self.header)
         return (
+            self.renderer.known_values.kept,
             plain.factory_dict,
             plain.setting,
             plain.used_part,

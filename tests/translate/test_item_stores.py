@@ -198,6 +198,8 @@ def test_a_value_for_places_of_several_kinds_is_a_gap(statement: str) -> None:
     [
         ("x[0], x[1] = y[0], -y[1]", ["x = x.at[0].set(y[0])", "x = x.at[1].set(-y[1])"]),
         ("x[0], k = y[0], 3", ["x = x.at[0].set(y[0])", "k = 3"]),
+        ("k = 1; x[0], x[1] = y[0], y[1]", ["x = x.at[0].set(y[0])", "x = x.at[1].set(y[1])"]),
+        ("k = 1; x[0] = x[1] = k", ["x = x.at[0].set(k)", "x = x.at[1].set(k)"]),
         ("[x[:, 0], x[0, :]] = 1, 2", ["x = x.at[:, 0].set(1)", "x = x.at[0, :].set(2)"]),
     ],
 )
@@ -208,10 +210,7 @@ def test_values_for_several_places_at_once_are_written_one_by_one(statement: str
 
 @pytest.mark.parametrize(
     "statement",
-    [
-        *("x[0], x[1] = x[1], x[0]", "x[0], x[1] = y", "x[0], *k = y[0], y[1], y[2]"),
-        *("k = 1; x[0], x[1] = y[0], y[1]", "k = 1; x[0] = x[1] = k"),
-    ],
+    ["x[0], x[1] = x[1], x[0]", "x[0], x[1] = y", "x[0], *k = y[0], y[1], y[2]"],
 )
 def test_values_that_can_not_be_written_one_by_one_are_a_gap(statement: str) -> None:
     translation = convert(f"{HEAD}def f(x: torch.Tensor, y: torch.Tensor):\n    {statement}\n    return x\n")

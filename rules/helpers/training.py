@@ -166,11 +166,10 @@ class ReduceLROnPlateau:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            old = self.get_last_lr()[0]
-            new = max(old * self.factor, self.min_lr)
-            if old - new > self.eps:
-                held = optax.tree.get(self.optimizer.opt_state, "learning_rate")
-                held.set_value(jnp.asarray(new, jnp.result_type(held[...], float)))
+            rate = optax.tree.get(self.optimizer.opt_state, "learning_rate")
+            new = max(rate.item() * self.factor, self.min_lr)
+            if rate.item() - new > self.eps:
+                rate.set_value(jnp.asarray(new, jnp.result_type(rate[...], float)))
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
 
     def is_better(self, metric: float) -> bool:

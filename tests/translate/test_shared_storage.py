@@ -117,6 +117,11 @@ def doubled(x: torch.Tensor):
     return y.sum()
 
 
+def shifted(x):
+    x += 1
+    return x * 2
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -131,6 +136,12 @@ CALLS = {
     "one whose part does": ("Leaky()", "h = self.part(x)\n        return h * x", True),
     "one in a Sequential": ("nn.Sequential(Shifts(), nn.ReLU())", "h = self.part(x)\n        return h + x", True),
     "a function, through a view": ("nn.Identity()", "h = doubled(x)\n        return self.part(x) + h", True),
+    "a function that says nothing of what it is given": (
+        "nn.Identity()",
+        "h = shifted(x)\n        return self.part(x) + h",
+        True,
+    ),
+    "a number": ("nn.Identity()", "n = x.shape[0]\n        h = shifted(n)\n        return self.part(x) + h + n", False),
     "in a loop": (
         "Shifts()",
         "total = 0\n        for _ in range(2):\n            total = total + self.part(x)\n        return total",

@@ -133,7 +133,9 @@ class _Function:
         self.rectified: dict[ast.stmt, str] = {}
 
     def find(self) -> dict[ast.stmt, str]:
-        if self._writes() or any(True for s in self.statements for _ in (*self._targets(s), *self._in_calls(s))):
+        changed = any(isinstance(s, ast.AugAssign) and dotted(s.target) in self.given for s in self.statements)
+        writes = changed or self._writes()
+        if writes or any(True for s in self.statements for _ in (*self._targets(s), *self._in_calls(s))):
             self._block(self.node.body, {name: made_by(name) for name in self.given})
         return self.found
 

@@ -389,6 +389,24 @@ def test_checkpoints_are_compared_by_their_keys(run: Run) -> None:
         assert report.reason is not None and "net.pt" in report.reason
 
 
+INTEGERS = """\
+import torch
+
+a = torch.LongTensor(6).random_(0, 3)
+b = torch.zeros(4).random_(5)
+c = torch.randint_like(b, 2, 9)
+print(a.sum().item(), b.sum().item(), c.sum().item())
+"""
+
+
+def test_integers_that_are_drawn_in_place_are_the_same_on_both_sides(run: Run) -> None:
+    report = run(INTEGERS)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert not report.notes
+    for mistake in (("random_(5)", "random_(7)"), ("random_(0, 3)", "random_(4, 9)"), ("(b, 2, 9)", "(b, 20, 90)")):
+        assert run(INTEGERS, mistake=mistake).verdict is VerdictKind.DIFFERENT, mistake
+
+
 def test_draws_of_one_side_alone_are_noted(run: Run) -> None:
     report = run("import torch\n\nprint(torch.randn(3))\n", mistake=("torch.randn(3)", "torch.randn(3, 4)[:, 0]"))
     assert report.verdict is VerdictKind.DIFFERENT

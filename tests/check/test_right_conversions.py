@@ -375,3 +375,26 @@ def test_a_layer_with_two_names_counts_once(made: str, copy: str, wanted: Verdic
 def test_what_a_function_fills_is_what_it_gives_in_jax(jax: str, kind: str, check: Check) -> None:
     source = "# t2j: t=f32[3], x=f32[3]\ndef f(t, x):\n    t.mul_(2)\n    t.add_(x)\n"
     assert check(source, f"def f(t, x):\n    {jax}\n").verdict is VerdictKind[kind]
+
+
+BY_DTYPE = """
+{imports}
+
+
+# t2j: x=i64[3, 5]
+def f(x):
+    if x.dtype {op} {integer}:
+        x = x * 2 + 1
+    return x * 3
+"""
+
+
+def test_integers_are_integers_whether_the_check_runs_in_float64_or_not(check: Check) -> None:
+    """``x.dtype == torch.long`` is asked of ``jnp.int32``, which ids are in JAX but where it runs in float64."""
+    torch = BY_DTYPE.format(imports="import torch", op="==", integer="torch.long")
+    jax = BY_DTYPE.format(imports="import jax.numpy as jnp", op="==", integer="jnp.int32")
+    verdict = check(torch, jax)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    for op, integer in (("!=", "jnp.int32"), ("==", "jnp.int16"), ("==", "jnp.float32")):
+        wrong = BY_DTYPE.format(imports="import jax.numpy as jnp", op=op, integer=integer)
+        assert check(torch, wrong).verdict is VerdictKind.DIFFERENT, wrong

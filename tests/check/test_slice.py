@@ -87,6 +87,49 @@ def test_what_decorators_register_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("registers", "registered"),
+    [
+        ("def register(f):\n    T[f.__name__] = f\n    return f\n", "@register\ndef one(): return 1\n"),
+        (
+            "def register(name):\n    def wrap(f):\n        T[name] = f\n        return f\n    return wrap\n",
+            "@register('one')\ndef one(): return 1\n",
+        ),
+        ("def register(f): T.update({f.__name__: f})\n", "def one(): return 1\nregister(one)\n"),
+        (
+            "class Base:\n    def __init_subclass__(cls): T['one'] = cls.value\nclass More(Base): value = int\n",
+            "class One(More):\n    def value(): return 1\n",
+        ),
+    ],
+)
+def test_what_functions_of_the_file_register_is_kept(tmp_path: Path, registers: str, registered: str) -> None:
+    text = f"T = {{}}\n{registers}{registered}def f(): return T['one']()\ndef g(): return 1 / 0\n"
+    write(tmp_path, {"a.py": text})
+    part = cut(tmp_path, "a.py", "f")
+    assert value(part) == 1
+    assert len(part.modules[0].text.splitlines()) > len(part.modules[0].keep)
+
+
+def test_subclasses_that_a_base_class_keeps_are_kept(tmp_path: Path) -> None:
+    text = (
+        "class Base:\n    kinds = {}\n    def __init_subclass__(cls): cls.kinds[cls.__name__] = cls\n"
+        "class One(Base): pass\nclass Two(Base): pass\ndef f(): return sorted(Base.kinds)\n"
+    )
+    write(tmp_path, {"a.py": text})
+    assert value(cut(tmp_path, "a.py", "f")) == ["One", "Two"]
+
+
+def test_a_function_that_changes_what_is_its_own_registers_nothing(tmp_path: Path) -> None:
+    text = (
+        "T = {}\ndef mark(f):\n    kept = {}\n    kept['a'] = f\n    f.b = 1\n    return f\n"
+        "@mark\ndef one(): return 1 / 0\nx = mark(1 / 0)\ndef f(): return T\n"
+    )
+    write(tmp_path, {"a.py": text})
+    part = cut(tmp_path, "a.py", "f")
+    assert value(part) == {}
+    assert [i for i, _ in part.modules[0].keep] == [0, 4]
+
+
+@pytest.mark.parametrize(
     ("imports", "base"),
     [
         ("from torch import nn", "nn.Module"),

@@ -382,6 +382,45 @@ def test_containers() -> None:
     assert "self.indexed = Sequential(" in code
 
 
+def test_the_constructor_of_modules_named_by_its_class_goes() -> None:
+    """``nn.Module.__init__(self)`` beside mixins; one of another object stays, with the reason."""
+    source = """
+    class Mixin:
+        def twice(self, x):
+            return x * 2
+
+    class A(Mixin, nn.Module):
+        def __init__(self):
+            nn.Module.__init__(self)
+            self.fc = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.twice(self.fc(x))
+    """
+    code = body(source)
+    assert "__init__(self, *, rngs: nnx.Rngs):\n        self.fc = " in code
+    assert "Module.__init__" not in code
+    assert "nn.Module.__init__(self.fc)" in body(
+        source.replace("__init__(self)\n            self.fc", "__init__(self.fc)\n            self.fc")
+    )
+
+
+def test_a_dict_has_the_methods_of_dicts_where_it_may_be_a_tensor_too() -> None:
+    code = body("""
+    class A(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(2, 2)
+
+        def forward(self, x):
+            if isinstance(x, dict):
+                return {k: self(v) for k, v in x.items()}
+            return self.fc(x.to(torch.float32))
+    """)
+    assert "return {k: self(v) for k, v in x.items()}" in code
+    assert "TODO" not in code
+
+
 def test_super_forward_and_module_forward_become_calls() -> None:
     code = body("""
     class A(nn.Module):

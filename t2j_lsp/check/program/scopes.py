@@ -60,12 +60,13 @@ def read_scope(text: str, path: str) -> ModuleScope:
         else:
             for name in bound(statement):
                 scope.bindings.setdefault(name, []).append(index)
+    registering = _registering(body)
     for index, statement in enumerate(body):
         if _is_training(statement):
             continue
-        for name in changed(statement):
+        for name in (*changed(statement), *_registered_in(statement, registering)):
             made_here = any(not isinstance(body[i], ast.Import | ast.ImportFrom) for i in scope.bindings.get(name, ()))
-            if made_here and index not in scope.bindings[name]:
+            if made_here and index not in (*scope.bindings[name], *scope.mutations.get(name, ())):
                 scope.mutations.setdefault(name, []).append(index)
     return scope
 
@@ -119,22 +120,60 @@ def changed(statement: ast.stmt) -> list[str]:
 
     A decorator ``@x.register("name")`` or ``@x.register`` may change ``x``, too.
     """
-    names: list[str] = []
     decorators = (
         d if isinstance(d, ast.Call) else ast.Call(d, [], []) for d in getattr(statement, "decorator_list", ())
     )
     nodes = [*_level(statement), *map(ast.Expr, decorators)]
-    for node in nodes:
-        target: ast.AST | None = None
-        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            target = node.value
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            target = node.value.func.value if isinstance(node.value.func, ast.Attribute) else None
-        while isinstance(target, ast.Attribute | ast.Subscript):
-            target = target.value
-        if isinstance(target, ast.Name):
-            names.append(target.id)
-    return names
+    return [name for node in nodes if (name := _changed_by(node)) is not None]
+
+
+def _changed_by(node: ast.AST) -> str | None:
+    """The name of the object that a node may change."""
+    target: ast.AST | None = None
+    if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        target = node.value
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        target = node.value.func.value if isinstance(node.value.func, ast.Attribute) else None
+    while isinstance(target, ast.Attribute | ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _registering(body: list[ast.stmt]) -> dict[str, set[str]]:
+    """What functions of a file change outside of them, and what making a subclass of a class of the file does."""
+    found: dict[str, set[str]] = {}
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef) and (names := _changed_outside(statement)):
+            found[statement.name] = names
+        elif isinstance(statement, ast.ClassDef):
+            methods = [m for m in statement.body if isinstance(m, ast.FunctionDef) and m.name == "__init_subclass__"]
+            inherited = [b.id for b in statement.bases if isinstance(b, ast.Name) and b.id in found]
+            if methods or inherited:
+                changed_there = [_changed_outside(m) for m in methods] + [found[b] for b in inherited]
+                found[statement.name] = {statement.name}.union(*changed_there)
+    return found
+
+
+def _changed_outside(function: ast.FunctionDef) -> set[str]:
+    nodes = list(ast.walk(function))
+    own = {n.arg for n in nodes if isinstance(n, ast.arg)}
+    own |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own -= {name for n in nodes if isinstance(n, ast.Global) for name in n.names}
+    return {name for node in nodes if (name := _changed_by(node)) is not None} - own
+
+
+def _registered_in(statement: ast.stmt, registering: dict[str, set[str]]) -> Iterator[str]:
+    """What a statement changes by a decorator, a call or a base: ``@register("mlp")`` puts a class into a dict."""
+    called: list[ast.expr] = [*getattr(statement, "decorator_list", ())]
+    if isinstance(statement, ast.ClassDef):
+        called += statement.bases
+    elif isinstance(statement, ast.Expr | ast.For | ast.If):
+        called += [n.value for n in _level(statement) if isinstance(n, ast.Expr)]
+    for node in called:
+        while isinstance(node, ast.Call):
+            node = node.func
+        if isinstance(node, ast.Name):
+            yield from sorted(registering.get(node.id, ()))
 
 
 def uses(node: ast.AST, annotations: bool, without: Container[ast.AST] = ()) -> list[Use]:

@@ -24,6 +24,23 @@ class _Widen(ast.NodeTransformer):
                 node.attr = "complex128"
         return node
 
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """``x.dtype == jnp.int32`` holds of PyTorch's int64, too, which JAX has only where it runs in float64."""
+        self.generic_visit(node)
+        match node:
+            case ast.Compare(
+                left=ast.Attribute(attr="dtype"),
+                ops=[ast.Eq() | ast.NotEq() as op],
+                comparators=[ast.Attribute(value=ast.Name(id="jnp"), attr="int32") as narrow],
+            ):
+                wide = ast.Attribute(ast.Name("jnp", ast.Load()), "int64", ast.Load())
+                either = ast.Tuple([narrow, wide], ast.Load())
+                for one in (wide.value, wide, either):
+                    ast.copy_location(one, narrow)
+                node.ops = [ast.In() if isinstance(op, ast.Eq) else ast.NotIn()]
+                node.comparators = [either]
+        return node
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         function = node.func

@@ -5,11 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, AnyModule, Class, Fact, Instance, Layer, Object, Partial
+from t2j_lsp.translate.rule.facts import (
+    STR,
+    TENSOR,
+    UNKNOWN,
+    AnyModule,
+    Class,
+    Fact,
+    Instance,
+    Layer,
+    ListOf,
+    Object,
+    Partial,
+    Tensor,
+)
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES
 
-from .forward_pass import Env, class_names, dotted
+from .forward_pass import Env, UnknownParameter, class_names, dotted
 
 
 class Narrowing:
@@ -30,7 +43,9 @@ class Narrowing:
                 names = _names(fact)
                 if not key:
                     return
-                if isinstance(fact, Class):
+                if isinstance(cls, ast.Name) and cls.id == "dict" and self._may_be_tensor(target):
+                    env[key] = ListOf(UNKNOWN, STR)
+                elif isinstance(fact, Class):
                     env[key] = Instance(fact)
                 elif names and names <= set(LAYERS):
                     env[key] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)
@@ -57,6 +72,11 @@ class Narrowing:
                 names = frozenset(class_names(self.facts.get(test.comparators[0], UNKNOWN)))
                 if len(names) == 1 and names <= set(LAYERS):
                     env[target.id] = Layer(next(iter(names)))
+
+    def _may_be_tensor(self, target: ast.expr) -> bool:
+        """Whether nothing surer is known of a value than that it is used as a tensor, elsewhere."""
+        fact = self.facts.get(target, UNKNOWN)
+        return isinstance(fact, Tensor | UnknownParameter) or fact == UNKNOWN
 
     def _narrow_named(self, name: ast.expr, part: str, env: Env) -> None:
         """``"Conv" in m.__class__.__name__``: a layer whose class, before and after conversion, is named so."""

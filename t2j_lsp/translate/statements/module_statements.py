@@ -9,7 +9,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registration
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
-from t2j_lsp.translate.rule.facts import ClassInfo, Function, Instance, Qual, is_module, layer_names
+from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Function, Instance, Qual, is_module, layer_names
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
 
 
@@ -29,6 +29,9 @@ class ModuleStatements:
         if is_super_init(call):
             return self._super_init(node, call)
         owner = self.ctx.fact(func.value)
+        if func.attr == "__init__" and self._is_module_init(call, owner):
+            self._delete_super(node)
+            return True
         if not is_module(owner):
             return False
         name = func.attr
@@ -69,6 +72,16 @@ class ModuleStatements:
             mixins = [b for b in info.bases if not (isinstance(b, Qual) and b.name == "torch.nn.Module")]
             if all(not hasattr(b, "info") or b.info.method("__init__") is None for b in mixins):
                 return True
+        return False
+
+    def _is_module_init(self, call: ast.Call, owner: Fact) -> bool:
+        """Whether this is ``nn.Module.__init__(self)``, which does nothing in nnx.Module."""
+        function = self.ctx.scope.function
+        if function is None or function.owner is None or not function.owner.is_module or not function.node.args.args:
+            return False
+        match call:
+            case ast.Call(args=[ast.Name(id=name)], keywords=[]) if name == function.node.args.args[0].arg:
+                return isinstance(owner, Qual) and owner.name == "torch.nn.Module"
         return False
 
     def _delete_super(self, node: ast.Expr) -> None:

@@ -146,10 +146,17 @@ def _normal_of(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: 
 
 def _integers(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     bounds = [a for a in args if isinstance(a, int) and not isinstance(a, bool)][:2]
-    low = kwargs.get("low", bounds[0] if len(bounds) == 2 else 0)
-    high = kwargs.get("high", bounds[-1] if bounds else 1)
+    low = kwargs.get("low", kwargs.get("from", bounds[0] if len(bounds) == 2 else 0))
+    high = kwargs.get("high", kwargs.get("to", bounds[-1] if bounds else 1))
     shape = tuple(tensor.shape)
     return tape.add("integers", tape.generator("integers", shape).integers(low, high, shape))
+
+
+def _integers_in_place(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``random_`` without bounds draws what the dtype holds: those are torch's own."""
+    if len(args) < 2 and kwargs.get("to") is None:
+        return _array(tensor)
+    return _integers(tape, tensor, args, kwargs)
 
 
 def _permutation(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -282,6 +289,8 @@ def install() -> None:
         (torch, "randn_like", _filled(_standard_normal)),
         (torch, "normal", _filled(_normal_of)),
         (torch, "randint", _filled(_integers)),
+        (torch, "randint_like", _filled(_integers)),
+        (torch.Tensor, "random_", _filled(_integers_in_place)),
         (torch, "randperm", _filled(_permutation)),
         (torch, "bernoulli", _filled(_bernoulli)),
         (torch.Tensor, "bernoulli", _filled(_bernoulli)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -470,3 +471,67 @@ class Encoder(nn.Module):
         return nn.utils.rnn.pad_packed_sequence(self.lstm(x)[0], batch_first=True)[0]
 """
     assert "[23 21" in found(encoder, pool, tmp_path / "model.py").shown
+
+
+LISTS = {
+    "in a loop": """
+        self.stages = {list}([])
+        for m in blocks:
+            self.stages.append(m)
+""",
+    "counted": """
+        self.stages = {list}([])
+        for i, m in enumerate(blocks):
+            self.stages.append(m)
+""",
+    "at once": """
+        self.stages = {list}(blocks)
+""",
+    "in a comprehension": """
+        self.stages = {list}([m for m in blocks])
+""",
+}
+STAGES = """{imports}
+
+
+class Stages({base}):
+    def __init__(self, blocks):
+        {start}{made}
+    def {call}(self, x):
+        for stage in self.stages:
+            x = stage(x) + {more}
+        return x
+"""
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_parameter_whose_items_become_children_is_a_list_of_modules(name: str, check: Check) -> None:
+    torch = STAGES.format(
+        imports="import torch\nfrom torch import nn", base="nn.Module", start="super().__init__()",
+        made=LISTS[name].format(list="nn.ModuleList"), call="forward", more="1",
+    )  # fmt: skip
+    jax = partial(
+        STAGES.format, imports="from flax import nnx", base="nnx.Module", start="",
+        made=LISTS[name].format(list="nnx.List"), call="__call__",
+    )  # fmt: skip
+    verdict = check(torch, jax(more="1"), "Stages", expression=convert_expression)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert check(torch, jax(more="2"), "Stages", expression=convert_expression).verdict is VerdictKind.DIFFERENT
+
+
+def test_a_list_of_sizes_that_modules_are_made_of_is_none_of_modules(check: Check) -> None:
+    source = """import torch
+from torch import nn
+
+
+class Sizes(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        layers = [nn.Linear(layers, layers), nn.Tanh()]
+        self.net = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.net(x)
+"""
+    verdict = check(source, convert(source).code, "Sizes")
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason

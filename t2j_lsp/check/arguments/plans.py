@@ -21,7 +21,7 @@ from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
 
 from .settings import settings_in
-from .told import called, known_arguments, text_for
+from .told import called, known_arguments, module_lists, some_modules, text_for
 
 _FLOATS = frozenset({"randn", "rand", "zeros", "ones", "empty", "normal"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -209,6 +209,7 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     init = constructor(slicer, slicer.main, item.name)
     required = [] if init is None else _required(init)
     stand_ins = called(item.node, init) if init is not None else {}
+    lists = module_lists(init) if init is not None else set()
     settings = settings_in(slicer.text, str(slicer.path))
     untyped = [p.arg for p in required if p.annotation is None]
     kept = {name: found for name in untyped if (found := settings.instance(name, item.node)) is not None}
@@ -222,6 +223,8 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
                 value = text
             elif parameter.arg in stand_ins and (not isinstance(value, Code) or value.text == _ACTIVATION):
                 value = stand_ins[parameter.arg]
+            elif parameter.arg in lists and not isinstance(value, Code):
+                value = some_modules(equal or 6)
             elif not isinstance(value, Code):
                 value = settings.namespace(parameter.arg, item.node, equal) or value
             if value is None:

@@ -102,6 +102,47 @@ def called(node: ast.AST, init: ast.FunctionDef) -> dict[str, Code]:
     return made
 
 
+_KEEPS = frozenset({"ModuleList", "Sequential"})
+_PUTS = frozenset({"append", "add_module", "register_module"})
+
+
+def module_lists(init: ast.FunctionDef) -> set[str]:
+    """The parameters of a constructor that are lists of modules: their items are kept among its children.
+
+    ``nn.ModuleList(blocks)``, ``nn.Sequential(*blocks)``, ``for m in blocks: self.stages.append(m)``.
+    """
+    found: set[str] = set()
+    for node in ast.walk(init):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=kind) | ast.Name(id=kind), args=[given]) if kind in _KEEPS:
+                match given:
+                    case ast.Name(id=name) | ast.Starred(value=ast.Name(id=name)):
+                        found.add(name)
+                    case ast.ListComp(elt=ast.Name(id=item), generators=[generator]):
+                        found |= _items_of(generator.target, generator.iter, item)
+            case ast.For(target=target, iter=iterable, body=body):
+                for call in (n for s in body for n in ast.walk(s) if isinstance(n, ast.Call)):
+                    if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS and call.args:
+                        if isinstance(put := call.args[-1], ast.Name):
+                            found |= _items_of(target, iterable, put.id)
+    return found - {n.id for n in ast.walk(init) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _items_of(target: ast.expr, iterable: ast.expr, item: str) -> set[str]:
+    """The name that is iterated, where ``item`` is what a loop over it, or over ``enumerate`` of it, gives."""
+    match target, iterable:
+        case (ast.Name(id=one), ast.Name(id=name)) if one == item:
+            return {name}
+        case (ast.Tuple(elts=[_, ast.Name(id=one)]), ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name(id=name)])):
+            return {name} if one == item else set()
+    return set()
+
+
+def some_modules(width: int) -> Code:
+    """A list of modules, each of which takes what the one before it gives."""
+    return Code(f"[nn.Linear({width}, {width}), nn.Linear({width}, {width})]")
+
+
 def _function(count: int) -> str:
     """A function of whatever it is given; ``count`` is the number of its results, 0 for one that is no tuple."""
     return f"lambda *args, **kwargs: {f'({_FIRST},) * {count}' if count else _FIRST}"

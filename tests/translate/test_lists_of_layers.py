@@ -42,3 +42,49 @@ def test_data_of_unknown_items_is_told_in_front_of_what_only_tensors_have() -> N
     told = convert(source.format("outs[0].data.numpy().ravel()"))
     assert ["lax.stop_gradient" in gap.reason for gap in told.gaps] == [True]
     assert not convert(source.format("outs[0].data.tolist()")).gaps
+
+
+HIDDEN = """\
+import torch.nn as nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+class Net(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+        {statement}
+
+    def forward(self, x):
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "hidden"),
+    [
+        ("self.parts = [nn.Linear(2, 2) for _ in range(depth)]", True),
+        ("self.parts = [Block(), Block()]", True),
+        ("self.parts = {'a': Block()}", True),
+        ("self.parts = []\n        for _ in range(depth):\n            self.parts.append(nn.Linear(2, 2))", True),
+        ("self.parts = [self.a, self.b]", False),
+        ("self.parts = [nn.ReLU(), nn.Tanh(), nn.Dropout(0.5)]", False),
+        ("self.parts = [Block(), Block()]\n        self.all = nn.ModuleList(self.parts)", False),
+        ("self.parts = [Block()]\n        self.c = nn.Sequential(nn.Linear(2, 2))", True),
+        (
+            "part = Block()\n        self.c = nn.ModuleList()\n        self.c.append(part); self.parts = [part]",
+            False,
+        ),
+        ("self.parts = [Block()]\n        self.add_module('part', self.parts[0])", False),
+    ],
+)
+def test_parts_that_pytorch_does_not_know_are_said(statement: str, hidden: bool) -> None:
+    """An optimizer of `Net(2).parameters()` doesn't train them in PyTorch, and does in NNX."""
+    gaps = convert(HIDDEN.format(statement=statement)).gaps
+    assert ["only in a plain list" in gap.reason for gap in gaps] == [True] * hidden

@@ -9,14 +9,19 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
-from t2j_lsp.translate.rule.facts import Instance, Layer, ListOf, Tensor, Tuple, is_module, is_tensor
+from t2j_lsp.translate.rule.facts import Fact, Instance, Layer, ListOf, Tensor, Tuple, is_module, is_tensor
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import assigned
 
 from .captured_modules import CapturedModules
 from .stores import Stores
 
-UNREGISTERED = "modules in a plain list are not registered in PyTorch, and are in NNX"
+UNREGISTERED = (
+    "PyTorch neither trains nor saves modules that are only in a plain list, and in NNX they are parts of the module: "
+    "use nn.ModuleList if they are to be, else leave them out of the optimizer by a filter"
+)
+_CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
 class AttributeStores:
@@ -97,8 +102,8 @@ class AttributeStores:
             text = self.ctx.source.segment(node.value)
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
-        if self._is_filled_with_modules(node, target, owner):
-            self.ctx.report.note(node, "list", "note", UNREGISTERED)
+        if added := self._modules_added(node, target, owner):
+            self._report_hidden(node, owner, added)
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.List([])")
             return True
         if isinstance(value, Tuple | ListOf) and owner.cls.info.is_module:
@@ -173,7 +178,9 @@ class AttributeStores:
             wrapper = f"{self.renderer.need('nnx')}.List"
             if isinstance(node.value, ast.Dict):
                 wrapper = f"{self.renderer.need('nnx')}.Dict"
-            self.ctx.report.note(node, "list", "note", UNREGISTERED)
+            owner = self.ctx.fact(target.value)
+            if isinstance(owner, Instance):
+                self._report_hidden(node, owner, _items(node.value))
         elif is_tensor(item):  # type: ignore[arg-type]
             wrapper = f"{self.renderer.need('nnx')}.data"
         else:
@@ -232,18 +239,25 @@ class AttributeStores:
             if other.value is not None
         )
 
-    def _is_filled_with_modules(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
+    def _report_hidden(self, node: ast.Assign, owner: Instance, items: list[ast.expr]) -> None:
+        """Report modules with parameters that a plain list holds, and the class registers under no other name."""
+        hidden = [i for i in items if not isinstance(i, ast.Attribute) and _has_parameters(self.ctx.fact(i))]
+        known = {*map(ast.unparse, node.targets), *map(ast.unparse, hidden)}
+        if hidden and not any(_registers(n, known) for n in ast.walk(owner.cls.info.node)):
+            self.ctx.report.gap(node, "list", "refused", UNREGISTERED)
+
+    def _modules_added(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> list[ast.expr]:
         """``self.x = []`` in a module's constructor that appends layers to it: NNX takes a plain list for no data."""
         empty = isinstance(node.value, ast.List) and not node.value.elts
         if not empty or not owner.cls.info.is_module or not self._in_constructor():
-            return False
+            return []
         added = [
             call.args[-1]
             for call in ast.walk(owner.cls.info.node)
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args
             if call.func.attr in ("append", "insert") and ast.unparse(call.func.value) == ast.unparse(target)
         ]
-        return any(is_module(self.ctx.fact(value)) for value in added)
+        return [value for value in added if is_module(self.ctx.fact(value))]
 
     def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
         """``self.x = []`` in a module's constructor, where another method gives it arrays, or assigns one."""
@@ -299,3 +313,36 @@ def _gives(node: ast.AST, target: ast.Attribute) -> bool:
             return name == target.attr and ast.unparse(owner) == ast.unparse(target.value)
         case _:
             return False
+
+
+def _items(value: ast.expr) -> list[ast.expr]:
+    """What a list, a tuple, a dict or a comprehension of the text holds; else the value itself."""
+    match value:
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
+            return items
+        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
+            return [item]
+    return []
+
+
+def _has_parameters(fact: Fact) -> bool:
+    """Whether it is surely a module with parameters."""
+    if isinstance(fact, Layer):
+        return fact.name in LAYERS and LAYERS[fact.name].random and not fact.name.rpartition(".")[2].endswith("Dropout")
+    return isinstance(fact, Instance) and is_module(fact)
+
+
+def _registers(node: ast.AST, known: set[str]) -> bool:
+    """Whether something gives a module a part under another name, as ``add_module`` and ``ModuleList(parts)`` do."""
+    match node:
+        case ast.Call(func=ast.Name(id="setattr")) | ast.Attribute(attr="_modules" | "__dict__"):
+            return True
+        case ast.Call(func=ast.Attribute(attr="add_module" | "register_module" | "setattr")):
+            return True
+        case ast.Call(func=ast.Attribute(value=holder, attr="append" | "insert"), args=[*_, part]):
+            return ast.unparse(part) in known and isinstance(part, ast.Name) and ast.unparse(holder) not in known
+        case ast.Call(func=func, args=arguments) if ast.unparse(func).endswith(
+            ("Sequential", "ModuleList", "ModuleDict")
+        ):
+            return any(ast.unparse(a.value if isinstance(a, ast.Starred) else a) in known for a in arguments)
+    return False

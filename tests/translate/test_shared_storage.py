@@ -186,3 +186,49 @@ def test_what_something_else_holds_is_not_rectified_in_front() -> None:
     text = "kept = [x]\n        return self.part(x) + x + kept[0]"
     gaps = [gap.reason for gap in translate(MODULES.replace("PART", "nn.ReLU(True)").replace("BODY", text)).gaps]
     assert any("'kept'" in reason or "'x'" in reason for reason in gaps)
+
+
+KEEPERS = """\
+import dataclasses
+
+import torch
+
+
+class Kept:
+    def __init__(self, w, scale=1.0):
+        self.w = w
+        self.scale = scale
+
+
+class Twice:
+    def __init__(self, w):
+        self.w = w * 2
+
+
+@dataclasses.dataclass
+class Fields:
+    w: torch.Tensor
+
+
+def f(x: torch.Tensor):
+    y = x * 2
+    {statements}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "told"),
+    [
+        ("kept = Kept(y)\n    y += 1\n    return kept", True),
+        ("kept = Kept(w=y)\n    y.mul_(2)\n    return kept.w", True),
+        ("kept = Fields(y)\n    y += 1\n    return kept", True),
+        ("kept = [Kept(y), Kept(x)]\n    y += 1\n    return kept", True),
+        ("kept = Twice(y)\n    y += 1\n    return kept.w + y", False),
+        ("kept = Kept(x * 3)\n    y += 1\n    return kept.w + y", False),
+        ("y += 1\n    kept = Kept(y)\n    return kept", False),
+        ("kept = Kept(y)\n    y += 1\n    return y", False),
+    ],
+)
+def test_an_object_shares_the_arrays_that_its_constructor_keeps(statements: str, told: bool) -> None:
+    gaps = translate(KEEPERS.format(statements=statements)).gaps
+    assert [gap.code for gap in gaps] == ["in-place-shared"] * told

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import count
 
 from t2j_lsp.translate.rule.facts import (
+    Class,
+    ClassInfo,
     Fact,
     Function,
     FunctionInfo,
@@ -24,6 +26,7 @@ from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 
+from .call_sites import bound_arguments
 from .places import CROSSING, DEEPEST, NOWHERE, STATE, Env, Reached, is_state, made_by
 
 VIEWS = names_with(Trait.VIEW)
@@ -181,6 +184,9 @@ class Storage:
                 made = self.fresh()
                 self.results.update({owner: function.info for owner, _ in made.places})
                 return made
+        if isinstance(function, Class):
+            kept = [self.of(value, env) for value in _kept_arguments(node, function.info)]
+            return Reached(self.fresh().places, {None: NOWHERE.joined(kept)} if kept else {})
         match node.func:
             case ast.Name(id="list" | "tuple" | "iter" | "reversed" | "sorted" | "set") if node.args:
                 return Reached(items={None: self.elements(node.args[0], env)})
@@ -282,6 +288,20 @@ def is_variable(fact: Fact | None) -> bool:
         case Tuple():
             return any(map(is_variable, fact.items))
     return False
+
+
+def _kept_arguments(call: ast.Call, info: ClassInfo) -> list[ast.expr]:
+    """The arguments of a constructor that the object keeps as they are (``self.w = w``), and a dataclass its fields."""
+    method = info.method("__init__")
+    if method is None:
+        return [*call.args, *(k.value for k in call.keywords)] if info.node.decorator_list else []
+    stored = {
+        node.value.id
+        for node in ast.walk(method.node)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        if any(isinstance(target, ast.Attribute) for target in node.targets)
+    }
+    return [value for parameter, value in bound_arguments(call, method) if parameter.arg in stored]
 
 
 def dotted(node: ast.AST) -> str:

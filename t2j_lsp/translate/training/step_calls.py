@@ -41,10 +41,14 @@ class StepCall:
     """The optimizer, the loss, the module that is zeroed, or the parameters that are clipped."""
     target: ast.expr | None = None
     """The name a clipped norm is assigned to."""
+    by_value: bool = False
+    """Whether it is a loop that clips each gradient to values."""
 
 
 def clip_kind(inference: Inference, clip: StepCall) -> str:
     """``norm`` or ``value``."""
+    if clip.by_value:
+        return "value"
     fact = inference.fact(clip.call.func)
     return clip_of(getattr(fact, "name", "")) or ""
 
@@ -58,7 +62,7 @@ class Reader:
     def read(self, node: ast.stmt) -> StepCall | None:
         """The part a statement has in a training step; None if it has none. Raises Refused."""
         if isinstance(node, ast.For):
-            return self._zero_loop(node)
+            return self._zero_loop(node) or self._clip_loop(node)
         call: ast.expr | None = None
         target: ast.expr | None = None
         if isinstance(node, ast.Expr):
@@ -127,6 +131,30 @@ class Reader:
                 orelse=[],
             ) if name == owner:
                 return StepCall("zero", node, call, module)
+        return None
+
+    def _clip_loop(self, node: ast.For) -> StepCall | None:
+        """``for p in model.parameters(): p.grad.data.clamp_(-1, 1)``, as ``clip_grad_value_`` does."""
+        match node:
+            case ast.For(
+                target=ast.Name(id=name),
+                iter=ast.Call(func=ast.Attribute(attr="parameters"), args=[], keywords=[]) as parameters,
+                body=[inner],
+                orelse=[],
+            ):
+                pass
+            case _:
+                return None
+        if isinstance(inner, ast.If) and not inner.orelse and len(inner.body) == 1:
+            asked = ast.unparse(inner.test) == f"{name}.grad is not None"
+            inner = inner.body[0] if asked else inner
+        match inner:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="clamp_", value=held) as func, args=[low, high])):
+                held = held.value if isinstance(held, ast.Attribute) and held.attr == "data" else held
+                opposite = isinstance(low, ast.UnaryOp) and ast.unparse(low) == f"-{ast.unparse(high)}"
+                if ast.unparse(held) == f"{name}.grad" and opposite and name not in ast.unparse(high):
+                    call = ast.copy_location(ast.Call(func, [parameters, high], []), node)
+                    return StepCall("clip", node, call, parameters, by_value=True)
         return None
 
     def calls_module(self, node: ast.AST) -> bool:

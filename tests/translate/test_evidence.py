@@ -71,7 +71,7 @@ def test_the_size_of_another_layer_is_an_int(constructor: str) -> None:
         "wide = scale(dim); self.norm = nn.LayerNorm(wide); wide = max(wide); self.fc = nn.Linear(wide, 3)",
         "wide = scale(dim); self.norm = nn.LayerNorm(wide) if many(wide) else nn.Linear(wide, 3)",
         "wide = scale(dim); self.norm = nn.LayerNorm(wide); self.fc = nn.Linear(max(wide), 3)",
-        "wide = scale(dim); self.norms = [nn.LayerNorm(wide)]; self.fcs = [nn.Linear(wide, 3) for _ in dim]",
+        "wide = scale(dim); self.norms = nn.ModuleList([nn.LayerNorm(wide)]); self.fcs = nn.ModuleList(nn.Linear(wide, 3) for _ in dim)",  # noqa: E501
         "wide = scale(dim); self.norm = nn.LayerNorm(wide)\n        if many(wide):\n            return\n"
         "        self.fc = nn.Linear(wide, 3)",
     ],

@@ -303,10 +303,6 @@ from accelerate import Accelerator
 from ema_pytorch import EMA
 
 
-def schedule(optimizer: torch.optim.Optimizer):
-    return warmup.LinearWarmup(optimizer, 1)
-
-
 def width(module):
     return module.in_features
 
@@ -322,7 +318,7 @@ accelerator = Accelerator()
 @pytest.mark.parametrize(
     ("statement", "name"),
     [
-        ("warm = schedule(optimizer)", "pytorch_warmup.LinearWarmup"),
+        ("warm = warmup.LinearWarmup(optimizer, 1)", "pytorch_warmup.LinearWarmup"),
         ("wandb.watch(model)", "wandb.watch"),
         ("ema = EMA(model, beta=0.99)", "ema_pytorch.EMA"),
         ("ema = EMA(beta=0.99, model=model)", "ema_pytorch.EMA"),

@@ -41,7 +41,7 @@ def test_gradients_that_nothing_reads_are_not_computed_and_that_is_said() -> Non
         ("from elsewhere import update\n", "loss.backward(); update(model)"),
         ("from elsewhere import Trainer\ntrainer = Trainer()\n", "loss.backward(); trainer.step()"),
         ("", "model.fc.weight.register_hook(print); loss.backward()"),
-        ("def check(loss):\n    loss.backward()\n", "loss.backward(); check(loss)"),
+        ("def check(loss):\n    loss.backward()\nchecks = [check]\n", "loss.backward(); checks[0](loss)"),
         ("", "for _ in range(3): loss.backward()"),
     ],
 )

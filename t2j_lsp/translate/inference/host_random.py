@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import cached_property
+from weakref import WeakKeyDictionary
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Instance, Qual, Tensor, is_module
 
@@ -31,7 +33,7 @@ def host_draw(inference: Inference, called: Fact) -> str | None:
     """The text of a draw outside of JAX that a module makes when it is called; None if there is none."""
     if not inference.has(HOST_RANDOM):
         return None
-    calls = calls_in_forward(inference, called)
+    calls = _passes(inference).host_calls(called)
     return next((ast.unparse(node.func) for node in calls if is_host_draw(inference.fact(node.func))), None)
 
 
@@ -39,8 +41,11 @@ def prints_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
     """The prints that a module makes when it is called."""
     if not inference.has(PRINTS):
         return []
-    calls = calls_in_forward(inference, called)
-    return [n for n in calls if isinstance(n.func, ast.Name) and n.func.id == "print"]
+    return [n for n in _passes(inference).host_calls(called) if _prints(n)]
+
+
+def _prints(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "print"
 
 
 def prints_an_array(inference: Inference, node: ast.Call) -> bool:
@@ -57,41 +62,74 @@ def _may_be_array(inference: Inference, node: ast.AST) -> bool:
     return isinstance(fact, Tensor) or unknown and isinstance(node, ast.Name) and node.id not in _BUILTINS
 
 
-def calls_in_forward(inference: Inference, called: Fact) -> Iterator[ast.Call]:
-    """The calls that run in the file when a module is called; of one of unknown parts those of every module."""
-    seen: set[FunctionInfo] = set()
-    for info in _forwards(inference, called):
-        yield from _calls(inference, info, seen)
+class _Passes:
+    """What the functions of one file do outside of JAX, and which they call: each is read once."""
+
+    def __init__(self, inference: Inference) -> None:
+        # Kept by the inference, which it must not keep alive.
+        self.facts, self.functions = inference.facts, inference.functions
+        self.read: dict[FunctionInfo, tuple[list[ast.Call], list[FunctionInfo], bool]] = {}
+
+    def host_calls(self, called: Fact) -> list[ast.Call]:
+        """The prints and draws that run when a module is called; of one of unknown parts those of every module."""
+        found: list[ast.Call] = []
+        seen: set[FunctionInfo] = set()
+        waiting = self._forwards(called)[::-1]
+        while waiting:
+            info = waiting.pop()
+            if info in seen or info.external:
+                continue
+            seen.add(info)
+            calls, inner, unknown = self._of(info)
+            found += calls
+            waiting += [*inner, *(self.every_forward if unknown else ())][::-1]
+        return found
+
+    @cached_property
+    def every_forward(self) -> list[FunctionInfo]:
+        functions = self.functions.values()
+        return [f for f in functions if f.name == "forward" and f.owner is not None and f.owner.is_module]
+
+    def _forwards(self, called: Fact) -> list[FunctionInfo]:
+        """The forward passes that a call of a module may run."""
+        if isinstance(called, Instance):
+            info = called.cls.info.method("forward")
+            return [info] if info is not None else []
+        return list(self.every_forward) if is_module(called) else []
+
+    def _of(self, info: FunctionInfo) -> tuple[list[ast.Call], list[FunctionInfo], bool]:
+        """A function's own prints and draws, the functions it calls, and whether it calls modules of unknown parts."""
+        if info not in self.read:
+            calls: list[ast.Call] = []
+            inner: list[FunctionInfo] = []
+            unknown = False
+            for node in (n for n in ast.walk(info.node) if isinstance(n, ast.Call)):
+                fact = self.facts.get(node.func, UNKNOWN)
+                if _prints(node) or is_host_draw(fact):
+                    calls.append(node)
+                function = called_function(fact) or _method(node, self.facts)
+                if function is not None:
+                    inner.append(function)
+                elif isinstance(fact, Instance):
+                    inner += self._forwards(fact)
+                else:
+                    unknown |= is_module(fact)
+            self.read[info] = calls, inner, unknown
+        return self.read[info]
 
 
-def _forwards(inference: Inference, called: Fact) -> list[FunctionInfo]:
-    """The forward passes that a call of a module may run."""
-    if isinstance(called, Instance):
-        info = called.cls.info.method("forward")
-        return [info] if info is not None else []
-    if not is_module(called):
-        return []
-    functions = inference.functions.values()
-    return [f for f in functions if f.name == "forward" and f.owner is not None and f.owner.is_module]
+_READ: WeakKeyDictionary[Inference, _Passes] = WeakKeyDictionary()
 
 
-def _calls(inference: Inference, info: FunctionInfo, seen: set[FunctionInfo]) -> Iterator[ast.Call]:
-    if info in seen or info.external:
-        return
-    seen.add(info)
-    for node in ast.walk(info.node):
-        if not isinstance(node, ast.Call):
-            continue
-        yield node
-        fact = inference.fact(node.func)
-        function = called_function(fact) or _method(node, inference)
-        for inner in [function] if function is not None else _forwards(inference, fact):
-            yield from _calls(inference, inner, seen)
+def _passes(inference: Inference) -> _Passes:
+    if inference not in _READ:
+        _READ[inference] = _Passes(inference)
+    return _READ[inference]
 
 
-def _method(node: ast.Call, inference: Inference) -> FunctionInfo | None:
+def _method(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> FunctionInfo | None:
     """The method of a class of the file that is called: ``self.stem(x)``."""
     if not isinstance(node.func, ast.Attribute):
         return None
-    owner = inference.fact(node.func.value)
+    owner = facts.get(node.func.value, UNKNOWN)
     return owner.cls.info.method(node.func.attr) if isinstance(owner, Instance) else None

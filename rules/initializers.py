@@ -11,6 +11,7 @@ import ast
 from t2j_lsp.translate.rule.facts import INT, Tensor, Tuple, layer_names
 from t2j_lsp.translate.rule.pieces import ANY, Piece
 from t2j_lsp.translate.rule.record import Argument, Call, Emit, Refusal, refuse, rule
+from t2j_lsp.translate.rule.tensors import behind_data
 
 from .random import joined, of_tensor, scaled
 
@@ -51,9 +52,7 @@ def _filled(call: Call, template: str, *, constant: bool = True) -> Piece | Refu
 
 def _is_array(call: Call, first: Argument) -> bool:
     """Whether what is filled is an array, which the renderer binds anew, and no parameter of a module."""
-    node = first.node
-    while isinstance(node, ast.Attribute) and node.attr == "data":
-        node = node.value
+    node = behind_data(first.node)
     fact = call.site.fact(node) if node is not None else None
     return isinstance(fact, Tensor) and not fact.variable
 

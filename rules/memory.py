@@ -10,6 +10,7 @@ import ast
 from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, UNKNOWN, Fact, Tensor, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.tensors import behind_data, same_rank
 
 from ._arguments import array_text, without_stop_gradient
 from ._facts import is_bool, is_float, is_integer
@@ -64,14 +65,9 @@ def _is_place(call: Call) -> bool:
 
 def _may_lack_axes(call: Call) -> bool:
     """Whether a kernel in Flax's layout is given what may have fewer axes, which PyTorch adds in front of its own."""
-    node = call["self"].node
-    while isinstance(node, ast.Attribute) and node.attr == "data":
-        node = node.value
+    node = behind_data(call["self"].node)
     parameter = call.site.parameter(node) if isinstance(node, ast.Attribute) else None
-    if parameter is None or not parameter[1]:
-        return False
-    ranks = {f.rank if isinstance(f, Tensor) else None for f in (call["self"].fact, call["src"].fact)}
-    return len(ranks) > 1 or None in ranks
+    return parameter is not None and parameter[1] and not same_rank(call["self"].fact, call["src"].fact)
 
 
 @rule("torch.Tensor.copy_(self, src, non_blocking=False)", jax="x.at[...].set(src)", result="same")

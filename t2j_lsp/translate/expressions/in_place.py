@@ -13,6 +13,7 @@ from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.facts import Fact, Function, Partial, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
+from t2j_lsp.translate.rule.tensors import behind_data
 from t2j_lsp.translate.source.text import Source
 
 from .alike import writes_alike
@@ -139,8 +140,7 @@ class InPlace:
         ``raw``: the value of a kernel has Flax's layout already, and not PyTorch's.
         """
         of_data = isinstance(target, ast.Attribute) and target.attr == "data"
-        while isinstance(target, ast.Attribute) and target.attr == "data":
-            target = target.value
+        target = behind_data(target)
         parameter = self.variables.parameter(target, constant=raw)
         if parameter is not None:
             text, flax_layout = parameter

@@ -8,6 +8,7 @@ from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Qual, Ten
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
+from t2j_lsp.translate.rule.tensors import behind_data
 
 from .context import Context
 from .handlers import ExpressionRenderer
@@ -34,8 +35,7 @@ class Variables:
         With ``constant`` the layout does not matter, and a module of unknown class will do where it is an attribute: it
         was built by a class that was passed, which is a helper, and these answer to ``weight`` too.
         """
-        while isinstance(node, ast.Attribute) and node.attr == "data":
-            node = node.value
+        node = behind_data(node)
         if node in self._picked:
             return self._picked[node], True
         fact = self.ctx.fact(node)
@@ -117,8 +117,7 @@ class Variables:
 
     def in_flax_layout(self, target: ast.expr, piece: Piece) -> str | None:
         """A weight in PyTorch's layout as the kernel that ``target`` names; None if which layer's isn't known."""
-        while isinstance(target, ast.Attribute) and target.attr == "data":
-            target = target.value
+        target = behind_data(target)
         if not isinstance(target, ast.Attribute):
             return None
         if layer_names(self.ctx.fact(target.value)) <= names_with(Trait.LINEAR):
@@ -127,8 +126,7 @@ class Variables:
 
     def in_torch_layout(self, target: ast.expr, kernel: str) -> Piece:
         """The kernel that ``target`` names, as the weight in PyTorch's layout."""
-        while isinstance(target, ast.Attribute) and target.attr == "data":
-            target = target.value
+        target = behind_data(target)
         owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else UNKNOWN
         if layer_names(owner) <= names_with(Trait.LINEAR):
             return Piece(f"{kernel}.T")

@@ -13,6 +13,7 @@ from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
+from t2j_lsp.translate.rule.tensors import behind_data
 from t2j_lsp.translate.source.text import IN_PLACE
 
 from .call_sites import bound_arguments, called_function
@@ -38,9 +39,7 @@ def written_argument(call: ast.Call, inference: Inference) -> ast.expr | None:
 def _initialised_array(call: ast.Call, facts: Mapping[ast.AST, Fact]) -> ast.expr | None:
     """What a function of torch.nn.init fills, if it is an array; parameters of modules are another thing."""
     target = next(iter(call.args), None) or next((k.value for k in call.keywords if k.arg == "tensor"), None)
-    held = target
-    while isinstance(held, ast.Attribute) and held.attr == "data":
-        held = held.value
+    held = behind_data(target)
     fact = facts.get(held) if held is not None else None
     return target if isinstance(fact, Tensor) and not fact.variable else None
 
@@ -231,8 +230,7 @@ class _Reading:
             if argument is None:
                 return ""
             node = argument
-        while isinstance(node, ast.Attribute) and node.attr == "data":
-            node = node.value
+        node = behind_data(node)
         return node.id if isinstance(node, ast.Name) else ""
 
 

@@ -18,6 +18,7 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.item_stores import is_mask, may_be_array, only_arrays_take
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, assigned, bracket
+from t2j_lsp.translate.rule.tensors import same_rank
 
 from .masks import Masks
 
@@ -309,8 +310,7 @@ class Stores:
         sign = f"{operator}="
         fact, held = self.inference.fact(node.value), self.inference.fact(node.target)
         if flax_layout and not isinstance(fact, Scalar):
-            ranks = {f.rank if isinstance(f, Tensor) else None for f in (fact, held)}
-            if len(ranks) > 1 or None in ranks:
+            if not same_rank(fact, held):
                 # A number, or fewer axes: PyTorch adds those in front of its own layout.
                 before = self.variables.in_torch_layout(node.target, text)
                 value, sign = Piece(f"{bracket(before, ATOM)} {operator} {bracket(value, ATOM)}", ARGUMENT), "="

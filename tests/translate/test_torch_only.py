@@ -333,7 +333,13 @@ def test_what_a_package_is_given_that_was_converted_is_said(statement: str, name
 
 @pytest.mark.parametrize(
     "statement",
-    ["other = copy.deepcopy(model)", "print(width(model))", "wandb.log({'width': model.in_features})", "wandb.init()"],
+    [
+        "kept = get()\nkept = kept.on(1)\nkept.build(model)",
+        "other = copy.deepcopy(model)",
+        "print(width(model))",
+        "wandb.log({'width': model.in_features})",
+        "wandb.init()",
+    ],
 )
 def test_what_takes_any_object_or_none_is_no_gap(statement: str) -> None:
     assert not translate(GIVEN.format(statement=statement), Options()).gaps

@@ -8,6 +8,7 @@ import sys
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.storage import dotted
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
     Class,
@@ -149,21 +150,23 @@ def _converted(fact: Fact) -> str | None:
 
 def _outside(ctx: Context, func: ast.expr) -> str | None:
     """The name of what a package has or made, by which it is called; None for what works on any object."""
-    fact = ctx.fact(func)
-    if isinstance(fact, Qual):
-        root = fact.name.partition(".")[0]
-        foreign = root and not is_torch(fact.name) and root not in _TAKE_ANYTHING and not _own(ctx.options, root)
-        return fact.name if foreign else None
-    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name | ast.Attribute):
-        return None
-    if ctx.fact(func.value) != UNKNOWN:
-        return None
-    text = ast.unparse(func.value)
-    for made in ctx.source.nodes:
-        if isinstance(made, ast.Assign) and isinstance(made.value, ast.Call):
-            if any(ast.unparse(t) == text for t in made.targets) and _outside(ctx, made.value.func):
+    if not isinstance(func, ast.Attribute) or ctx.fact(func) != UNKNOWN or ctx.fact(func.value) != UNKNOWN:
+        return _of_package(ctx, func)
+    text = dotted(func.value)
+    for made in ctx.source.nodes if text else ():
+        if isinstance(made, ast.Assign) and isinstance(made.value, ast.Call) and text in map(dotted, made.targets):
+            if _of_package(ctx, made.value.func) is not None:
                 return ast.unparse(func)
     return None
+
+
+def _of_package(ctx: Context, func: ast.expr) -> str | None:
+    """The name of what a package has, but for those whose functions take any object."""
+    fact = ctx.fact(func)
+    if not isinstance(fact, Qual) or is_torch(fact.name):
+        return None
+    root = fact.name.partition(".")[0]
+    return fact.name if root and root not in _TAKE_ANYTHING and not _own(ctx.options, root) else None
 
 
 def namespace(ctx: Context, func: ast.expr) -> str | None:

@@ -16,6 +16,8 @@ from functools import cached_property, partial
 from itertools import takewhile
 from typing import TypeVar
 
+from t2j_lsp import syntax
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Scope = FunctionNode | ast.ClassDef | ast.Lambda | Comprehension
@@ -72,10 +74,10 @@ class Symbols:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield from self._locals(self._tables[scope.name, scope.lineno])
             case ast.Lambda():
-                yield from (n.arg for n in ast.walk(scope.args) if isinstance(n, ast.arg))
+                yield from (n.arg for n in syntax.walk(scope.args) if isinstance(n, ast.arg))
                 yield from _walruses(scope.body)
             case _:
-                targets = (n for g in scope.generators for n in ast.walk(g.target))
+                targets = (n for g in scope.generators for n in syntax.walk(g.target))
                 yield from (n.id for n in targets if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
     def _locals(self, table: symtable.SymbolTable) -> Iterator[str]:
@@ -159,7 +161,7 @@ class Symbols:
     @cached_property
     def stars(self) -> tuple[ast.ImportFrom, ...]:
         """Every ``from module import *``."""
-        imports = (n for n in ast.walk(self.tree) if isinstance(n, ast.ImportFrom))
+        imports = (n for n in syntax.walk(self.tree) if isinstance(n, ast.ImportFrom))
         return tuple(n for n in imports if n.names[0].name == "*")
 
     @cached_property
@@ -172,7 +174,7 @@ class Symbols:
                 self._add_import(node, scope, imports.setdefault(scope, {}))
             elif isinstance(node, FunctionNode | ast.ClassDef):
                 scope = node
-            stack += [(n, scope) for n in ast.iter_child_nodes(node) if not isinstance(n, ast.expr)]
+            stack += [(n, scope) for n in syntax.children(node) if not isinstance(n, ast.expr)]
         return imports
 
     def _add_import(
@@ -256,7 +258,7 @@ def _walruses(node: ast.AST) -> Iterator[str]:
     """Names that ``:=`` binds in a lambda's body: in comprehensions too, not in lambdas inside."""
     if isinstance(node, ast.NamedExpr):
         yield node.target.id
-    for child in ast.iter_child_nodes(node):
+    for child in syntax.children(node):
         if not isinstance(child, ast.Lambda):
             yield from _walruses(child)
 
@@ -277,7 +279,7 @@ def evaluated_once(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 def asked_before(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> set[str]:
     """The names in the conditions that decide about an expression: ``x`` for ``f(x) if x is not None else 0``."""
-    return {n.id for test in _deciding(node, parents) for n in ast.walk(test) if isinstance(n, ast.Name)}
+    return {n.id for test in _deciding(node, parents) for n in syntax.walk(test) if isinstance(n, ast.Name)}
 
 
 def _of_expression(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:

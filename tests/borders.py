@@ -77,7 +77,8 @@ class Border:
 BORDERS = (
     Border("t2j_lsp", own=("t2j_lsp.api", "t2j_lsp.weights")),
     Border("t2j_lsp.contract"),
-    Border("t2j_lsp.symbols"),
+    Border("t2j_lsp.symbols", ("t2j_lsp.syntax",)),
+    Border("t2j_lsp.syntax"),
     Border("t2j_lsp.fixes.record", ("t2j_lsp.contract",)),
     Border("t2j_lsp.plugins", ("t2j_lsp.fixes.record",)),
     Border(
@@ -98,7 +99,7 @@ BORDERS = (
     ),
     Border(
         "t2j_lsp.translate",
-        ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.symbols"),
+        ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.symbols", "t2j_lsp.syntax"),
         frozenset({"libcst", "pyflakes"}),
     ),
     Border("t2j_lsp.rules", ("t2j_lsp.contract", *RULES)),

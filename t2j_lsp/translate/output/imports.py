@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
+from t2j_lsp import syntax
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
 from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_containers
@@ -35,7 +36,7 @@ from .helper_place import WrittenCode, first_user
 def loads(tree: ast.AST) -> Counter[str]:
     """Names that a tree reads, in annotations written as strings too."""
     counts: Counter[str] = Counter()
-    nodes = list(ast.walk(tree))
+    nodes = list(syntax.walk(tree))
     written = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
@@ -188,7 +189,7 @@ def _late_imports(source: Source, output: WrittenCode | None) -> dict[str, ast.s
                     late.setdefault(alias or name, node)
     if not late or output is None:
         return {}
-    reads = [n for n in ast.walk(output.tree) if isinstance(n, ast.Name) and n.id in late]
+    reads = [n for n in syntax.walk(output.tree) if isinstance(n, ast.Name) and n.id in late]
     first = {n.id: n.lineno for n in sorted(reads, key=lambda n: n.lineno, reverse=True)}
     lines = {a.asname: n.lineno for n in output.tree.body if isinstance(n, ast.Import) for a in n.names}
     return {name: node for name, node in late.items() if first.get(name, lines.get(name, 0)) < lines.get(name, 0)}
@@ -211,7 +212,7 @@ def _remove_unused(ctx: Context, used: Counter[str]) -> None:
     gone: set[ast.AST] = set()
     for node in ctx.source.nodes:
         if isinstance(node, ast.Try) and is_fallback(node) and _only_imports_torch(node, used):
-            gone.update(ast.walk(node))
+            gone.update(syntax.walk(node))
             ctx.edits.drop(*ctx.source.span(node))
             ctx.edits.delete(node)
         elif isinstance(node, ast.Import | ast.ImportFrom) and node not in gone:

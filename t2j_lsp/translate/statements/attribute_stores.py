@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import syntax
 from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
@@ -137,14 +138,16 @@ class AttributeStores:
         if function is None or function.name != "__init__":
             return False
         around = list(with_ancestors(node, source.parents))
-        others = [n for n in ast.walk(function.node) if isinstance(n, ast.stmt) and n is not node and _gives(n, target)]
+        others = [
+            n for n in syntax.walk(function.node) if isinstance(n, ast.stmt) and n is not node and _gives(n, target)
+        ]
         before = (n for n in others if n.lineno < node.lineno)
         return bool(others) and not any(one in around for n in before for one in source.block_of(n) or ())
 
     def _plain_before(self, node: ast.Assign, target: ast.Attribute) -> bool:
         """Whether the function gave the attribute a plain value before, which NNX takes for its kind from then on."""
         function = self.ctx.scope.function
-        for other in ast.walk(function.node) if function is not None else ():
+        for other in syntax.walk(function.node) if function is not None else ():
             if isinstance(other, ast.Assign) and other.lineno < node.lineno:
                 fact = self.ctx.fact(other.value)
                 plain = not is_module(fact) and not is_tensor(fact) and not isinstance(fact, Tuple | ListOf)
@@ -213,7 +216,7 @@ class AttributeStores:
         for around in ancestors(node, self.ctx.source.parents):
             for block in (getattr(around, name, None) for name in ("body", "orelse", "finalbody")):
                 behind = block[block.index(inner) + 1 :] if isinstance(block, list) and inner in block else []
-                stores = (n for statement in behind for n in ast.walk(statement) if isinstance(n, ast.Attribute))
+                stores = (n for statement in behind for n in syntax.walk(statement) if isinstance(n, ast.Attribute))
                 if any(isinstance(n.ctx, ast.Store) and ast.unparse(n) == ast.unparse(target) for n in stores):
                     return True
             if isinstance(around, ast.FunctionDef):
@@ -225,11 +228,11 @@ class AttributeStores:
         """Whether all that the class gives the attribute later are layers that become functions, which are no data."""
         others = [
             other
-            for other in ast.walk(owner.cls.info.node)
+            for other in syntax.walk(owner.cls.info.node)
             if isinstance(other, ast.Assign | ast.AnnAssign) and other.value is not None and not _is_none(other.value)
             if ast.unparse(target) in map(ast.unparse, _targets(other))
         ]
-        own = list(ast.walk(self.ctx.scope.function.node)) if self.ctx.scope.function is not None else []
+        own = list(syntax.walk(self.ctx.scope.function.node)) if self.ctx.scope.function is not None else []
         return bool(others) and all(
             other in own
             and other.lineno > node.lineno
@@ -243,7 +246,7 @@ class AttributeStores:
         """Report modules with parameters that a plain list holds, and the class registers under no other name."""
         hidden = [i for i in items if not isinstance(i, ast.Attribute) and _has_parameters(self.ctx.fact(i))]
         known = {*map(ast.unparse, node.targets), *map(ast.unparse, hidden)}
-        if hidden and not any(_registers(n, known) for n in ast.walk(owner.cls.info.node)):
+        if hidden and not any(_registers(n, known) for n in syntax.walk(owner.cls.info.node)):
             self.ctx.report.gap(node, "list", "refused", UNREGISTERED)
 
     def _modules_added(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> list[ast.expr]:
@@ -253,7 +256,7 @@ class AttributeStores:
             return []
         added = [
             call.args[-1]
-            for call in ast.walk(owner.cls.info.node)
+            for call in syntax.walk(owner.cls.info.node)
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args
             if call.func.attr in ("append", "insert") and ast.unparse(call.func.value) == ast.unparse(target)
         ]
@@ -273,7 +276,7 @@ class AttributeStores:
             return True
         stored = [
             self.ctx.fact(store.value)
-            for store in ast.walk(info.node)
+            for store in syntax.walk(info.node)
             if isinstance(store, ast.Assign) and isinstance(store.targets[0], ast.Subscript)
             if ast.unparse(store.targets[0].value) == ast.unparse(target)
         ]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from t2j_lsp import syntax
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -110,7 +111,7 @@ class Optimizers:
         parameter = next((p for p in named_parameters(function.node) if p.arg == name), None)
         if parameter is None:
             return ""
-        reads = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
+        reads = [n for n in syntax.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
         if all(isinstance(p := source.parents.get(n), ast.Call) and p.func is n for n in reads):
             for place in self.objects.calls(function):
                 for given, value in bound_arguments(place, function):
@@ -170,7 +171,7 @@ class Optimizers:
         scope = self.objects.scope(call)
         if scope.function is None:
             return False
-        returned = [n.value for n in ast.walk(scope.function.node) if isinstance(n, ast.Return)]
+        returned = [n.value for n in syntax.walk(scope.function.node) if isinstance(n, ast.Return)]
         values = [v for one in returned for v in (one.elts if isinstance(one, ast.Tuple) else [one]) if v is not None]
         return any(call in (self.objects.constructors(value, scope) or ()) for value in values)
 
@@ -270,7 +271,7 @@ class Optimizers:
             return None
         scope = self.objects.scope(call)
         outers = set()
-        for node in ast.walk(scope.node or self.ctx.source.tree):
+        for node in syntax.walk(scope.node or self.ctx.source.tree):
             if isinstance(node, ast.Name) and node.id == parent.targets[0].id and isinstance(node.ctx, ast.Load):
                 place: ast.AST | None = self.ctx.source.parents.get(node)
                 while isinstance(place, ast.List | ast.Tuple | ast.keyword):
@@ -326,18 +327,18 @@ class Optimizers:
             default = rule.signatures[0].by_name.get("lr") if rule is not None else None
             return default.default or "" if default is not None and not _starred(made) else ""
         plain = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
-        return ast.unparse(given) if all(isinstance(n, plain) for n in ast.walk(given)) else ""
+        return ast.unparse(given) if all(isinstance(n, plain) for n in syntax.walk(given)) else ""
 
     def _visible(self, text: str, made: list[ast.Call], call: ast.Call) -> bool:
         """Whether an expression still has its value where the scheduler is made."""
-        names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+        names = {n.id for n in syntax.walk(ast.parse(text)) if isinstance(n, ast.Name)}
         if not names:
             return True
         scope = self.objects.scope(call)
         if any(self.objects.scope(m) != scope for m in made):
             return False
         first, last = min(m.lineno for m in made), call.lineno
-        for node in ast.walk(scope.node or self.ctx.source.tree):
+        for node in syntax.walk(scope.node or self.ctx.source.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
                 if first <= node.lineno <= last:
                     return False

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 
+from t2j_lsp import syntax
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
 
@@ -18,7 +19,7 @@ def definition(text: str) -> ast.stmt:
 @cache
 def nodes(part: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes of a helper's definition, or of a part of it, in the order of `ast.walk`: they are asked for often."""
-    return tuple(ast.walk(part))
+    return tuple(syntax.walk(part))
 
 
 @cache
@@ -48,7 +49,7 @@ def annotated(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
 
 
 def names_in(places: Iterable[ast.expr]) -> set[ast.Name]:
-    return {n for place in places for n in ast.walk(place) if isinstance(n, ast.Name)}
+    return {n for place in places for n in syntax.walk(place) if isinstance(n, ast.Name)}
 
 
 def defaults(node: ast.FunctionDef) -> dict[str, ast.expr]:
@@ -70,14 +71,14 @@ def _free(node: ast.AST, around: frozenset[str]) -> Iterator[str]:
         yield node.id
     if isinstance(node, FunctionNode | ast.Lambda | Comprehension):
         around |= bound_in(node)
-    for child in ast.iter_child_nodes(node):
+    for child in syntax.children(node):
         yield from _free(child, around)
 
 
 def bound_in(scope: ast.AST) -> set[str]:
     """The names that a function or comprehension binds itself."""
     names: set[str] = set()
-    todo = list(ast.iter_child_nodes(scope))
+    todo = list(syntax.children(scope))
     while todo:
         node = todo.pop()
         match node:
@@ -90,5 +91,5 @@ def bound_in(scope: ast.AST) -> set[str]:
                 continue
             case ast.Lambda():
                 continue
-        todo += ast.iter_child_nodes(node)
+        todo += syntax.children(node)
     return names

@@ -7,6 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 
+from t2j_lsp import syntax
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Place = tuple[str, str]
 """Where a value may be read: ``("name", n)`` in the user's code, ``("own", n)`` in helpers, or ``("attribute", a)``."""
@@ -40,9 +42,9 @@ def read_helper(tree: ast.AST) -> Tree:
 def read(tree: ast.AST, side: str) -> Tree:
     """What a tree says, of the user's (``name``) or of a helper's (``own``)."""
     out, is_user = Tree(), side == "name"
-    for node in ast.walk(tree):
+    for node in syntax.walk(tree):
         out.nodes.append(node)
-        for child in ast.iter_child_nodes(node):
+        for child in syntax.children(node):
             out.parents[child] = node
         match node:
             case ast.Name(ctx=ast.Load()):

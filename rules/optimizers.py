@@ -8,6 +8,7 @@ otherwise comes from a helper (dampening, AMSGrad, Adagrad, NAdam, RAdam). Optio
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -267,7 +268,11 @@ def grouped(o: Options, links: Links, plan: OptimizerPlan) -> str:
     label = f'"{plan.groups[-1].label}"'
     for group in reversed(plan.groups[:-1]):
         label = f'"{group.label}" if {group.condition} else {label}'
-    return f"optax.multi_transform({{{', '.join(made)}}}, label_parameters(lambda name, parameter: {label}))"
+    module = ""
+    if any("torch_name" in group.reads for group in plan.groups):
+        module, label = ", {target}", re.sub(r"\btorch_name\b", "name", label)
+    labels = f"label_parameters(lambda name, parameter: {label}{module})"
+    return f"optax.multi_transform({{{', '.join(made)}}}, {labels})"
 
 
 def _masked(o: Options, links: Links, plan: OptimizerPlan) -> str | None:

@@ -71,9 +71,12 @@ class Blocks(cst.CSTTransformer):
 
     def fresh(self, stem: str) -> str:
         """A name that the text has nowhere, another one each time."""
-        self.numbers[stem] += 1
-        number = self.numbers[stem]
-        return self.source.fresh(stem if number == 1 else f"{stem}_{number}")
+        while True:
+            self.numbers[stem] += 1
+            number = self.numbers[stem]
+            name = stem if number == 1 else f"{stem}_{number}"
+            if self.source.fresh(name) == name:
+                return name
 
     @property
     def scope(self) -> cst.CSTNode:

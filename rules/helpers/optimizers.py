@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
+from flax import nnx
+
+from .names import torch_name
 
 
 class DampenedTraceState(NamedTuple):
@@ -291,16 +294,18 @@ def adafactor(
     return optax.GradientTransformation(init, update)
 
 
-def label_parameters(label: Callable[[str, jax.Array], str]) -> Callable[[Any], Any]:
+def label_parameters(label: Callable[[str, jax.Array], str], module: nnx.Module | None = None) -> Callable[[Any], Any]:
     """Labels for `optax.multi_transform`: calls `label(name, parameter)` for every parameter.
 
-    The name is the path of the nnx.Param in its module, joined by dots: `"layers.0.kernel"`.
+    The name is the path of the nnx.Param in its module, joined by dots: `"layers.0.kernel"`. With `module`, whose
+    parameters these are, it is PyTorch's: `"0.weight"`.
     """
 
     def labels(params: Any) -> Any:
         def leaf(path: tuple[Any, ...], parameter: jax.Array) -> str:
-            keys = (getattr(key, "key", getattr(key, "idx", None)) for key in path)
-            return label(".".join(str(key) for key in keys if key is not None), parameter)
+            keys = [key for one in path if (key := getattr(one, "key", getattr(one, "idx", None))) is not None]
+            name = ".".join(map(str, keys)) if module is None else torch_name(module, keys)
+            return label(name, parameter)
 
         return jax.tree.map_with_path(leaf, params)
 

@@ -48,6 +48,7 @@ from t2j_lsp.translate.training import input_gradients, saved_states
 from t2j_lsp.translate.training.gate import LOSSES, TRAINING
 from t2j_lsp.translate.training.inlined import with_parts_of_steps_inlined
 from t2j_lsp.translate.training.plan import plan_training, refine
+from t2j_lsp.translate.training.unrolled import with_loops_over_optimizers_unrolled
 
 
 def translate(source: str, options: Options | None = None, project: Neighbours | None = None) -> Translation:
@@ -125,13 +126,15 @@ def _put_otherwise(
 ) -> Translation:
     """The translation with fewest gaps: of the text, or of one in which its statements are put otherwise.
 
-    Statements have lines of their own, and parts of training steps stand where they were called.
+    Statements have lines of their own, loops over optimizers are unrolled, and parts of training steps stand where they
+    were called.
     """
     if MARK in inference.source.text:
         return translation
-    split = on_own_lines(inference.source, translation.gaps)
-    best = translation
-    for text in (*([split] if split is not None else ()), *with_parts_of_steps_inlined(inference, translation.gaps)):
+    gaps, best = translation.gaps, translation
+    found = on_own_lines(inference.source, gaps), with_loops_over_optimizers_unrolled(inference, gaps)
+    rewritten = [text for text in found if text is not None]
+    for text in (*rewritten, *with_parts_of_steps_inlined(inference, gaps)):
         other = _translated(inference.source.bom + text.text, options, None, project)
         if len(other.gaps) < len(best.gaps):
             best = of_source(translation.source, text, other)

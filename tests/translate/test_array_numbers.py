@@ -26,6 +26,20 @@ def test_axes_are_taken_off_first(source: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [
+        ('"%.3f" % torch.ones(1)', '"%.3f" % jnp.ones(1).item()'),
+        ('"%d: %.3f" % (3, torch.ones(1) * 2)', '"%d: %.3f" % (3, (jnp.ones(1) * 2).item())'),
+        ('"%s %5.1f%%" % (torch.ones(1), torch.ones(1))', '"%s %5.1f%%" % (jnp.ones(1), jnp.ones(1).item())'),
+        ('"%.3f" % torch.ones(2).sum()', '"%.3f" % jnp.ones(2).sum()'),
+        ('"%*d" % (4, torch.ones(1))', '"%*d" % (4, jnp.ones(1))'),
+    ],
+)
+def test_a_format_takes_a_number_out_of_an_array_with_axes(source: str, wanted: str) -> None:
+    assert f"return {wanted}\n" in translate(f"import torch\n\n\ndef f(x):\n    return {source}\n").code
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
         ("float(nn.Sequential(layer)[0].weight[:, 0])", "float("),
         ("show(layer.weight[:, 0])", "float(t.item())"),
         ("show(layer.weight[:, 0].sum())", "float(t.item())"),

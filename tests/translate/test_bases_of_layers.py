@@ -82,3 +82,53 @@ def test_the_layers_of_a_base_are_pytorchs(name: str) -> None:
 def test_a_class_that_derives_from_such_a_base_stays_marked() -> None:
     source = "from torch.nn.modules.batchnorm import _BatchNorm\n\n\nclass Own(_BatchNorm):\n    pass\n"
     assert convert(source).gaps
+
+
+TYPES = """\
+import torch
+from torch import nn
+
+{before}
+
+def init(m):
+    if {test}:
+        nn.init.ones_(m.weight)
+
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.LayerNorm(4), nn.Linear(4, 2))
+net.apply(init)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "test", "wanted"),
+    [
+        ("", "type(m) == nn.Linear", "isinstance(m, nnx.Linear)"),
+        ("", "type(m) is nn.Linear", "isinstance(m, nnx.Linear)"),
+        ("", "m.__class__ is nn.Linear", "isinstance(m, nnx.Linear)"),
+        ("", "type(m) in (nn.Linear, nn.LayerNorm)", "isinstance(m, (nnx.Linear, nnx.LayerNorm))"),
+        ("", "type(m) in [nn.Linear]", "isinstance(m, nnx.Linear)"),
+        ("KINDS = (nn.Linear,)\n", "type(m) in KINDS", "isinstance(m, KINDS)"),
+        ("KINDS = (nn.Linear, nn.LayerNorm)\n", "isinstance(m, KINDS)", "isinstance(m, KINDS)"),
+    ],
+)
+def test_types_that_are_compared_are_those_of_flax(before: str, test: str, wanted: str) -> None:
+    """Layers are made as Flax's own where that is shorter: the class that stands for PyTorch's is no type of theirs."""
+    translation = convert(TYPES.format(before=before, test=test))
+    names: dict[str, Any] = {}
+    exec(translation.code, names)
+    assert not translation.gaps and f"if {wanted}:" in translation.code
+    assert not before or "KINDS = (nnx.Linear," in translation.code
+    ones = [bool((layer.kernel[...] == 1).all()) for layer in (names["net"].layers[0], names["net"].layers[3])]
+    assert ones == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("before", "test"),
+    [
+        ("class Own(nn.Linear):\n    pass\n\n", "type(m) == nn.Linear"),
+        ("KINDS = [nn.Linear]\n", "type(m) in KINDS"),
+    ],
+)
+def test_types_of_which_others_derive_are_gaps(before: str, test: str) -> None:
+    assert any(gap.code == "unsure" for gap in convert(TYPES.format(before=before, test=test)).gaps)

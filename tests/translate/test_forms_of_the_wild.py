@@ -344,6 +344,34 @@ def test_methods_of_layers_that_flax_s_have_not_are_gaps(call: str) -> None:
     assert [gap.code for gap in convert(HEAD + text + f"    fc.{call}\n    return fc(x)\n").gaps] == ["refused"]
 
 
+RESETS = "def reset(net: nn.Module):\n    for m in net.children():\n        "
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "m.reset_parameters()",
+        'if hasattr(m, "reset_parameters"):\n            m.reset_parameters()',
+        'getattr(m, "reset_parameters", lambda: None)()',
+    ],
+)
+def test_layers_that_are_reset_are_gaps_whatever_asks_for_the_method(body: str) -> None:
+    """Flax's layers have none: a condition on it would leave all of them as they are, in silence."""
+    done = convert(HEAD + RESETS + body + "\n")
+    assert {gap.name for gap in done.gaps} == {"torch.nn.Module.reset_parameters"}
+
+
+def test_a_method_of_the_file_may_have_the_name_of_a_layer_s() -> None:
+    own = "class A(nn.Module):\n    def reset_parameters(self):\n        self.n = 0\n\n\n"
+    assert not convert(HEAD + own + "def f(a: A, b):\n    a.reset_parameters()\n    b.reset_parameters()\n").gaps
+
+
+@pytest.mark.parametrize(("given", "gaps"), [("size_average=False", 1), ("reduction='sum'", 0)])
+def test_losses_that_are_passed_have_no_old_switches(given: str, gaps: int) -> None:
+    text = f"def f(crit, x: torch.Tensor):\n    return crit({given})(x, x)\n\n\nf(nn.L1Loss, torch.ones(3))\n"
+    assert len(convert(HEAD + text).gaps) == gaps
+
+
 @pytest.mark.parametrize("name", ["train", "eval"])
 def test_a_mode_that_a_module_switches_itself_is_a_gap(name: str) -> None:
     text = (

@@ -35,6 +35,16 @@ LOOPS = {
             b.grad = None
             losses.append(loss.item())
     """,
+    "through data": """
+        for i in range(5):
+            loss = ((x @ w + b - y) ** 2).mean()
+            loss.backward()
+            w.data -= 0.1 * w.grad.data
+            b.data = b.data - 0.2 * b.grad.data
+            w.grad.data.zero_()
+            b.grad = None
+            losses.append(loss.item())
+    """,
     "a list of tensors": """
         for i in range(5):
             loss = ((x @ w + b - y) ** 2).mean()
@@ -93,8 +103,14 @@ for i in range(5):
 """
 
 
-def test_parameters_that_are_changed_by_hand() -> None:
-    found = sides(HEAD + MODULE, "module_by_hand")
+@pytest.mark.parametrize("inside", [False, True])
+def test_parameters_that_are_changed_by_hand(inside: bool) -> None:
+    loop = "    for p in model.parameters():\n        p.data.add_(p.grad, alpha=-0.1)\n"
+    assert loop in MODULE
+    under = textwrap.indent(loop, "    ")
+    moved = MODULE.replace("    model.zero_grad()\n", "")
+    moved = moved.replace(loop, f"    with torch.no_grad():\n{under}        model.zero_grad()\n")
+    found = sides(HEAD + (moved if inside else MODULE), "module_by_hand")
     assert not found.gaps()
     np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
 

@@ -68,6 +68,8 @@ class Trainer:
         return self.log
 
 
+held = list(Net().parameters())
+print(len(held), tuple(held[0].size()), list(held[-1].shape), held[2].dim())
 print(Trainer(Net()).shapes(), "; ".join(name for name, _ in Net().named_parameters()))
 """
 
@@ -95,8 +97,10 @@ def test_a_told_walk_prints_what_pytorch_prints(code: str) -> None:
         "for name, p in net.named_parameters():\n    print(name)\n    p.data.zero_()",
         "for name, p in net.named_parameters():\n    print(name, p.grad)",
         "for name, p in net.named_parameters():\n    print(name)\nprint(p.shape)",
+        "held = list(net.parameters())\nprint(held[0])",
+        "held = list(net.parameters())\nprint(held[0].shape)\nheld[0].data.zero_()",
     ],
-    ids=["kept", "kept by name", "written", "gradient", "read behind"],
+    ids=["kept", "kept by name", "written", "gradient", "read behind", "values of a list", "a list written"],
 )
 def test_a_walk_that_does_more_stays_marked(loop: str) -> None:
     translation = translate(MODEL.format(code=f"net = Net()\n{loop}", blocks=2))

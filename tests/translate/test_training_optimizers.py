@@ -93,6 +93,9 @@ GROUPS = [
     "{'params': [p for n, p in model.named_parameters() if p.dim() < 2], 'weight_decay': 0.0}], lr=0.05)",
     "Adam([{'params': [p for n, p in model.named_parameters() if 'bias' not in n], 'weight_decay': 0.2}, "
     "{'params': [p for n, p in model.named_parameters() if 'bias' in n]}], lr=0.05)",
+    "AdamW([{'params': [p for n, p in model.named_parameters() if not any(d in n for d in ('bias', 'norm.weight'))], "
+    "'weight_decay': 0.2}, {'params': [p for n, p in model.named_parameters() if any(d in n for d in ('bias', "
+    "'norm.weight'))], 'weight_decay': 0.0}], lr=0.05)",
     "SGD([{'params': model.classifier.parameters(), 'lr': 0.01}, {'params': model.features.parameters()}], lr=0.1)",
     "SGD([{'params': model.parameters(), 'lr': 0.2, 'momentum': 0.9}], lr=0.1)",
     "Adam(model.classifier.parameters(), lr=0.05)",

@@ -29,6 +29,7 @@ from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 from .context import Context
 from .handlers import ExpressionRenderer
 from .library_objects import LibraryObjects
+from .module_methods import RESETS
 from .rule_application import RuleApplication
 from .variables import RENAMED, Variables
 
@@ -214,6 +215,10 @@ class Attributes:
             case _:
                 return None
         fact = self.ctx.fact(owner)
+        if name in RESETS and not isinstance(fact, Instance):
+            reason = f"Flax's layers have no {name}, and are drawn as they are made: make the module anew"
+            self.ctx.report.gap(node, f"torch.nn.Module.{name}", "refused", reason)
+            return Piece(self.ctx.source.segment(node))
         forms = flax_names(fact, name)
         if not forms and fact == AnyModule() and name in RENAMED or len(forms) > 1:
             reason = f"the class of {ast.unparse(owner)} isn't known here, and Flax's layers call .{name} otherwise"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.choices import chosen_layers
+from t2j_lsp.translate.inference.type_comparisons import type_comparison
 from t2j_lsp.translate.layout.first import shared_base
 from t2j_lsp.translate.rule.facts import Function, ModuleClass, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -156,8 +157,20 @@ class LibraryObjects:
         """Whether the class stands as the second argument of isinstance or in a comparison of types."""
         child: ast.AST = node
         parent = self.ctx.source.parents.get(node)
-        while isinstance(parent, ast.Tuple | ast.BinOp):
+        while isinstance(parent, ast.Tuple | ast.List | ast.Set | ast.BinOp):
             child, parent = parent, self.ctx.source.parents.get(parent)
+        if parent is not None and (asked := type_comparison(parent)) is not None:
+            return asked.classes is child
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
             return parent.func.id in ("isinstance", "issubclass") and child in parent.args[1:]
+        return isinstance(parent, ast.Assign) and self._names_kinds(parent)
+
+    def _names_kinds(self, made: ast.Assign) -> bool:
+        """Whether classes get a name that only types are asked for by: ``decayed = (nn.Linear, nn.Conv2d)``."""
+        match made.targets:
+            case [ast.Name(id=name)]:
+                named = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name]
+                reads = [n for n in named if isinstance(n.ctx, ast.Load)]
+                alone = len(reads) == len(named) - 1 and bool(reads)
+                return alone and all(self._in_isinstance(read) for read in reads)
         return False

@@ -63,6 +63,8 @@ _REFUSED_OF_LAYERS = {
     **dict.fromkeys(("check_input", "check_hidden_size", "merge_masks"), "the layer that stands for it has none"),
 }
 """The same of methods that layers have and other modules have not."""
+RESETS = frozenset({"reset_parameters", "reset_running_stats"})
+"""Those of them that programs ask any module for."""
 FIRST = Gate(words=frozenset({"next"}))
 """A call for the first of a module's parameters."""
 DICTS = Gate(words=NAMED)
@@ -114,7 +116,8 @@ class ModuleMethods:
         if name in ("state_dict", "load_state_dict") and self._defines(owner, name):
             return None
         piece = self._parts(node, name, receiver) or self._kept(node, name, receiver)
-        refused = REFUSED | _REFUSED_OF_LAYERS if layer_names(owner) else REFUSED
+        any_layer = layer_names(owner) or name in RESETS and not isinstance(owner, Instance)
+        refused = REFUSED | _REFUSED_OF_LAYERS if any_layer else REFUSED
         if piece is not None or name not in refused or self._defines(owner, name):
             return piece
         return self._refused(node, name, refused[name])
@@ -165,6 +168,10 @@ class ModuleMethods:
                 return Piece(f"{need('load_state_dict')}({receiver.text}, {self.renderer.argument(state).text}{extra})")
             case _:
                 return None
+
+    def resets(self, node: ast.Attribute) -> bool:
+        """Whether ``m.reset_parameters()`` may be a layer's, as no class of the file has a method of this name."""
+        return node.attr in RESETS and all(info.name != node.attr for info in self.ctx.inference.functions.values())
 
     def _defines(self, owner: Fact, name: str) -> bool:
         """Whether the file's own class has a method of that name."""

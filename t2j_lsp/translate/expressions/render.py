@@ -38,7 +38,7 @@ from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, prec
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .annotations import Annotations
-from .array_numbers import number_of_array
+from .array_numbers import number_of_array, numbers_of_format
 from .attributes import BY_NAME, Attributes
 from .comprehensions import Comprehensions
 from .context import Context
@@ -47,6 +47,7 @@ from .foreign_children import ForeignChildren
 from .function_values import PARTIAL, FunctionValues
 from .handlers import ExpressionRenderer
 from .in_place import InPlace
+from .kinds import Kinds
 from .known_values import KnownValues
 from .layers import Layers
 from .library_objects import LibraryObjects
@@ -84,7 +85,7 @@ class Renderer:
             ast.Name: lambda: (self._name,),
             ast.Attribute: lambda: (self.attributes.attribute,),
             ast.Subscript: lambda: (self.attributes.child_by_name, self.layers.child, self.subscripts.subscript),
-            ast.Compare: lambda: (self.operators.known, self.operators.compare),
+            ast.Compare: lambda: (self.operators.known, self.kinds.compared, self.operators.compare),
             ast.BinOp: lambda: (self._percent, self.operators.power),
             ast.UnaryOp: lambda: (self.operators.known, self.operators.negation),
             ast.BoolOp: lambda: (self.operators.boolean,),
@@ -137,6 +138,7 @@ class Renderer:
         """``"%.3f" % x``."""
         if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
             self.known_values.text(node)
+            numbers_of_format(self.ctx, self, node)
 
     # --- the parts, each made when it is first asked for ----------------------------------------------------------
 
@@ -151,6 +153,10 @@ class Renderer:
     @cached_property
     def subscripts(self) -> Subscripts:
         return Subscripts(self.ctx, self, self.copier, self.known_values)
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        return Kinds(self.ctx, self)
 
     @cached_property
     def in_place(self) -> InPlace:
@@ -352,6 +358,7 @@ class Calls:
             case Class():
                 return self._class_call(node, fact)
             case ModuleClass():
+                report_keywords(self.ctx, node, fact)
                 return self.copier.of_some_class(node)
             case Partial() if is_module_class(fact.function, LAYERS) or is_module(fact.function):
                 return self.copier.append_rngs(node) if not is_module(fact.function) else None
@@ -436,7 +443,7 @@ class Calls:
             and not (isinstance(owner, Qual) and not is_torch(owner.name))
             and not isinstance(owner, Scalar | Object)
         ):
-            if func.attr in MODULE_ONLY and not node.args:
+            if (func.attr in MODULE_ONLY or self.methods().resets(func)) and not node.args:
                 return self.methods().method(node, func, AnyModule())
             return self.tensors().unknown(node, func)
         return None

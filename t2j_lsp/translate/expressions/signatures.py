@@ -11,6 +11,8 @@ from t2j_lsp.translate.rule.names import TENSOR_KEYWORDS
 
 from .context import Context
 
+_SWITCH = "size_average"
+_SAY_REDUCTION = "losses in JAX have no size_average: say reduction='mean' or 'sum'"
 _ASKED = "inspect.signature"
 _REASON = "inspect.signature of a Flax class is (*args, **kwargs): ask for that of its __init__"
 
@@ -32,12 +34,22 @@ def report_signatures(ctx: Context, node: ast.Call, called: Fact) -> None:
 
 
 def report_keywords(ctx: Context, node: ast.Call, called: Fact) -> None:
-    """``pool(x, dim=1)`` of a parameter whose default is a function: callers may give any of PyTorch's or their own."""
+    """``pool(x, dim=1)`` of a parameter whose default is a function: callers may give any of PyTorch's or their own.
+
+    So ``criterion(size_average=False)`` of a loss's class that is passed: those that stand for them have ``reduction``.
+    """
+    if any(k.arg == _SWITCH for k in node.keywords) and not _takes(ctx, _SWITCH):
+        ctx.report.gap(node, ast.unparse(node.func), "unsure", _SAY_REDUCTION)
     keyword = next((k.arg for k in node.keywords if k.arg in TENSOR_KEYWORDS), None)
     if keyword is not None and isinstance(called, Partial) and isinstance(called.function, Tensor):
         name = ast.unparse(node.func)
         reason = f"{name} may be any function, and JAX's have other names for {keyword!r}: give it by position"
         ctx.report.gap(node, name, "unsure", reason)
+
+
+def _takes(ctx: Context, name: str) -> bool:
+    """Whether a function of the file has a parameter of this name."""
+    return any(isinstance(n, ast.arg) and n.arg == name for n in ctx.source.nodes)
 
 
 def _values(node: ast.Call) -> list[ast.expr]:

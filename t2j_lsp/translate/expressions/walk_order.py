@@ -38,6 +38,8 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
                 return not _asks_of_any(inference, parent)
             case ast.Call(func=ast.Name(id="zip")) if node in parent.args and walk_alike(inference, parent):
                 node = parent
+            case ast.BinOp(op=ast.Sub() | ast.BitAnd() | ast.BitOr() | ast.BitXor()) if _is_keys(node):
+                return False
             case ast.comprehension() if parent.iter is node:
                 node = parent
             case ast.DictComp():
@@ -86,6 +88,14 @@ def _dict_is_read_in_order(inference: Inference, made: ast.expr) -> bool:
             case _:
                 continue
         if order_matters(inference, walk):
+            return True
+    return False
+
+
+def _is_keys(node: ast.AST) -> bool:
+    """Whether it is the keys of a dict, which make a set with others."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="keys")):
             return True
     return False
 

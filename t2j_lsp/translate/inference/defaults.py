@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
+from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.rule.record import REGISTRY
 
 _ANY_CLASS = ModuleClass()
@@ -33,6 +34,8 @@ def of_default(fact: Fact) -> Fact:
             return join(fact, _ANY_CLASS)
         case Qual() if fact.name in LAYERS:
             return join(fact, _ANY_CLASS)
+        case Qual() if transformation_of(fact):
+            return UNKNOWN
         case Qual():
             return _of_library(fact.name)
         case Partial(function=Qual() as inner) if inner.name not in LAYERS:

@@ -23,6 +23,7 @@ from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES
 
 from .forward_pass import Env, UnknownParameter, class_names, dotted
+from .type_comparisons import listed, type_comparison
 
 
 class Narrowing:
@@ -66,12 +67,17 @@ class Narrowing:
                 | ast.Compare(left=ast.Constant(value=str() as part), ops=[ast.In()], comparators=[name])
             ):
                 self._narrow_named(name, part, env)
-            case ast.Compare(
-                left=ast.Call(func=ast.Name(id="type"), args=[ast.Name() as target]), ops=[ast.Is() | ast.Eq()]
-            ):
-                names = frozenset(class_names(self.facts.get(test.comparators[0], UNKNOWN)))
-                if len(names) == 1 and names <= set(LAYERS):
-                    env[target.id] = Layer(next(iter(names)))
+            case ast.Compare():
+                self._narrow_compared(test, env)
+
+    def _narrow_compared(self, test: ast.Compare, env: Env) -> None:
+        """``type(m) == nn.Linear``, ``type(m) in (nn.Linear, nn.Conv2d)``."""
+        asked = type_comparison(test)
+        if asked is None or not asked.holds or not isinstance(asked.subject, ast.Name):
+            return
+        names = frozenset(n for c in listed(asked.classes) for n in class_names(self.facts.get(c, UNKNOWN)))
+        if names and names <= set(LAYERS) and len(names) >= len(listed(asked.classes)):
+            env[asked.subject.id] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)
 
     def _may_be_tensor(self, target: ast.expr) -> bool:
         """Whether nothing surer is known of a value than that it is used as a tensor, elsewhere."""

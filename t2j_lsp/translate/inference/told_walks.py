@@ -74,6 +74,9 @@ def _gathers_handles(source: Source, node: ast.Call) -> bool:
 
 def _is_told(source: Source, call: ast.Call, named: bool) -> bool:
     place = source.parents.get(call)
+    match place:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held], keywords=[]) if held is call and not named:
+            return _is_looked_at(source, place)
     if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id == "enumerate":
         if place.args != [call] or place.keywords:
             return False
@@ -111,6 +114,38 @@ def _is_told(source: Source, call: ast.Call, named: bool) -> bool:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _GATHERED:
             return _only_read(source, [made.elt, *place.ifs], item)
     return False
+
+
+def _is_looked_at(source: Source, made: ast.Call) -> bool:
+    """Whether a list of parameters is only asked for its length, and for the shapes of single ones.
+
+    Their values may be others by then.
+    """
+    match assigned := source.parents.get(made):
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            pass
+        case _:
+            return False
+    scope = next(n for n in ancestors(assigned, source.parents) if isinstance(n, _SCOPES))
+    named = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == name]
+    reads = [n for n in named if isinstance(n.ctx, ast.Load)]
+    inside = set(ast.walk(scope))
+    if len(named) != len(reads) + 1 or not reads or not all(n in inside for n in reads):
+        return False
+    picked = False
+    for read in reads:
+        match parent := source.parents.get(read):
+            case ast.Call(func=ast.Name(id="len")):
+                continue
+            case ast.Subscript(value=value, slice=ast.Constant(value=int()) | ast.UnaryOp()) if value is read:
+                picked = True
+                match source.parents.get(parent):
+                    case ast.Attribute(attr=attr) if attr in names_with(Trait.ABOUT):
+                        continue
+                return False
+            case _:
+                return False
+    return picked
 
 
 def _only_read(source: Source, parts: list[ast.stmt] | list[ast.expr], item: str) -> bool:

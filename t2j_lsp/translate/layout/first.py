@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.type_comparisons import type_comparison
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 
@@ -40,7 +41,7 @@ def shared_base(name: str, inference: Inference) -> str | None:
 
 
 def is_asked(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a class is only named in an annotation or an ``isinstance``."""
+    """Whether a class is only named in an annotation, an ``isinstance`` or a comparison of types."""
     while not isinstance(node, ast.stmt):
         parent = parents[node]
         if isinstance(parent, ast.arg | ast.AnnAssign) and getattr(parent, "annotation", None) is node:
@@ -49,6 +50,8 @@ def is_asked(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
             return True
         if isinstance(parent, ast.Call):
             return isinstance(parent.func, ast.Name) and parent.func.id == "isinstance"
+        if type_comparison(parent) is not None:
+            return True
         node = parent
     return False
 

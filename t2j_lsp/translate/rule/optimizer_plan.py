@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,11 +15,19 @@ class Group:
     label: str
     """Its name among the labels of ``optax.multi_transform``."""
     condition: str | None
-    """Which parameters are in it, as an expression of ``name`` and ``parameter``; None for all others."""
+    """Which parameters are in it, as an expression of ``name`` and ``parameter``; None for all others.
+
+    ``name`` is the path in Flax. A condition for which that won't do has ``torch_name``, PyTorch's, in its place.
+    """
     options: Mapping[str, ast.expr] = field(default_factory=dict)
     """The options it sets for itself: ``lr``, ``weight_decay``, ..."""
     frozen: bool = False
     """Whether it holds the parameters that the optimizer doesn't get."""
+
+    @property
+    def reads(self) -> set[str]:
+        """The names in its condition."""
+        return set(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", self.condition or ""))
 
 
 @dataclass(frozen=True)

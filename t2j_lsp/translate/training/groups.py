@@ -7,12 +7,14 @@ a condition on names or ranks picks from ``named_parameters()``.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from t2j_lsp.translate.rule.facts import Instance, Layer, Tensor, is_module
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
+from .name_conditions import UnclearGroups, by_torch_name, chosen_names
 from .objects import Objects, VariableScope
 
 UNKNOWN_PARAMETERS = "Can't tell which module these parameters are of: nnx.Optimizer takes the module itself."
@@ -27,10 +29,6 @@ class Updated:
     target: str = ""
     groups: tuple[Group, ...] = ()
     reason: str = ""
-
-
-class UnclearGroups(Exception):
-    """An argument that isn't understood."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +140,11 @@ class _Reader:
                 module = self.named(generator.iter)
                 conditions = [name_condition(c, name, parameter) for c in _asked(generator.ifs, parameter)]
                 return [_Picked(module, _both(*conditions))]
+            case ast.Subscript(value=ast.Name(id=held), slice=ast.Name(id=key)), ast.Name(id=name) if key == name:
+                dicts = {self._named_dict(v, held, depth) for v in self.objects.assigned(held, self.scope)} - {""}
+                names = chosen_names(generator.iter)
+                if len(dicts) == 1 and names is not None and not generator.ifs:
+                    return [_Picked(dicts.pop(), f"torch_name in {names}")]
         raise UnclearGroups(UNKNOWN_PARAMETERS)
 
     def named(self, node: ast.expr, depth: int = 0) -> str:
@@ -326,7 +329,7 @@ def name_condition(node: ast.expr, name: str, parameter: str) -> str:
         case ast.BoolOp(values=values):
             word = " and " if isinstance(node.op, ast.And) else " or "
             return "(" + word.join(name_condition(v, name, parameter) for v in values) + ")"
-    raise UnclearGroups("Its groups are picked by a condition that has no form for Flax's parameter names.")
+    return by_torch_name(node, name, parameter)
 
 
 def _both(*conditions: str | None) -> str | None:
@@ -335,8 +338,14 @@ def _both(*conditions: str | None) -> str | None:
 
 
 def _same_name(text: str) -> bool:
-    """Whether a part of a parameter's name is the same in Flax: weights are kernels, scales or embeddings there."""
-    return not any(part in text for part in ("weight", "running", "num_batches", "in_proj"))
+    """Whether a part of a parameter's name is the same in Flax: weights are kernels, scales or embeddings there.
+
+    Nor may it be a part of what only Flax has, a Sequential's ``layers``, or the number of one, which stands behind
+    that.
+    """
+    torch, flax = ("weight", "running", "num_batches", "in_proj"), ("kernel", "scale", "embedding", "layers")
+    known = not any(part in text for part in torch) and not any(text in part or part in text for part in flax)
+    return known and re.search(r"(^|\.)\d", text) is None
 
 
 def _rank(node: ast.expr, parameter: str) -> bool:
@@ -362,7 +371,7 @@ def _opposite(a: str | None, b: str | None) -> bool:
         return True
     for sign, other in _OPPOSITE.items():
         left, parts, right = a.partition(f" {sign} ")
-        if parts and " and " not in a and " or " not in a and f"{left} {other} {right}" == b:
+        if parts and "(" not in a and " and " not in a and " or " not in a and f"{left} {other} {right}" == b:
             return True
     return False
 

@@ -22,13 +22,17 @@ class IdleGroups:
         self.ctx = context
         self.objects = objects
 
-    def drop(self, parameters: ast.expr) -> None:
-        """Drop the statements that make the groups in ``parameters``, as far as nothing else reads what they make."""
+    def drop(self, parameters: ast.expr, kept: set[str]) -> None:
+        """Drop the statements that make the groups in ``parameters``, as far as nothing else reads what they make.
+
+        The groups' conditions read what is ``kept``.
+        """
         scope = self.objects.scope(parameters)
         made = self._made(parameters, scope)
         while made:
             inside = {n for s in (*(s for each in made.values() for s in each), parameters) for n in ast.walk(s)}
             read = {n.id for n in self.ctx.source.nodes if _is_load(n, made) and n not in inside}  # type: ignore[attr-defined]
+            read |= kept & made.keys()
             if not read:
                 break
             made = {name: each for name, each in made.items() if name not in read}

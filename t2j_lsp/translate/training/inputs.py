@@ -118,7 +118,9 @@ class Inputs:
 
     def optimizer(self, text: str) -> Input:
         """The optimizer as a parameter of the step."""
-        return Input(self._name(text), text, "optimizer")
+        if text.rpartition(".")[2].isidentifier():
+            return Input(self._name(text), text, "optimizer")
+        return Input(self._name(".optimizer"), text, "optimizer", given=text.replace("'", '"'))  # opts["critic"]
 
     def _is_self(self, name: str) -> bool:
         return name == self.flow.self_name

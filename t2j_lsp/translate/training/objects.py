@@ -193,7 +193,36 @@ class Objects:
                         yield value, VariableScope(method)
                 if values_found:
                     return
+        if isinstance(node, ast.Subscript):
+            yield from self._items(node, scope)
+            return
         yield None, scope
+
+    def _items(self, node: ast.Subscript, scope: VariableScope) -> Iterator[tuple[ast.expr | None, VariableScope]]:
+        """What stands under a key of a dict, or at a place of a list, that is written out; None for others."""
+        for held, where in self.sources(node.value, scope):
+            match held, node.slice:
+                case ast.Dict(keys=keys, values=values), ast.Constant(value=str() as key):
+                    named = [getattr(k, "value", None) for k in keys]
+                    found = values[named.index(key)] if named.count(key) == 1 and None not in named else None
+                case ast.List(elts=items) | ast.Tuple(elts=items), ast.Constant(value=int() as at):
+                    plain = not any(isinstance(item, ast.Starred) for item in items) and -len(items) <= at < len(items)
+                    found = items[at] if plain else None
+                case _:
+                    found = None
+            yield (None if found is None or self._is_filled(node.value) else found), where
+
+    def _is_filled(self, held: ast.expr) -> bool:
+        """Whether a program sets items of a dict or a list, or gives it more."""
+        text = ast.unparse(held)
+        for node in self.ctx.source.nodes:
+            match node:
+                case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()) if ast.unparse(value) == text:
+                    return True
+                case ast.Attribute(attr="append" | "update" | "insert" | "pop" | "extend" | "setdefault", value=value):
+                    if ast.unparse(value) == text:
+                        return True
+        return False
 
     def owner(self, scope: VariableScope) -> ClassInfo | None:
         function = scope.function

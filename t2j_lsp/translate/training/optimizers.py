@@ -10,13 +10,13 @@ from t2j_lsp import syntax
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.factory import SPEED
-from t2j_lsp.translate.rule.facts import Object, Qual
+from t2j_lsp.translate.rule.facts import Fact, Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
-from t2j_lsp.translate.rule.optimizer_values import transformation_of
+from t2j_lsp.translate.rule.optimizer_values import extra_defaults, transformation_of
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.folding.uses import runs
@@ -70,7 +70,8 @@ class Optimizers:
                 text = self.ctx.source.segment(parameters)
                 self.ctx.plan.on_expression(parameters, lambda renderer, text=text: Piece(text))  # type: ignore[misc]
                 if target.groups:
-                    IdleGroups(self.ctx, self.objects).drop(parameters)
+                    read = {name for group in target.groups for name in group.reads}
+                    IdleGroups(self.ctx, self.objects).drop(parameters, read)
                 elif isinstance(parameters, ast.Name):
                     self._drop_list(parameters)
         self.ctx.plan.optimizers.update(plans)
@@ -112,18 +113,25 @@ class Optimizers:
         if parameter is None:
             return ""
         reads = [n for n in syntax.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
-        if all(isinstance(p := source.parents.get(n), ast.Call) and p.func is n for n in reads):
-            for place in self.objects.calls(function):
-                for given, value in bound_arguments(place, function):
-                    if given is parameter:
-                        self.ctx.plan.on_expression(value, lambda renderer, node=value: self._function(renderer, node))  # type: ignore[misc]
+        if not all(isinstance(p := source.parents.get(n), ast.Call) and p.func is n for n in reads):
+            return name
+        places = [bound_arguments(place, function) for place in self.objects.calls(function)]
+        values = [v for given in (defaults(function), *places) for p, v in given if p is parameter]
+        shown = self.ctx.fact(call.func)
+        if any(self.ctx.fact(v) != shown for v in values) and not _is_given_a_rate_alone(call):
+            return ""
+        for value in values:
+            self.ctx.plan.on_expression(value, lambda renderer, node=value: self._function(renderer, node, shown))  # type: ignore[misc]
         return name
 
-    def _function(self, renderer: ExpressionRenderer, node: ast.expr) -> Piece:
-        """``optax.adam`` for ``torch.optim.Adam``."""
-        library, _, function = transformation_of(self.ctx.fact(node)).partition(".")
+    def _function(self, renderer: ExpressionRenderer, node: ast.expr, shown: Fact) -> Piece:
+        """``optax.adam`` for ``torch.optim.Adam``; with its own defaults where the call is read as another class's."""
+        fact = self.ctx.fact(node)
+        library, _, function = transformation_of(fact).partition(".")
         self.ctx.report.converted += not self.ctx.report.quiet
-        return Piece(f"{renderer.need(library)}.{function}")
+        made = f"{renderer.need(library)}.{function}"
+        extra = extra_defaults(fact) if fact != shown else ""
+        return Piece(f"{renderer.need('functools')}.partial({made}, {extra})" if extra else made)
 
     def _drop_list(self, name: ast.Name) -> None:
         """``params = list(a.parameters()) + list(b.parameters())`` goes where only optimizers and clipping read it."""
@@ -343,6 +351,12 @@ class Optimizers:
                 if first <= node.lineno <= last:
                     return False
         return True
+
+
+def _is_given_a_rate_alone(call: ast.Call) -> bool:
+    """Whether an optimizer is given its parameters and a rate, which all classes of them take."""
+    names = {"params", "lr"}
+    return len(call.args) + len(call.keywords) == 2 and all(k.arg in names for k in call.keywords)
 
 
 def _starred(call: ast.Call) -> bool:

@@ -37,6 +37,8 @@ from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.rule.record import REGISTRY
 
+from .passed_optimizers import passed_optimizers
+
 MODULE_METHODS = frozenset(
     {"train", "eval", "parameters", "named_parameters", "state_dict", "zero_grad", "load_state_dict"}
 )
@@ -95,6 +97,7 @@ class _Roles:
     def _from_calls(self) -> None:
         """Parameters of the file's functions from the arguments that the file passes."""
         seen: dict[ast.arg, Fact] = {}
+        optimizers: dict[ast.arg, set[Fact]] = {}
         for node in self.inference.source.nodes:
             if not isinstance(node, ast.Call):
                 continue
@@ -105,12 +108,14 @@ class _Roles:
                 if parameter.annotation is not None:
                     continue
                 fact = self.fact(value)
+                optimizers.setdefault(parameter, set()).add(fact)
                 if isinstance(fact, Qual) and parameter in dict(defaults(info)):
                     continue  # calls without it have another class
                 if isinstance(fact, Scalar):
                     fact = Scalar(fact.kind)
                 seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
         self.found.update({parameter: fact for parameter, fact in seen.items() if _useful(fact)})
+        self.found.update(passed_optimizers(self.inference, optimizers))
 
     def _from_use(self, info: FunctionInfo) -> None:
         for parameter in named_parameters(info.node):

@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.facts import Class, Partial, Tensor, is_module
 from t2j_lsp.translate.rule.pieces import Piece, bracket
 
 from .accumulated import STORED, AccumulatedTraining, clipped
+from .data_writes import write_data, written_through_data
 from .gradient_forms import CHANGES, SIGNS, asked, changes, cleared, is_flag, is_name
 from .objects import Objects, VariableScope
 from .region import ABOUT_ZEROING
@@ -214,6 +215,9 @@ class StoredGradients:
             step_call = item.step_call
             if step_call is not None and step_call.kind == "zero":
                 cleared_names.add(ast.unparse(step_call.subject))
+        for statement, zeroed in self._zeroed_inside(one):
+            cleared_names.add(ast.unparse(zeroed))
+            self.ctx.plan.on_statement(statement, lambda _, node=statement: self._delete(node))  # type: ignore[misc]
         for statement in clearing:
             subject = cleared(statement)
             assert subject is not None
@@ -227,6 +231,14 @@ class StoredGradients:
                     self._mark(one.items, loop.node, loop.walked)
         if not cleared_names >= set(leaves):
             raise Refused(NOT_ZEROED)
+
+    def _zeroed_inside(self, one: AccumulatedTraining) -> Iterator[tuple[ast.stmt, ast.expr]]:
+        """The calls that zero gradients in a ``with`` of the block, with what they zero."""
+        for statement in self._statements():
+            if statement not in one.block and self._always_runs(statement, one):
+                part = self.updates.reader.read(statement) if isinstance(statement, ast.Expr) else None
+                if part is not None and part.kind == "zero":
+                    yield statement, part.subject
 
     def _always_runs(self, node: ast.stmt, one: AccumulatedTraining) -> bool:
         """Whether a statement runs as often as the backward pass: in its block, or in a ``with`` of it."""
@@ -279,12 +291,20 @@ class StoredGradients:
                 plan.on_expression(node, lambda renderer, name=name: Piece(name))  # type: ignore[misc]
         for statement in clearing:
             plan.on_statement(statement, lambda _, node=statement: self._delete(node))  # type: ignore[misc]
+        for statement in self._statements():
+            if (name := written_through_data(statement)) and name in grads and self._has_one_name(name):
+                plan.on_statement(statement, partial(write_data, self.ctx, statement, name))
         for loop in loops:
             if loop.call is not None:
                 plan.parameters[loop.call.function] = (["grads"], [])
                 inside = partial(self._write_in_function, loop)
                 plan.on_statement(loop.call.body, inside)
             plan.on_statement(loop.place, lambda statements, loop=loop: self._write(loop, grads, statements))  # type: ignore[misc]
+
+    def _has_one_name(self, name: str) -> bool:
+        """Whether nothing else holds a tensor, which would see what is written into it."""
+        function = self.scope.function.node if self.scope.function is not None else None
+        return not has_other_name(self.ctx.source, function, name, ast.Constant(None))
 
     def _delete(self, node: ast.stmt) -> None:
         """Clearing goes, and what is said of it above."""

@@ -20,6 +20,7 @@ from .groups import apart, updated
 from .host_values import given_before
 from .jittable import Drawn, Jittable, Once
 from .objects import Objects, VariableScope, targets
+from .resets import resets_state
 from .skipped import KEPT, SKIPPED, check_unskipped, may_jump, may_skip
 from .slice import UpdateSlice, UpdateSlicer
 from .step_calls import Item, Phase, Reader, Refused, StepCall
@@ -120,11 +121,12 @@ class Updates:
 
         What has no gradient moves into the step with the rest, unless an earlier update needs it too. Raises Refused.
         """
-        update = self._direct(items, phase, earlier, others, ())
+        resets = [i for i, x in enumerate(items) if resets_state(self.ctx.inference, x.node)]
+        update = self._direct(items, phase, earlier, others, resets)
         without = [i for i, x in enumerate(items) if i < earlier and self.reader.has_no_gradient(x.node)]
         if not any(i in update.slice.moved for i in without):
             return update
-        return self._direct(items, phase, earlier, others, without)
+        return self._direct(items, phase, earlier, others, [*resets, *without])
 
     def _direct(
         self, items: Sequence[Item], phase: Phase, earlier: int, others: Sequence[Phase], apart: Collection[int]

@@ -1,0 +1,61 @@
+"""What kind of layer an object is, where its type is compared: ``type(m) == nn.Linear`` is ``isinstance`` in Flax.
+
+A layer may be made as Flax's own class or as one that derives from it, so that no type can be compared.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.inference.forward_pass import class_names
+from t2j_lsp.translate.inference.type_comparisons import TypeComparison, listed, type_comparison
+from t2j_lsp.translate.rule.facts import Class
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.pieces import NOT, Piece
+
+from .context import Context
+from .handlers import ExpressionRenderer
+
+_DERIVED = "a class of this file derives from {}, which isn't of its type and is an instance of it: ask for its class"
+_HELD = "layers may be made as classes that derive from those of Flax, so that types can't be compared: use isinstance"
+
+
+class Kinds:
+    """Writes comparisons of types."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer) -> None:
+        self.ctx = context
+        self.renderer = renderer
+
+    def compared(self, node: ast.Compare) -> Piece | None:
+        """``isinstance(m, nnx.Linear)``; None for comparisons of other things, and after saying why it stays."""
+        asked = type_comparison(node)
+        if asked is None:
+            return None
+        layers = {n for c in listed(asked.classes) for n in class_names(self.ctx.fact(c)) if n in LAYERS}
+        if not layers:
+            return None
+        if (reason := self._problem(asked, layers)) is not None:
+            self.ctx.report.gap(node, ast.unparse(asked.classes), "unsure", reason)
+            return None
+        text = ", ".join(self.renderer.argument(c).text for c in listed(asked.classes))
+        many = isinstance(asked.classes, ast.Tuple | ast.List | ast.Set)
+        subject = self.renderer.argument(asked.subject).text
+        made = f"isinstance({subject}, {f'({text})' if many and len(listed(asked.classes)) > 1 else text})"
+        return Piece(made) if asked.holds else Piece(f"not {made}", NOT)
+
+    def _problem(self, asked: TypeComparison, layers: set[str]) -> str | None:
+        """Why isinstance would be another question."""
+        if asked.several and not isinstance(asked.classes, ast.Tuple | ast.List | ast.Set):
+            made = [n for n in self.ctx.source.nodes if isinstance(n, ast.Assign) and _names(n, asked.classes)]
+            if len(made) != 1 or not isinstance(made[0].value, ast.Tuple):
+                return _HELD
+        classes = [f for c in listed(asked.classes) if isinstance(f := self.ctx.fact(c), Class)]
+        for fact in self.ctx.inference.state.classes.values():
+            if fact.layer_base in layers or any(c.info in fact.ancestry()[1:] for c in classes):
+                return _DERIVED.format(fact.layer_base or "another")
+        return None
+
+
+def _names(made: ast.Assign, name: ast.expr) -> bool:
+    return [ast.unparse(target) for target in made.targets] == [ast.unparse(name)]

@@ -1,0 +1,43 @@
+"""Comparisons of a type with classes: ``type(m) == nn.Linear``, ``m.__class__ in (nn.Linear, nn.Conv2d)``."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TypeComparison:
+    """What is asked of one object's type."""
+
+    subject: ast.expr
+    """The object."""
+    classes: ast.expr
+    """A class, or a tuple or list of them, or a variable that holds one."""
+    several: bool
+    """Whether it asks for one of several."""
+    holds: bool
+    """Whether it asks that the object is of one of these, and not that it isn't."""
+
+
+def type_comparison(node: ast.AST) -> TypeComparison | None:
+    """A comparison read as such; None for others."""
+    match node:
+        case ast.Compare(left=left, ops=[op], comparators=[classes]):
+            pass
+        case _:
+            return None
+    match left:
+        case (
+            ast.Call(func=ast.Name(id="type"), args=[subject], keywords=[])
+            | ast.Attribute(value=subject, attr="__class__")
+        ):
+            several = isinstance(op, ast.In | ast.NotIn)
+            if several or isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+                return TypeComparison(subject, classes, several, isinstance(op, ast.In | ast.Is | ast.Eq))
+    return None
+
+
+def listed(classes: ast.expr) -> list[ast.expr]:
+    """The classes that are written out."""
+    return classes.elts if isinstance(classes, ast.Tuple | ast.List | ast.Set) else [classes]

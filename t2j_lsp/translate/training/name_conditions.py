@@ -1,0 +1,59 @@
+"""Conditions on PyTorch's names of parameters, by which a program picks the groups of an optimizer."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+
+_NO_FORM = "Its groups are picked by a condition that has no form for Flax's parameter names."
+_PLAIN = (
+    ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.Compare, ast.In, ast.NotIn, ast.Eq, ast.NotEq, ast.Constant,
+    ast.Name, ast.Load, ast.Store, ast.GeneratorExp, ast.comprehension, ast.List, ast.Tuple, ast.Set, ast.Call,
+    ast.Attribute, ast.Subscript, ast.USub,
+)  # fmt: skip
+_FUNCTIONS = frozenset({"any", "all"})
+_METHODS = frozenset({"startswith", "endswith", "split", "lower"})
+
+
+class UnclearGroups(Exception):
+    """An argument that isn't understood."""
+
+
+def by_torch_name(node: ast.expr, name: str, parameter: str) -> str:
+    """A condition on the variable ``name`` as one on ``torch_name``: ``any(nd in torch_name for nd in no_decay)``.
+
+    Raises UnclearGroups if it asks for more than the name.
+    """
+    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    if not name or name not in read or parameter in read:
+        raise UnclearGroups(_NO_FORM)
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Name(id=function)) if function in _FUNCTIONS and not inner.keywords:
+                pass
+            case ast.Call(func=ast.Attribute(attr=method)) if method in _METHODS and not inner.keywords:
+                pass
+            case ast.Attribute(attr=method) if method in _METHODS:
+                pass
+            case ast.Call() | ast.Attribute():
+                raise UnclearGroups(_NO_FORM)
+            case _ if not isinstance(inner, _PLAIN):
+                raise UnclearGroups(_NO_FORM)
+    made = copy.deepcopy(node)
+    for inner in ast.walk(made):
+        if isinstance(inner, ast.Name) and inner.id == name:
+            inner.id = "torch_name"
+    text = re.sub(r"\b(any|all)\(\(([^()]*)\)\)", r"\1(\2)", ast.unparse(made))
+    text = text.replace("'", '"') if '"' not in text else text
+    return f"({text})" if isinstance(node, ast.Compare | ast.BoolOp) else text
+
+
+def chosen_names(node: ast.expr) -> str | None:
+    """The variable of which a list takes the names: ``sorted(list(decay))``; None for others."""
+    match node:
+        case ast.Name(id=held):
+            return held
+        case ast.Call(func=ast.Name(id="sorted" | "list" | "set"), args=[inner], keywords=[]):
+            return chosen_names(inner)
+    return None

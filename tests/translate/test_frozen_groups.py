@@ -51,6 +51,10 @@ for _ in range(5):
 ADAMW = "optimizer = torch.optim.AdamW(model.parameters(), lr=0.05, weight_decay=0.3)\n"
 FROZEN = {
     "a part": ("", "for p in model.base.parameters():\n    p.requires_grad = False\n" + ADAMW),
+    "a part under another name": (
+        "",
+        "part = model.base\nfor p in part.parameters():\n    p.requires_grad = False\n" + ADAMW,
+    ),
     "a part of a part, by the method": ("", "model.base.first.requires_grad_(False)\n" + ADAMW),
     "two parts": (
         "",
@@ -131,6 +135,10 @@ LEFT = {
     + LOOP.replace("    optimizer.step", "    nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n    optimizer.step"),
     "only if somebody asks": "if len(x) > 3:\n    model.head.requires_grad_(False)\n" + ADAMW + LOOP,
     "behind some steps": ADAMW + LOOP + "model.head.requires_grad_(False)\n" + LOOP,
+    "children that are counted": "for i, child in enumerate(model.children()):\n    if i > 0:\n"
+    "        for p in child.parameters():\n            p.requires_grad = False\n" + ADAMW + LOOP,
+    "children that are named": "for name, child in model.named_children():\n    if name == 'head':\n"
+    "        child.requires_grad_(False)\n" + ADAMW + LOOP,
     "one parameter": "model.head.weight.requires_grad = False\n" + ADAMW + LOOP,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
@@ -46,9 +47,11 @@ class Frozen:
         inside = {i for n in [*freezing, *named] for i in ast.walk(n)} - set(freezing)
         others = [n for n in self.ctx.source.nodes if n not in inside]
         single = [n for n in others if (owner := _freezes_one(n)) is not None and self._may_be_trained(owner)]
-        updated = [one for one in (*all_frozen, *some_frozen) if one.node not in harmless]
-        kept = bool(single or updated and (self._thawed() or not self.groups.plan(updated)))
-        grouped = {one.node for one in updated}
+        updated = [self._resolved(one) for one in (*all_frozen, *some_frozen) if one.node not in harmless]
+        known = [one for one in updated if one is not None]
+        surely = len(known) == len(updated) and not self._thawed()
+        kept = bool(single or updated and not (surely and self.groups.plan(known)))
+        grouped = {one.node for one in known}
         for node in freezing:
             if not kept:
                 why = GROUPED if node in grouped else NOT_UPDATED
@@ -105,6 +108,12 @@ class Frozen:
         owner = scope.function.owner if scope.function is not None else None
         if owner is not None and owner.is_module and module.partition(".")[0] == "self":
             return any(self.groups.may_hold(call, plan, owner) for call, plan in optimizer_plans(self.ctx))
+        base, dot, rest = module.partition(".")
+        held = self._held(base, scope, node)
+        if held is None:
+            return True
+        if held != [base]:
+            return any(self._updated(f"{one}{dot}{rest}", scope, node) for one in held)
         frozen = self._frozen_on_demand(module, scope, node)
         if frozen is not None:
             return any(self._updated(name, self.objects.scope(place), place) for name, place in frozen)
@@ -118,6 +127,29 @@ class Frozen:
                 if local_name.startswith(f"{module}.") and not self._made_below(local_name, scope, node):
                     return True
         return False
+
+    def _resolved(self, one: Freezing) -> Freezing | None:
+        """The statement with the module that it freezes by the name that others have for it; None for several."""
+        base, dot, rest = ast.unparse(one.module).partition(".")
+        held = self._held(base, self.objects.scope(one.node), one.node)
+        if held is None or len(held) != 1:
+            return None
+        return one if held == [base] else replace(one, module=ast.parse(f"{held[0]}{dot}{rest}", mode="eval").body)
+
+    def _held(self, name: str, scope: VariableScope, node: ast.stmt) -> list[str] | None:
+        """What else the modules are called that a variable holds: the items of a loop, the part that it was given.
+
+        None where that isn't known: ``for child in model.children()``.
+        """
+        for around in ancestors(node, self.ctx.source.parents):
+            if isinstance(around, ast.For) and any(_is_named(n, name) for n in ast.walk(around.target)):
+                written = isinstance(around.target, ast.Name) and isinstance(around.iter, ast.List | ast.Tuple)
+                return [ast.unparse(item) for item in around.iter.elts] if written else None  # type: ignore[attr-defined]
+        parts = ast.Name | ast.Attribute | ast.Subscript
+        values = [v for v in self.objects.assigned(name, scope) if ast.unparse(v) != name]
+        if not any(isinstance(v, parts) for v in values):
+            return [name]
+        return [ast.unparse(v) for v in values] if all(isinstance(v, parts) for v in values) else None
 
     def _is_done(self, optimizer: ast.Call, scope: VariableScope, node: ast.stmt) -> bool:
         """Whether nothing reads an optimizer any more when its module is frozen: a teacher, trained and then kept.
@@ -186,6 +218,10 @@ class Frozen:
             and any(ast.unparse(t) == text for t in s.targets)
             for s in self.objects.statements(scope)
         )
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_left(module: str, plan: OptimizerPlan) -> bool:

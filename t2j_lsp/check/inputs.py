@@ -108,15 +108,28 @@ class Arguments:
     def __str__(self) -> str:
         if self.call is not None:
             return f"*{self.call}"
-        parts = [*map(str, self.args), *(f"{k}={v}" for k, v in self.kwargs.items())]
+        parts = [*map(_shown, self.args), *(f"{k}={_shown(v)}" for k, v in self.kwargs.items())]
         return ", ".join(parts)
+
+
+def _shown(value: Any) -> str:
+    """A value as a comment has it: ``[f32[3, 5], 2]``."""
+    match value:
+        case list():
+            return f"[{', '.join(map(_shown, value))}]"
+        case tuple():
+            return f"({', '.join(map(_shown, value))}{',' * (len(value) == 1)})"
+        case dict():
+            return f"{{{', '.join(f'{k!r}: {_shown(v)}' for k, v in value.items())}}}"
+    return str(value)
 
 
 @dataclass
 class InputPlan:
     """One way to build and call an object. ``inputs`` None means: find them out. ``source`` says where it is from.
 
-    ``raising`` are inputs on which it is to raise an error; ``known`` are single arguments of inputs to find out.
+    ``raising`` are inputs on which it is to raise an error; ``known`` are single arguments of inputs to find out, and
+    ``several`` those of them that are lists of tensors.
     """
 
     init: Arguments
@@ -124,20 +137,21 @@ class InputPlan:
     source: str
     raising: list[Arguments] = field(default_factory=list)
     known: dict[str, Any] = field(default_factory=dict)
+    several: list[str] = field(default_factory=list)
 
     def to_plain(self) -> dict[str, Any]:
         inputs = None if self.inputs is None else self.inputs.to_plain()
         raising = [a.to_plain() for a in self.raising]
         known = {name: _to_plain(value) for name, value in self.known.items()}
         plain = {"init": self.init.to_plain(), "inputs": inputs, "source": self.source, "raising": raising}
-        return plain | {"known": known}
+        return plain | {"known": known, "several": self.several}
 
     @staticmethod
     def from_plain(data: dict[str, Any]) -> InputPlan:
         inputs = None if data["inputs"] is None else Arguments.from_plain(data["inputs"])
         raising = [Arguments.from_plain(a) for a in data["raising"]]
         known = {name: _from_plain(value) for name, value in data["known"].items()}
-        return InputPlan(Arguments.from_plain(data["init"]), inputs, data["source"], raising, known)
+        return InputPlan(Arguments.from_plain(data["init"]), inputs, data["source"], raising, known, data["several"])
 
 
 def map_values(value: Any, leaf: Any) -> Any:

@@ -147,6 +147,55 @@ class Outer(nn.Module):
         if cfg.weird_way: raise ValueError("what is only tested is off")
     def forward(self, x): return self.inner(x)
 """,
+    "a batch of sequences whose axes are exchanged in front of a convolution": """
+class Convolution(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv1d(channels, 2 * channels, 1)
+    def forward(self, x): return F.glu(self.conv(x.transpose(1, 2)), dim=1)
+""",
+    "a class of an activation, which the constructor makes one of, and settings that are spread": """
+class Block(nn.Module):
+    def __init__(self, dim, activation, params):
+        super().__init__()
+        self.fc, self.act, self.more = nn.Linear(dim, dim), activation(), dict(**params)
+    def forward(self, x): return self.act(self.fc(x))
+""",
+    "nodes and a matrix of their edges": """
+class Graph(nn.Module):
+    def __init__(self, nfeat, nheads):
+        super().__init__()
+        self.parts = nn.ModuleList([nn.Linear(nfeat, 4) for _ in range(nheads)])
+    def forward(self, x, adj):
+        parts = [part(x) for part in self.parts]
+        return torch.cat([torch.mm(torch.where(adj > 0, h @ h.T, adj), h) for h in parts], 1)
+""",
+    "features that two inputs of a matrix in front have together": """
+class Sage(nn.Module):
+    def __init__(self, in_feats):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(5, 2 * in_feats))
+    def forward(self, own, others): return self.weight.mm(torch.cat([own, others], 1).t()).t()
+""",
+    "features that a position is put behind": """
+class Encoded(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.LayerNorm(7)
+    def forward(self, x):
+        assert x.dim() == 4, "wrong axes"
+        return self.fc(torch.cat([x, x[..., :1].sin(), x[..., :1].cos(), x[..., :1], x[..., :1]], -1))
+""",
+    "feature maps of several sizes": """
+class Pyramid(nn.Module):
+    def __init__(self, block_channels):
+        super().__init__()
+        self.top, self.lateral = nn.Conv2d(block_channels[-1], 6, 1), nn.Conv2d(block_channels[0], 6, 1)
+    def forward(self, feats):
+        outs = [self.top(feats[-1])]
+        for i in range(len(feats) - 1): outs.append(self.lateral(feats[i]))
+        return tuple(outs)
+""",
     "no layer of torch's inside": """
 class Scale(nn.Module):
     def __init__(self, num_features):
@@ -336,6 +385,12 @@ FUNCTIONS = {
         "def f(x, y):\n    assert x.shape == y.shape, 'inputs must have the same shape'\n"
         "    return x - 2 * y.float()\n",
         "def f(x, y):\n    return x {sign} 2 * y\n",
+    ),
+    "a list that is walked over": (
+        "def f(states):\n    first, rest = states[0], states[1:]\n"
+        "    return torch.stack([first - 2 * s for s in rest] + [states[-1]]), len(states)\n",
+        "def f(states):\n    first, rest = states[0], states[1:]\n"
+        "    return jnp.stack([first {sign} 2 * s for s in rest] + [states[-1]]), len(states)\n",
     ),
     "square matrices": (
         "def f(x, y):\n    return torch.matmul(x, y) - torch.matmul(y, x)\n",

@@ -21,7 +21,7 @@ from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
 
 from .settings import settings_in
-from .told import called, known_arguments, module_lists, some_modules, text_for
+from .told import called, known_arguments, lists_of_tensors, module_lists, some_modules, text_for
 
 _FLOATS = frozenset({"randn", "rand", "zeros", "ones", "empty", "normal"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -52,7 +52,8 @@ def plans_for(
         plans.append(InputPlan(Arguments(), None, "the signature"))
     function = next((n for n in _calls_into(item.node)), None)
     known = known_arguments(function, settings_in(slicer.text, str(slicer.path))) if function is not None else {}
-    plans = [replace(plan, known=known) if plan.inputs is None else plan for plan in plans]
+    several = lists_of_tensors(function) if function is not None else []
+    plans = [replace(plan, known=known, several=several) if plan.inputs is None else plan for plan in plans]
     if init is not None:
         plans = [InputPlan(init, p.inputs, p.source) for p in plans] + [InputPlan(init, None, "the t2j comment")]
     if inputs is not None:
@@ -104,30 +105,41 @@ def _from_calls(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
         if isinstance(statement, ast.Assign) and statement.value is call.call:
             target = statement.targets[0]
             inputs = _passed_to(slicer, target.id, call.frame) if isinstance(target, ast.Name) else None
-        yield InputPlan(_plain(call), inputs, f"the call in line {call.call.lineno}")
+        yield InputPlan(_plain(slicer, call), inputs, f"the call in line {call.call.lineno}")
 
 
 def _from_function_calls(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     for call in calls_of(slicer.scope, item.name):
-        args, kwargs = [_spec(a) for a in call.args], {k: _spec(v) for k, v in call.kwargs.items()}
+        args, kwargs = [_spec(slicer, a) for a in call.args], {k: _spec(slicer, v) for k, v in call.kwargs.items()}
         if any(isinstance(a, ArraySpec) for a in (*args, *kwargs.values())):
             yield InputPlan(Arguments(), Arguments(args, kwargs), f"the call in line {call.call.lineno}")
 
 
-def _plain(found: FoundCall) -> Arguments:
-    return Arguments([_value(a) for a in found.args], {k: _value(v) for k, v in found.kwargs.items()})
+def _plain(slicer: Slicer, found: FoundCall) -> Arguments:
+    return Arguments([_value(slicer, a) for a in found.args], {k: _value(slicer, v) for k, v in found.kwargs.items()})
 
 
-def _value(node: ast.expr) -> Any:
+def _value(slicer: Slicer, node: ast.expr) -> Any:
     """A literal's value, or the expression to evaluate."""
     try:
         return ast.literal_eval(node)
     except ValueError:
-        return Code(ast.unparse(node))
+        return Code(ast.unparse(_InFull(slicer).visit(copy.deepcopy(node))))
 
 
-def _spec(node: ast.expr) -> Any:
-    return _made_array(node) or _value(node)
+class _InFull(ast.NodeTransformer):
+    """Writes what a file imports from PyTorch by its full name, which the conversion has no import for."""
+
+    def __init__(self, slicer: Slicer) -> None:
+        self.slicer = slicer
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        full = None if node.id in ("nn", "F") else self.slicer.library_name(self.slicer.main, node.id)
+        return ast.parse(full, mode="eval").body if full is not None and full.startswith("torch.") else node
+
+
+def _spec(slicer: Slicer, node: ast.expr) -> Any:
+    return _made_array(node) or _value(slicer, node)
 
 
 def _passed_to(slicer: Slicer, model: str, frame: CallFrame) -> Arguments | None:
@@ -139,8 +151,8 @@ def _passed_to(slicer: Slicer, model: str, frame: CallFrame) -> Arguments | None
             if any(k.arg is None for k in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
                 continue
             try:
-                args = [_spec(_resolved(slicer, a, frame)) for a in node.args]
-                kwargs = {str(k.arg): _spec(_resolved(slicer, k.value, frame)) for k in node.keywords}
+                args = [_spec(slicer, _resolved(slicer, a, frame)) for a in node.args]
+                kwargs = {str(k.arg): _spec(slicer, _resolved(slicer, k.value, frame)) for k in node.keywords}
             except Unknown:
                 continue
             return Arguments(args, kwargs)

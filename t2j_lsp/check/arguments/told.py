@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,6 +41,38 @@ def _is_object(name: str, function: ast.AST) -> bool:
     read = list(_attributes(name, function, ast.Load))
     called = {n.func for n in ast.walk(function) if isinstance(n, ast.Call)}
     return any(a.attr not in _OF_ARRAYS for a in read) and called.isdisjoint(read)
+
+
+_WALKS = frozenset({"enumerate", "len", "list", "max", "min", "reversed", "sum", "tuple", "zip"})
+_JOINS = frozenset({"cat", "concat", "stack"})
+
+
+def lists_of_tensors(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Required parameters that are walked over or counted, and are never used as one tensor is."""
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    names = [p.arg for p in parameters[: len(parameters) - len(function.args.defaults)] if _may_be_list(p.annotation)]
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    reads = [n for n in parents if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    uses = {name: [_use_of_list(n, parents[n]) for n in reads if n.id == name] for name in names}
+    return [name for name, found in uses.items() if True in found and None not in found]
+
+
+def _may_be_list(annotation: ast.expr | None) -> bool:
+    return annotation is None or re.search(r"[Ll]ist|[Ss]equence|[Tt]uple", ast.unparse(annotation)) is not None
+
+
+def _use_of_list(node: ast.Name, parent: ast.AST) -> bool | None:
+    """Whether a use shows a list: True for a walk over it, False for one of its items, None for anything else."""
+    match parent:
+        case ast.For(iter=walked) | ast.comprehension(iter=walked) | ast.Starred(value=walked):
+            return True if walked is node else None
+        case ast.Call(func=ast.Name(id=name)) if name in _WALKS:
+            return True
+        case ast.Call(func=ast.Attribute(attr=name), args=[first, *_]) if name in _JOINS and first is node:
+            return True
+        case ast.Subscript(value=value, slice=index) if value is node:
+            return None if isinstance(index, ast.Tuple) else False
+    return None
 
 
 def _attributes(name: str, tree: ast.AST, context: type[ast.expr_context]) -> Iterator[ast.Attribute]:

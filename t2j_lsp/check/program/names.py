@@ -13,7 +13,7 @@ from .scopes import ModuleScope
 
 _CHANNELS = (6, 10, 24, 40)
 _VALUES: tuple[tuple[str, Any], ...] = (
-    (r"(num_|n_)?(heads?|nhead)|heads_num|num_attention_heads", 3),
+    (r"(num_|n_)?(heads?|nheads?)|heads_num|num_attention_heads", 3),
     (r"(dim|d|size_per|head)_?(head|dim_head)|head_(dim|size)|d_k|d_v", 8),
     (r"(num_|n_)?(layers?|blocks?|stages?)|depth|repeats?|num_repeats", 2),
     (r"kernel(_size)?|ks|k|ksize|window(_size)?|filter_size", 3),
@@ -106,6 +106,11 @@ def value_for(name: str, annotation: ast.expr | None, scope: ModuleScope, equal:
         return value
     values = [value] * max(2, kind.count("int"))
     return tuple(values) if "uple[" in kind else values
+
+
+def layer_for(name: str) -> str | None:
+    """The class of a layer that a constructor's parameter of this name may be."""
+    return next((layer for pattern, layer in _LAYERS if re.fullmatch(pattern, name.lower())), None)
 
 
 def number_for(name: str) -> Any:

@@ -24,6 +24,8 @@ _CRITICAL = 3.6
 MOMENTS = 40
 """Constructions from which mean and mean square are compared too."""
 _SIGMAS = 8.0
+_ROUNDING = 1e-6
+"""Of the largest value: means that are closer together differ by rounding."""
 _BEYOND = 40
 """Bits against the largest draws all coming from one side: twofold, for one distribution it has a chance of 2**-39."""
 
@@ -98,7 +100,9 @@ def _apart(a: NdArray, b: NdArray) -> float:
     """How many standard errors the means of two samples are apart, with each construction as one draw."""
     means = [s.mean(axis=1) for s in (a, b)]
     error = np.sqrt(sum(m.var(ddof=1) / len(m) for m in means))
-    return float(abs(means[0].mean() - means[1].mean()) / error) if error > 0 else 0.0
+    apart = abs(means[0].mean() - means[1].mean())
+    rounding = _ROUNDING * max(np.abs(s).max() for s in (a, b))  # a permutation's mean is always the same
+    return float(apart / error) if error > 0 and apart > rounding else 0.0
 
 
 def _distance(a: NdArray, b: NdArray) -> float:

@@ -88,3 +88,9 @@ def seed(number: int) -> None:
     """Seeds both generators, for what is not replaced."""
     random.seed(number)
     np.random.seed(number % 2**32)
+
+
+def state() -> tuple[object, bytes, int]:
+    """What both generators are in: it changes with whatever is drawn from them."""
+    _, keys, position, *_ = np.random.get_state(legacy=True)
+    return random.getstate(), np.asarray(keys).tobytes(), int(position)

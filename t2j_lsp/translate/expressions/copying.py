@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
+from t2j_lsp import syntax
 from t2j_lsp.translate.rule.factory import KEYS, FactoryKeywords, FactoryName
 from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -23,7 +24,7 @@ from t2j_lsp.translate.rule.pieces import (
 from .context import Context, Edits, Scope
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
-from .variables import Variables
+from .variables import Variables, is_metadata
 
 _TAKES_ARRAYS = names_with(Trait.TAKES_ARRAYS)
 
@@ -126,7 +127,26 @@ class Copier:
             return False
         if isinstance(parent, ast.Call) and isinstance(called := self.ctx.fact(parent.func), Function):
             return not _asks_for_none(called.info.node)
-        return not (isinstance(parent, ast.Attribute) and parent.attr in ("shape", "dtype", "ndim", "size"))
+        return not self._of_variable(parent) and not self._is_written(parent)
+
+    def _is_written(self, parent: ast.AST) -> bool:
+        """Whether it is among those that a loop writes into: ``for p in (self.a, self.b): nn.init.zeros_(p)``."""
+        loop = self.ctx.source.parents.get(parent) if isinstance(parent, ast.Tuple | ast.List) else None
+        if not isinstance(loop, ast.For) or loop.iter is not parent or not isinstance(loop.target, ast.Name):
+            return False
+        return any(_writes(node, loop.target.id) for statement in loop.body for node in syntax.walk(statement))
+
+    def _of_variable(self, parent: ast.AST) -> bool:
+        """Whether it reads what a Variable has beside its array: its shape, and what a program keeps with it."""
+        match parent:
+            case ast.Attribute(attr=name):
+                called = self.ctx.source.parents.get(parent)
+                own = name.startswith("_") and is_metadata(name)
+                own = own and not (isinstance(called, ast.Call) and called.func is parent)
+                return own or name in ("shape", "dtype", "ndim", "size")
+            case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[_, ast.Constant(value=str() as name), *_]):
+                return is_metadata(name)
+        return False
 
     def _needs_brackets(
         self, parent: ast.AST, field: str, child: ast.expr, piece: Piece, start: int, stop: int
@@ -308,3 +328,19 @@ def _asks_for_none(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
             return True
         case _:
             return False
+
+
+def _writes(node: ast.AST, name: str) -> bool:
+    """Whether it writes into a tensor of this name: by a method or function whose name says so, or by ``.data``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=method), args=[ast.Name(id=first), *_]) if first == name:
+            return method.endswith("_")
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=method)) if owner == name:
+            return method.endswith("_")
+        case ast.Attribute(value=ast.Name(id=owner), attr="data"):
+            return owner == name
+        case ast.AugAssign(target=ast.Name(id=target)):
+            return target == name
+        case ast.Subscript(value=ast.Name(id=owner), ctx=ast.Store()):
+            return owner == name
+    return False

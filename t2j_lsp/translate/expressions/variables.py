@@ -8,6 +8,7 @@ from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Qual, Ten
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
+from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.rule.tensors import behind_data
 
 from .context import Context
@@ -15,6 +16,13 @@ from .handlers import ExpressionRenderer
 
 RENAMED = frozenset({"weight", "running_mean", "running_var"})
 """Attributes of PyTorch's layers that most of Flax's have under other names."""
+
+_OF_VARIABLES = frozenset({"copy_from", "get_value", "raw_value", "ref", "replace", "set_value", "value", "var_type"})
+
+
+def is_metadata(name: str) -> bool:
+    """Whether a parameter's attribute is one that a program made up: neither PyTorch's nor a Variable's."""
+    return name not in _OF_VARIABLES and name not in ("grad", "data") and f"torch.Tensor.{name}" not in REGISTRY.rules
 
 
 class Variables:

@@ -111,6 +111,25 @@ def flax_names(owner: Fact, attribute: str) -> set[str]:
     return set() if own and names == {attribute} else names
 
 
+_OF_FLAX = frozenset({"dtype", "epsilon", "param_dtype", "precision", "use_bias"})
+"""Attributes of Flax's layers that PyTorch's don't have."""
+OWN_MEANING = "Flax's layer keeps something of its own under this name, and would use this: call it otherwise"
+
+
+def means_something_else(owner: Fact, attribute: str) -> bool:
+    """Whether Flax's layer has an attribute that a class which derives from PyTorch's is free to give.
+
+    A convolution's ``mask`` is multiplied with its kernel, a norm's ``scale`` is its weight.
+    """
+    if not isinstance(owner, Instance):
+        return False
+    for name in layer_names(owner) & LAYERS.keys():
+        renamed = {new for old, new in LAYERS[name].attributes.items() if new != old} - LAYERS[name].attributes.keys()
+        if attribute in renamed | _OF_FLAX or attribute == "mask" and (LAYERS[name].flax or "").startswith("nnx.Conv"):
+            return True
+    return False
+
+
 def layer(
     torch: str,
     direct: str | Build | None = None,

@@ -10,9 +10,10 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
+from t2j_lsp.translate.expressions.variables import Variables, is_metadata
 from t2j_lsp.translate.rule.facts import Fact, Instance, Layer, ListOf, Tensor, Tuple, is_module, is_tensor
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import assigned
 
 from .captured_modules import CapturedModules
@@ -28,9 +29,12 @@ _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 class AttributeStores:
     """Assignments to attributes."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer, header: Headers, stores: Stores) -> None:
+    def __init__(
+        self, context: Context, renderer: ExpressionRenderer, header: Headers, stores: Stores, variables: Variables
+    ) -> None:
         self.ctx = context
         self.renderer = renderer
+        self.variables = variables
         self.header = header
         self.stores = stores
         self.captured = CapturedModules(context, renderer)
@@ -72,6 +76,8 @@ class AttributeStores:
             reason = "a JAX array has no attributes of its own: keep this beside it"
             self.ctx.report.gap(node, "Tensor.__setattr__", "refused", reason)
             return True
+        if isinstance(owner, Tensor) and owner.variable and is_metadata(target.attr):
+            return self._metadata(node, target.value, target.attr, node.value)
         if is_module(owner) and target.attr == "training":
             self.ctx.report.gap(node, "Module.training", "refused", "call model.train() or model.eval() instead")
             return True
@@ -82,6 +88,9 @@ class AttributeStores:
                 return True  # both modules have the parameter, in NNX too
         if not isinstance(owner, Instance):
             return False
+        if means_something_else(owner, target.attr):
+            self.ctx.report.gap(node, "Module.__setattr__", "refused", OWN_MEANING)
+            return True
         if owner.cls.info.is_module:
             report_called_attribute(self.ctx, target, node.value, owner.cls.info)
         if self.captured.assigned(node, target, owner):
@@ -120,6 +129,26 @@ class AttributeStores:
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
         return False
+
+    def set_by_name(self, node: ast.Expr) -> bool:
+        """``setattr(parameter, "name", value)``."""
+        match node.value:
+            case ast.Call(func=ast.Name(id="setattr"), args=[owner, ast.Constant(value=str() as name), value]):
+                fact = self.ctx.fact(owner)
+                known = isinstance(fact, Tensor) and fact.variable and is_metadata(name)
+                return known and self._metadata(node, owner, name, value)
+        return False
+
+    def _metadata(self, node: ast.stmt, owner: ast.expr, name: str, value: ast.expr) -> bool:
+        """``parameter.name = value``: a Variable keeps it beside its array, and jit asks for its hash."""
+        variable, fact = self.variables.parameter(owner), self.ctx.fact(value)
+        if variable is None or isinstance(value, ast.Dict | ast.List | ast.Set) or is_tensor(fact) or is_module(fact):
+            reason = "a Variable has metadata that can be hashed, and no attributes: keep this beside it"
+            self.ctx.report.gap(node, "Tensor.__setattr__", "refused", reason)
+            return True
+        text = f"{variable[0]}.set_metadata({name}={self.renderer.render(value).text})"
+        self.ctx.edits.replace(node, text)
+        return True
 
     def of_class(self, node: ast.Assign) -> bool:
         """``act = nn.SiLU()`` in a class body: what has become a function would be a method there."""
@@ -250,16 +279,12 @@ class AttributeStores:
             self.ctx.report.gap(node, "list", "refused", UNREGISTERED)
 
     def _modules_added(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> list[ast.expr]:
-        """``self.x = []`` in a module's constructor that appends layers to it: NNX takes a plain list for no data."""
+        """``self.x = []`` in a module's constructor that adds layers to it: NNX takes a plain list for no data."""
         empty = isinstance(node.value, ast.List) and not node.value.elts
         if not empty or not owner.cls.info.is_module or not self._in_constructor():
             return []
-        added = [
-            call.args[-1]
-            for call in syntax.walk(owner.cls.info.node)
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args
-            if call.func.attr in ("append", "insert") and ast.unparse(call.func.value) == ast.unparse(target)
-        ]
+        name = ast.unparse(target)
+        added = [value for part in syntax.walk(owner.cls.info.node) for value in _added_to(part, name)]
         return [value for value in added if is_module(self.ctx.fact(value))]
 
     def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
@@ -325,6 +350,18 @@ def _items(value: ast.expr) -> list[ast.expr]:
             return items
         case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
             return [item]
+    return []
+
+
+def _added_to(node: ast.AST, name: str) -> list[ast.expr]:
+    """What a statement adds to a list of this name: ``append``, ``insert``, ``extend`` and ``+=``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=holder, attr="append" | "insert"), args=[*_, value]):
+            return [value] if ast.unparse(holder) == name else []
+        case ast.Call(func=ast.Attribute(value=holder, attr="extend"), args=[values]):
+            return _items(values) if ast.unparse(holder) == name else []
+        case ast.AugAssign(target=holder, op=ast.Add(), value=values):
+            return _items(values) if ast.unparse(holder) == name else []
     return []
 
 

@@ -94,6 +94,7 @@ class Statements:
             effects.seed,
             effects.seeded_by_function,
             self.parameters.by_name,
+            self.attributes.set_by_name,
             modules.call,
         )
 
@@ -136,7 +137,7 @@ class Statements:
 
     @cached_property
     def attributes(self) -> AttributeStores:
-        return AttributeStores(self.ctx, self.renderer, self.header, self.stores)
+        return AttributeStores(self.ctx, self.renderer, self.header, self.stores, self.renderer.variables)
 
     @cached_property
     def parameters(self) -> LayerParameters:

@@ -10,6 +10,7 @@ from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registra
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Function, Instance, Qual, is_module, layer_names
+from t2j_lsp.translate.rule.layer import OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
 
 
@@ -107,8 +108,11 @@ class ModuleStatements:
         if parts is None:
             return False
         key, value, persistent = parts
-        text = self.methods.registered(value, name, persistent)
         assert isinstance(call.func, ast.Attribute)
+        if isinstance(key, ast.Constant) and means_something_else(self.ctx.fact(call.func.value), str(key.value)):
+            self.ctx.report.gap(node, f"Module.{name}", "refused", OWN_MEANING)
+            return True
+        text = self.methods.registered(value, name, persistent)
         holder = bracket(self.renderer.render(call.func.value), ATOM)
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
             self.ctx.edits.replace(call, f"{holder}.{key.value} = {text}")

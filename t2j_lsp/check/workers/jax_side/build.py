@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import jax
@@ -216,7 +216,35 @@ def _plain(model: nnx.Module) -> Iterator[Any]:
     for _, node in nnx.iter_graph(model):
         if isinstance(node, nnx.Pytree):
             held = [v for v in vars(node).values() if not isinstance(v, nnx.Pytree | nnx.Variable)]
-            yield from jax.tree.leaves(held)
+            yield from _held(held, set())
+
+
+def _held(value: Any, seen: set[int]) -> Iterator[Any]:
+    """The values in containers, in what functions close over and have as defaults, and in objects of plain classes."""
+    for leaf in jax.tree.leaves(value):
+        yield leaf
+        if id(leaf) in seen or isinstance(leaf, type | ModuleType | nnx.Pytree | nnx.Variable):
+            continue
+        seen.add(id(leaf))
+        match leaf:
+            case FunctionType():
+                cells = [cell.cell_contents for cell in leaf.__closure__ or () if not _is_empty(cell)]
+                yield from _held([cells, leaf.__defaults__ or (), leaf.__kwdefaults__ or {}], seen)
+            case MethodType():
+                yield from _held(leaf.__self__, seen)
+            case functools.partial():
+                yield from _held([leaf.func, leaf.args, leaf.keywords], seen)
+            case object(__dict__=dict() as attributes) if not isinstance(leaf, jax.Array | np.ndarray):
+                yield from _held(attributes, seen)
+
+
+def _is_empty(cell: CellType) -> bool:
+    """Whether a variable that a function closes over has no value yet."""
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return True
+    return False
 
 
 def _start(variable: nnx.Variable[Any], index: int) -> None:

@@ -12,6 +12,7 @@ from flax import nnx
 from t2j_lsp.check.inputs import Arguments
 from t2j_lsp.check.messages import InitialValues
 from t2j_lsp.check.verdict.initial import picked
+from t2j_lsp.check.workers import host_random
 from t2j_lsp.weights import torch_names
 
 from .build import function_of_parameters, program, realise, takes_rngs
@@ -42,9 +43,12 @@ def initial(request: dict[str, Any]) -> InitialValues:
         def sample(seed: Any) -> dict[str, Any]:
             return {name: picked(jnp.asarray(e.value())) for name, e in create(seed).items()}
 
+        before = host_random.state()
         try:
             many = jax.jit(jax.vmap(sample))(jnp.arange(request["count"]))
-            return InitialValues({name: np.asarray(array) for name, array in many.items()})
+            if host_random.state() == before:
+                return InitialValues({name: np.asarray(array) for name, array in many.items()})
         except Exception:  # noqa: BLE001 - a constructor that looks at values runs once for each seed
-            samples = [sample(seed) for seed in range(min(request["count"], EAGER))]
+            pass
+        samples = [sample(seed) for seed in range(min(request["count"], EAGER))]
     return InitialValues({name: np.stack([np.asarray(s[name]) for s in samples]) for name in samples[0]})

@@ -9,7 +9,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from t2j_lsp.check.program.names import number_for
 from t2j_lsp.check.protocol import leaves
 
 from .lengths import BATCHES, batched
-from .repairs import BY_AXES, LENGTH, REPAIRS, SIDES
+from .repairs import BY_AXES, LENGTH, REPAIRS, SIDES, Change, changed
 
 SIZES = (
     *SIDES, (24, 32), (32, 48), (33, 35), (64, 96), (28, 28), (32, 32), (64, 64), (96, 96), (128, 128),
@@ -50,6 +50,8 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
 )
 """What parameters of a call beside its first are, by their names, where nothing says that they are tensors."""
 MOST_TRIED = 160
+DEEPEST = 10
+"""So many errors in a row shape one guess; then the next is taken, since each can go on growing without end."""
 _UNSAID = inspect.Parameter.empty
 _EDGES = 11
 """Of a graph whose nodes are the rows of its first input."""
@@ -64,14 +66,19 @@ class Guesser:
     """Inputs to try for one model or function; `failed` tells it the error of the last, which shapes the next.
 
     ``built_with`` are the keyword arguments of the model's constructor, which may say the size of its images;
-    ``known`` are arguments of the call that are no tensors.
+    ``known`` are arguments of the call that are no tensors, and ``several`` those that are lists of tensors.
     """
 
     def __init__(
-        self, model: Any, built_with: Mapping[str, Any] | None = None, known: Mapping[str, Any] | None = None
+        self,
+        model: Any,
+        built_with: Mapping[str, Any] | None = None,
+        known: Mapping[str, Any] | None = None,
+        several: Sequence[str] = (),
     ) -> None:
         self.model = model
         self.known = known or {}
+        self.several = several
         self.built_with = built_with or {}
         function = model.forward if isinstance(model, nn.Module) else model
         self.parameters = [
@@ -79,14 +86,16 @@ class Guesser:
             if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
         ]  # fmt: skip
         self.star = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(function).parameters.values())
-        self.queue: list[dict[str, Any]] = []
+        self.queue: list[tuple[dict[str, Any], int]] = []
+        """Values for the parameters, and how many errors shaped them."""
         self.tried: set[str] = set()
         self.last: dict[str, Any] = {}
+        self.depth = 0
 
     def __iter__(self) -> Iterator[Arguments]:
-        self.queue = list(self._first())
+        self.queue = [(specs, 0) for specs in self._first()]
         while self.queue and len(self.tried) < MOST_TRIED:
-            self.last = self.queue.pop(0)
+            self.last, self.depth = self.queue.pop(0)
             arguments = self._arguments(self.last)
             key = str(arguments)
             if key not in self.tried and self._elements(self.last) <= _MOST_ELEMENTS:
@@ -104,27 +113,48 @@ class Guesser:
 
     def failed(self, error: Exception) -> None:
         """Puts what an error suggests at the head of the queue."""
+        if self.depth == DEEPEST:
+            return
         text = str(error)
         better = self._with_key(error.args[0]) if isinstance(error, KeyError) and error.args else []
         better += self._as_long(text) + self._of_one_shape(text)
         for pattern, change in REPAIRS:
             match = re.search(pattern, text)
             if match:
-                for name, spec in sorted(
-                    self.last.items(), key=lambda item: not _MASK_NAMES.fullmatch(item[0].lower())
-                ):
-                    if isinstance(spec, Spec):
-                        better += [{**self.last, name: s} for s in change(spec, match)]
-        self.queue[:0] = better[:8]
+                masks_first = sorted(self.last.items(), key=lambda item: not _MASK_NAMES.fullmatch(item[0].lower()))
+                for name, value in masks_first:
+                    better += [{**self.last, name: new} for new in changed(value, change, match)]
+                better += self._alike_changed(change, match)
+        self.queue[:0] = [(specs, self.depth + 1) for specs in better[:8]]
+
+    def _alike_changed(self, change: Change, match: re.Match[str]) -> list[dict[str, Any]]:
+        """The last inputs with the same change in all that are of one shape, as layers want them that add them up."""
+        names: dict[str, list[str]] = {}
+        for name, value in self.last.items():
+            if isinstance(value, Spec):
+                names.setdefault(str(value), []).append(name)
+        return [
+            {**self.last, **dict.fromkeys(alike, new)}
+            for alike in names.values()
+            if len(alike) > 1
+            for new in changed(self.last[alike[0]], change, match)[:1]
+        ]
 
     def _as_long(self, text: str) -> list[dict[str, Any]]:
         """The last inputs with a list of as many numbers as it is unpacked into."""
+        if "list index out of range" in text:
+            lists = [(name, given) for name, given in self.last.items() if isinstance(given, list)]
+            return [{**self.last, name: [*given, *given[-1:]]} for name, given in lists]
         match = re.search(r"values to unpack \(expected (\d+)", text)
         if match is None:
             return []
-        numbers = [*range(1, int(match[1]) + 1)]
-        lists = [n for n, given in self.last.items() if isinstance(given, list) and set(map(type, given)) == {int}]
-        return [{**self.last, name: numbers} for name in lists]
+        lists = [(name, given) for name, given in self.last.items() if isinstance(given, list) and given]
+        wanted = int(match[1])
+        return [
+            {**self.last, name: [*range(1, wanted + 1)] if isinstance(given[0], int) else given[:1] * wanted}
+            for name, given in lists
+            if isinstance(given[0], int | Spec)
+        ]
 
     def _of_one_shape(self, text: str) -> list[dict[str, Any]]:
         """The last inputs with all tensors as the first, where the program says that they must be of one shape."""
@@ -153,7 +183,8 @@ class Guesser:
             for main in self._main_specs():
                 specs = {name: guess(name, main, index) for index, name in enumerate(names)}
                 annotated = {name: _by_annotation(kinds.get(name, _UNSAID), spec) for name, spec in specs.items()}
-                yield annotated | {name: value for name, value in self.known.items() if name in annotated}
+                several = {n: [annotated[n]] * 2 for n in self.several if isinstance(annotated.get(n), Spec)}
+                yield annotated | several | {name: value for name, value in self.known.items() if name in annotated}
             if len(names) < 2 and isinstance(self.model, nn.Module):
                 return
 

@@ -19,6 +19,7 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, InputPlan, draw, map_values
 from t2j_lsp.check.messages import Prepared
+from t2j_lsp.check.program.names import layer_for
 from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
 
 from .build import build, program, realise, to_array
@@ -32,7 +33,10 @@ from .smaller import SLOW, smaller
 _MOST_PLANS = 24
 _SEQUENCE = re.compile(r"\b(\w+) (?:must|should|has to|needs to) be (?:an? )?(tuple|list)(?: of (?:length )?(\d+)\b)?")
 _NO_SEQUENCE = re.compile(r"'int' object is not (iterable|subscriptable)|object of type 'int' has no len")
-
+_NO_NUMBER = re.compile(
+    r"'(list|tuple)' object cannot be interpreted|\bint and list\b|'(list|tuple)' and 'int'"
+    r"|'int' and '(list|tuple)'|not list$"
+)
 
 DRAWS, SMALL = 4, 20_000
 """So often other values are drawn for inputs that have fewer elements."""
@@ -145,6 +149,9 @@ def _shallower(
 def _as_sequence(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list[InputPlan]:
     """Where a constructor says that a number must be a tuple or a list, the plan with one, as long as it says or 2."""
     match = _SEQUENCE.search(str(error))
+    if match is None and plan.source.startswith("its parameters") and (changed := _of_other_kind(plan, error)):
+        known = {str(p.init) for p in plans}
+        return [replace(plan, init=init) for init in changed if str(init) not in known and len(plans) < _MOST_PLANS]
     if match is None and _NO_SEQUENCE.search(str(error)) and plan.source.startswith("its parameters"):
         plain = {name: value for name, value in plan.init.kwargs.items() if type(value) is int}
         inits = [Arguments([], plan.init.kwargs | {name: [value] * 2}) for name, value in plain.items()]
@@ -157,6 +164,19 @@ def _as_sequence(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> l
     longer = (values * int(match[3] or 2))[: int(match[3] or 2)]
     init = Arguments([], plan.init.kwargs | {match[1]: longer if match[2] == "list" else tuple(longer)})
     return [replace(plan, init=init)] if all(str(p.init) != str(init) for p in plans) else []
+
+
+def _of_other_kind(plan: InputPlan, error: Exception) -> list[Arguments]:
+    """Constructor arguments with a number instead of a list, or a dict instead of a number, as an error wants them."""
+    given, text = plan.init.kwargs, str(error)
+    if _NO_NUMBER.search(text):
+        return [Arguments([], given | {n: v[0]}) for n, v in given.items() if isinstance(v, list | tuple) and v]
+    if "'int' object is not callable" in text:
+        layers = {n: layer_for(n) for n, v in given.items() if type(v) is int}
+        return [Arguments([], given | {n: Code(layer)}) for n, layer in layers.items() if layer is not None]
+    if "must be a mapping, not int" in text:
+        return [Arguments([], given | {n: {}}) for n, v in given.items() if type(v) is int]
+    return []
 
 
 def _repaired(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list[InputPlan]:
@@ -178,7 +198,9 @@ def _tries(model: Any, plan: InputPlan) -> Iterator[tuple[Arguments, Guesser | N
         for inputs in [plan.inputs] if known else shrunk(plan.inputs):
             yield inputs, None
         return
-    guesser = Guesser(model, {k: v for k, v in plan.init.kwargs.items() if isinstance(v, int)}, plan.known)
+    guesser = Guesser(
+        model, {k: v for k, v in plan.init.kwargs.items() if isinstance(v, int)}, plan.known, plan.several
+    )
     for inputs in guesser:
         yield inputs, guesser
 

@@ -32,6 +32,13 @@ def _channels(spec: Spec, match: re.Match[str]) -> list[Spec]:
     if len(spec.shape) < 3:
         return []
     have = spec.shape[1]
+    if have != got and sorted(given) == sorted(spec.shape):  # it was given with its axes in another order
+        axis = spec.shape.index(got)
+        if have == channels:
+            shape = list(spec.shape)
+            shape[1], shape[axis] = shape[axis], shape[1]
+            return [Spec(spec.dtype, tuple(shape), spec.low, spec.high)]
+        return [Spec(spec.dtype, (*spec.shape[:axis], channels, *spec.shape[axis + 1 :]), spec.low, spec.high)]
     wanted = [channels, channels - (got - have), have * channels // got]
     return [
         Spec(spec.dtype, (spec.shape[0], n, *spec.shape[2:]), spec.low, spec.high)
@@ -45,6 +52,8 @@ def _normalized(spec: Spec, match: re.Match[str]) -> list[Spec]:
     specs = [
         Spec(spec.dtype, (*spec.shape[:i], want, *spec.shape[i + 1 :])) for i, n in enumerate(spec.shape) if n == got
     ]
+    if spec.shape and 0 < spec.shape[-1] + want - got < spec.shape[-1]:  # something was added to its last axis
+        specs.append(Spec(spec.dtype, (*spec.shape[:-1], spec.shape[-1] + want - got)))
     if len(spec.shape) == 4 and got % want == 0 and spec.shape[1] % (got // want) == 0:
         specs.append(Spec(spec.dtype, (spec.shape[0], spec.shape[1] * want // got, *spec.shape[2:])))
     return specs
@@ -61,6 +70,15 @@ def _last(spec: Spec, match: re.Match[str]) -> list[Spec]:
     return [Spec(spec.dtype, (*spec.shape[:-1], int(match[1])), spec.low, spec.high)] if spec.shape else []
 
 
+def _added(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """Features of a length that, concatenated with others, make what a matrix in front of them takes."""
+    want, got = int(match[1]), int(match[2])
+    last = spec.shape[-1] if spec.shape else 0
+    if spec.dtype != "float32" or not last or got % last or want * last % got:
+        return []
+    return [Spec(spec.dtype, (*spec.shape[:-1], want * last // got), spec.low, spec.high)]
+
+
 def _flattened(spec: Spec, match: re.Match[str]) -> list[Spec]:
     """Images (or sequences) of about the size that gives a linear layer behind a flattening what it wants."""
     got, want, axes = int(match[1]), int(match[2]), len(spec.shape) - 2
@@ -72,7 +90,14 @@ def _flattened(spec: Spec, match: re.Match[str]) -> list[Spec]:
 
 
 def _rank(spec: Spec, match: re.Match[str]) -> list[Spec]:
-    rank = int(match[1])
+    return _of_rank(spec, int(match[1]))
+
+
+def _matrix(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    return _of_rank(spec, 2)
+
+
+def _of_rank(spec: Spec, rank: int) -> list[Spec]:
     shapes = {1: (7,), 2: (LENGTH, 6), 3: (3, LENGTH, 6), 4: (3, 6, 17, 19), 5: (3, 6, 5, 17, 19)}
     if rank not in shapes or len(spec.shape) == rank:
         return []
@@ -151,7 +176,10 @@ _NO_NUMBER = (
 )
 _MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)"
 
-REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Any]]], ...] = (
+Change = Callable[[Spec, re.Match[str]], list[Any]]
+"""The values that an error suggests instead of one."""
+
+REPAIRS: tuple[tuple[str, Change], ...] = (
     (f"^{OUT_OF_ORDER}$|offsets\\[\\S+\\] (?:has to be 0|can not be greater)", _offsets),
     (r"expected input\[([\d, ]+)\] to have (\d+) channels, but got (\d+)", _channels),
     (r"expected input with shape \[\*, (\d+)\], but got input of size\s*\[[\d, ]*?(\d+)\]", _normalized),
@@ -159,6 +187,8 @@ REPAIRS: tuple[tuple[str, Callable[[Spec, re.Match[str]], list[Any]]], ...] = (
     (r"expected input with shape \[\*, (?:\d+, )*(\d+)\]", _last),
     (r"mat1 and mat2 shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _flattened),
     (r"mat1 and mat2 shapes cannot be multiplied \(\d+x\d+ and (\d+)x\d+\)", _last),
+    (r"mat1 and mat2 shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _added),
+    (r"must be a matrix|2D tensors expected|tensor with <= 2 dimensions", _matrix),
     (r"input.size\(-1\) must be equal to input_size. Expected (\d+)", _last),
     (_RANKS, lambda spec, match: _rank(spec, _first(match))),
     (r"values to unpack \(expected (\d)", _rank),
@@ -182,3 +212,13 @@ def _first(match: re.Match[str]) -> re.Match[str]:
     parsed = re.match(r"(\d)", number)
     assert parsed is not None
     return parsed
+
+
+def changed(value: Any, change: Change, match: re.Match[str]) -> list[Any]:
+    """What an error makes of one input: of a tensor, or of all in a list of such."""
+    if isinstance(value, Spec):
+        return change(value, match)
+    if isinstance(value, list | tuple) and value and all(isinstance(one, Spec) for one in value):
+        several = zip(*(change(one, match) for one in value), strict=False)
+        return [type(value)(items) for items in several]
+    return []

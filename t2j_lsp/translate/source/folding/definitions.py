@@ -91,5 +91,8 @@ def bound_in(scope: ast.AST) -> set[str]:
                 continue
             case ast.Lambda():
                 continue
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                names |= {n.target.id for n in syntax.walk(node) if isinstance(n, ast.NamedExpr)}
+                continue
         todo += syntax.children(node)
     return names

@@ -104,19 +104,35 @@ def source_path(converted: Path, suffix: str) -> Path | None:
 
 _TEST_FOLDERS = ("tests", "test", "testing")
 _INSTALLED = ("site-packages", "dist-packages")
+_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_DEEPEST = 4
+"""Folders between a file's package and the root of its project."""
+
+
+def project_folders(top: Path) -> list[Path]:
+    """Where a project around a folder, like its ``examples``, keeps packages: its root and the ``src`` in it, if any.
+
+    The root is known by its files; the folder around tests is one without them.
+    """
+    if top.name in _INSTALLED:
+        return []
+    for root in [top, *top.parents][: _DEEPEST + 1]:
+        if any((root / name).exists() for name in _PROJECT_FILES):
+            return [root, root / "src"]
+    return [top.parent, top.parent / "src"] if top.name in _TEST_FOLDERS else []
 
 
 def neighbours(path: Path) -> Callable[[int, str], str | None]:
     """A resolver for ``Options.resolve``: source of the modules that the file at ``path`` imports from its own project.
 
     Relative imports count from the file's folder. Absolute ones are looked up in the file's folder, in the folder that
-    holds its outermost package, and, where that is a folder of tests, in the project around it and its ``src``.
+    holds its outermost package, and in the project around it and its ``src``.
     """
     folder = path.resolve().parent
     top = folder
     while (top / "__init__.py").exists() and top.parent != top:
         top = top.parent
-    project = [top.parent, top.parent / "src"] if top.name in _TEST_FOLDERS else []
+    project = project_folders(top)
     own = folder.relative_to(top).parts[:1] if top.name in _INSTALLED else ()
     cache: dict[tuple[int, str], str | None] = {}
 

@@ -18,6 +18,7 @@ import pytest
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.scopes import bound
 from t2j_lsp.check.program.slice import Slice, Slicer
+from t2j_lsp.check.program.workspace import find_workspace
 from t2j_lsp.check.workers.loading import loaded
 from t2j_lsp.contract import SourceError
 from t2j_lsp.symbols import Symbols
@@ -392,3 +393,20 @@ def test_statements_bind_what_the_table_of_names_says(module: ModuleType) -> Non
             names = {name for statement in node.body for name in bound(statement)}
             assert (names | parameters) - outer - deleted >= symbols.bound(node) - outer - deleted, node.name
             assert names - outer <= symbols.bound(node), node.name
+
+
+def test_a_script_of_examples_imports_the_package_beside_them(tmp_path: Path) -> None:
+    """In the project's root and in its ``src``, in folders without an ``__init__`` too; not outside of a project."""
+    files = {"examples/mnist/train.py": "", "src/core/net.py": "A = 1\n", "models/parts/unet.py": "B = 2\n"}
+    files["models/parts/other.py"] = "from models.parts.unet import B\nC = B\n"
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    script = tmp_path / "examples/mnist/train.py"
+    assert find_workspace(script).find("core.net") is None
+    (tmp_path / "pyproject.toml").touch()
+    workspace = find_workspace(script)
+    assert workspace.find("core.net") == tmp_path / "src/core/net.py"
+    script.write_text("from models.parts.other import C\nfrom core.net import A\n\ndef f(x): return x + A + C\n")
+    kept = {module.name for module in Slicer(script).cut("f").modules}
+    assert {"core.net", "models.parts.other", "models.parts.unet"} <= kept

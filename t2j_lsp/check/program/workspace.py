@@ -6,32 +6,42 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
+from t2j_lsp.files.sources import project_folders
+
 _NEVER = frozenset({"torch", "jax", "jaxlib", "flax", "optax", "numpy", "scipy"})
 """Frameworks: a folder of this name beside the user's file does not stand for them in a check."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The package that a file belongs to. ``root`` is the folder that would be on ``sys.path``."""
+    """The package that a file belongs to. ``root`` is the folder that would be on ``sys.path``.
+
+    ``beside`` are folders of the project around it whose packages are installed, as a rule: a script of ``examples``
+    imports them.
+    """
 
     root: Path
     main: str
     only: str | None
     """The one top-level package whose modules count, where ``root`` is a folder of installed libraries."""
+    beside: tuple[Path, ...] = ()
 
     def find(self, module: str) -> Path | None:
         """The file of a module of the workspace, or None for a module that is none of its own."""
         top = module.partition(".")[0]
         if not module or top in _NEVER or (self.only is not None and top != self.only):
             return None
-        base = self.folder(module)
-        for file in (base.with_name(base.name + ".py"), base / "__init__.py"):
-            if file.is_file():
-                return file
+        for root in (self.root, *self.beside):
+            base = root.joinpath(*module.split("."))
+            for file in (base.with_name(base.name + ".py"), base / "__init__.py"):
+                if file.is_file():
+                    return file
         return None
 
     def folder(self, module: str) -> Path:
-        return self.root.joinpath(*module.split("."))
+        """The folder of a package, with or without an ``__init__.py``."""
+        folders = [root.joinpath(*module.split(".")) for root in (self.root, *self.beside)]
+        return next((folder for folder in folders if folder.is_dir()), folders[0])
 
     def absolute(self, module: str, package: bool, level: int, target: str | None) -> str | None:
         """The dotted name that ``from {level dots}{target} import ...`` means inside ``module``."""
@@ -52,7 +62,8 @@ def find_workspace(path: Path) -> Workspace:
         names.insert(0, folder.name)
         folder = folder.parent
     installed = folder.name in ("site-packages", "dist-packages") or any(folder.glob("*.dist-info"))
-    return Workspace(folder, ".".join(names), names[0] if installed else None)
+    beside = () if installed else tuple(f for f in project_folders(folder) if f != folder)
+    return Workspace(folder, ".".join(names), names[0] if installed else None, beside)
 
 
 def read_text(path: Path) -> str:

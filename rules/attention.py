@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+
+from t2j_lsp.translate.rule.facts import Function, Tensor
 from t2j_lsp.translate.rule.library import Trait, takes_tensors, trait
-from t2j_lsp.translate.rule.record import Call, Piece, refuse, rule
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, refuse, rule
 
 from ._facts import same
 
@@ -37,4 +40,66 @@ refuse("torch.nn.attention.SDPBackend.*", KERNEL)
 refuse("torch.backends.cuda.sdp_kernel", KERNEL)
 trait(Trait.TRANSPARENT, "torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")
 
+# FlexAttention --------------------------------------------------------------------------------------------------
+
+FLEX = "torch.nn.attention.flex_attention"
+BLOCKS = "The mask is an array of booleans, and all scores are computed: XLA has no kernel that skips blocks."
+
+
+@rule(
+    f"{FLEX}.flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False,"
+    " return_lse=False, kernel_options=None, *, return_aux=None)",
+    jax="flex_attention(query, key, value, score_mod, block_mask)",
+    ignore=["kernel_options"],
+    result=same,
+)
+def flex_attention(call: Call) -> Piece | Refusal:
+    if call.literal("return_lse") is not False or not call["return_aux"].is_none:
+        return call.refuse("The helper gives the output alone: compute the logarithm of the sums beside it.")
+    return call.emit(
+        "flex_attention({query}, {key}, {value}, score_mod={score_mod?}, block_mask={block_mask?}, scale={scale?},"
+        " enable_gqa={enable_gqa?})"
+    )
+
+
+@rule(
+    f"{FLEX}.create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=128, _compile=False,"
+    " separate_full_blocks=True, compute_dq_write_order=False, dq_kv_order=False)",
+    jax="index_mask(mask_mod, B, H, Q_LEN, KV_LEN)",
+    ignore=["BLOCK_SIZE", "_compile", "separate_full_blocks", "compute_dq_write_order", "dq_kv_order"],
+    fidelity=CLOSE,
+    note=BLOCKS,
+    result=lambda call: Tensor(4, "bool"),
+)
+def create_block_mask(call: Call) -> Piece | Refusal:
+    return _index_mask(call, "mask_mod")
+
+
+@rule(
+    f"{FLEX}.create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None)",
+    jax="index_mask(mask_mod, B, H, Q_LEN, KV_LEN)",
+    result=lambda call: Tensor(4, "bool"),
+)
+def create_mask(call: Call) -> Piece | Refusal:
+    return _index_mask(call, "mod_fn")
+
+
+def _index_mask(call: Call, function: str) -> Piece | Refusal:
+    node, fact = call[function].node, call[function].fact
+    arguments = (
+        node.args if isinstance(node, ast.Lambda) else fact.info.node.args if isinstance(fact, Function) else None
+    )
+    if arguments is not None and len(arguments.args) == 5:
+        return call.refuse("It is a function of scores, not of indices alone: write the mask that it means.")
+    return call.emit(f"index_mask({{{function}}}, {{B}}, {{H}}, {{Q_LEN}}, {{KV_LEN}})")
+
+
+for _name in ("and_masks", "or_masks"):
+
+    @rule(f"{FLEX}.{_name}(*mask_mods)", jax=f"{_name}(f, g)", result="unknown")
+    def _joined(call: Call, name: str = _name) -> Piece:
+        return call.emit(f"{name}({', '.join(item.text for item in call['mask_mods'].items)})")
+
+
+takes_tensors(f"{FLEX}.flex_attention", 3)
 takes_tensors(f"{F}.scaled_dot_product_attention", 4)

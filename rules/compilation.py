@@ -109,9 +109,11 @@ refuse("torch.ao.*", "JAX has no counterpart of PyTorch's quantisation here.")
 
 
 @rule(
-    "torch.compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False)",
+    "torch.compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False,"
+    " **rest)",
     jax="model",
     fidelity=CLOSE,
+    ignore=["fullgraph", "dynamic", "backend", "mode", "options", "disable", "rest"],
     note="torch.compile goes: put the training step or the inference function under nnx.jit.",
     result="same",
 )

@@ -7,7 +7,7 @@ devices; what processes tell each other goes.
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import AnyModule
-from t2j_lsp.translate.rule.record import CLOSE, Row, drop, refuse
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Row, drop, refuse, rule
 
 D = "torch.distributed."
 SPLIT = "The one process of JAX splits each batch over all its devices; PyTorch splits it over processes or threads."
@@ -22,13 +22,15 @@ Row(
     aliases=["torch.nn.parallel.DataParallel"],
     result=lambda call: AnyModule(wrapped=call["module"].fact),
 )
-Row(
+
+
+@rule(
     "torch.nn.parallel.DistributedDataParallel(module, device_ids=None, output_device=None, dim=0, "
     "broadcast_buffers=None, init_sync=True, process_group=None, bucket_cap_mb=None, find_unused_parameters=False, "
     "check_reduction=False, gradient_as_bucket_view=False, static_graph=False, delay_all_reduce_named_params=None, "
     "param_to_hook_all_reduce=None, mixed_precision=None, device_mesh=None, skip_all_reduce_unused_params=False, "
-    "bucket_cap_mb_list=None, batched_grad_copy=False, forward_sync_buffers=None)",
-    "DataParallel({module})",
+    "bucket_cap_mb_list=None, batched_grad_copy=False, forward_sync_buffers=None, **options)",
+    jax="DataParallel(module)",
     fidelity=CLOSE,
     note=SPLIT,
     ignore=[
@@ -44,6 +46,12 @@ Row(
     ],
     result=lambda call: AnyModule(wrapped=call["module"].fact),
 )
+def distributed_data_parallel(call: Call) -> Piece:
+    if call.given("options"):
+        call.note("What its dict of options says of gradients and processes goes, too.")
+    return call.emit("DataParallel({module})")
+
+
 Row(
     f"{D}init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, "
     "group_name='', pg_options=None, device_id=None, _ranks=None)",

@@ -13,7 +13,7 @@ SYNCHRONISED = (
 
 
 def _sync_batch_norm(call: Call) -> Piece | Refusal | None:
-    if call.given("process_group"):
+    if not call["process_group"].is_none:
         return call.refuse("a process group is a mesh axis in JAX: see jax.sharding")
     return call.refuse("the helper has affine=False, and no scale without bias") if call.given("bias") else None
 
@@ -71,7 +71,7 @@ for name, reason in {
     "quantizable.*": "JAX has no counterpart of PyTorch's quantised layers here.",
     "qat.*": "JAX has no counterpart of PyTorch's quantised layers here.",
     "intrinsic.*": "JAX has no counterpart of PyTorch's fused layers: XLA fuses by itself.",
-    "attention.*": "FlexAttention compiles to kernels of PyTorch's; write the mask as an array, or use Pallas.",
+    "attention.*": "It chooses or varies kernels of PyTorch's: write the mask as an array, or use Pallas.",
 }.items():
     refuse(f"torch.nn.{name}", reason)
 refuse("torch.quantization.*", "JAX has no counterpart of PyTorch's quantisation here.")

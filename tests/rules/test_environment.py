@@ -67,8 +67,9 @@ def test_a_device_that_nothing_reads_any_more_goes() -> None:
 
 
 def test_a_compiled_model_is_the_model_and_that_is_noted() -> None:
-    text, translation = converted("m = torch.compile(nn.ReLU()); m(x)", "x")
-    assert "torch.compile" not in text
+    for call in ("torch.compile(nn.ReLU())", "torch.compile(nn.ReLU(), **options)"):
+        text, translation = converted(f"m = {call}; m(x)", "x")
+        assert "torch.compile" not in text and not translation.gaps
     assert any("nnx.jit" in note.reason for note in translation.notes)
 
 

@@ -165,6 +165,50 @@ def test_code_that_is_not_torchs_stays(source: str) -> None:
     left_alone(source)
 
 
+FLEX = "import torch.nn.attention.flex_attention as t; q = x[:, None]; "
+FLEX_ATTENTION = [
+    (
+        "t.flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s + (i - j) * b)",
+        "flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s + (i - j) * b)",
+    ),
+    (
+        "t.flex_attention(q, q, q, None, t.create_block_mask(lambda b, h, i, j: i > j, None, None, 3, 3, 'cpu'))",
+        "flex_attention(q, q, q, block_mask=index_mask(lambda b, h, i, j: i > j, None, None, 3, 3))",
+    ),
+    (
+        "t.flex_attention(q.expand(2, 4, 3, 4), q, q, None, None, 0.3, True)",
+        "flex_attention(jnp.broadcast_to(q, (2, 4, 3, 4)), q, q, scale=0.3, enable_gqa=True)",
+    ),
+    (
+        "t.create_mask(t.and_masks(lambda b, h, i, j: i > j, lambda b, h, i, j: h < b), 2, 2, 3, 4, 'cpu')",
+        "index_mask(and_masks(lambda b, h, i, j: i > j, lambda b, h, i, j: h < b), 2, 2, 3, 4)",
+    ),
+    (
+        "t.create_mask(t.or_masks(lambda b, h, i, j: i > j, lambda b, h, i, j: h < b), 2, 2, 3, 4, 'cpu')",
+        "index_mask(or_masks(lambda b, h, i, j: i > j, lambda b, h, i, j: h < b), 2, 2, 3, 4)",
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize(("torch_code", "jax_code"), FLEX_ATTENTION)
+def test_scores_and_masks_are_functions_of_indices(torch_code: str, jax_code: str) -> None:
+    """FlexAttention's second example masks a whole row, which gives zeros; it has no gradients on a CPU."""
+    agrees(FLEX + torch_code, f"q = x[:, None]; {jax_code}", "X")
+
+
+def test_a_compiled_function_under_its_own_name_is_no_import_of_torch() -> None:
+    lines = (
+        "import torch",
+        "from torch.nn.attention.flex_attention import flex_attention",
+        "flex_attention = torch.compile(flex_attention)",
+        "def f(q):\n    return flex_attention(q, q, q)\n",
+    )
+    code = translate("\n".join(lines)).code
+    assert "torch" not in code.partition("# PyTorch behaviour")[0]
+    assert "flex_attention = flex_attention_" in code
+
+
 OLD_SWITCHES = [
     ("F.mse_loss(x, y, size_average=False)", "jnp.sum(jnp.square(x - y))"),
     ("F.mse_loss(x, y, reduce=False)", "jnp.square(x - y)"),
@@ -188,6 +232,8 @@ REFUSED = [
     ("F.batch_norm(x, u, u, training=True)", "in place", "xu"),
     ("F.instance_norm(x, u, u)", "running statistics", "xu"),
     ("F.embedding(i, a, max_norm=1.0)", "renormalises", "ia"),
+    ("torch.nn.attention.flex_attention.create_mask(lambda s, b, h, i, j: s, 1, 1, 2, 2)", "function of scores", ""),
+    ("torch.nn.attention.flex_attention.flex_attention(x, x, x, return_lse=True)", "output alone", "x"),
     ("F.multi_head_attention_forward(x, x, x)", "nn.MultiheadAttention", "x"),
 ]
 

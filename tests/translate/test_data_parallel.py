@@ -25,12 +25,25 @@ def converted(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "wrapped", ["nn.DataParallel(net)", "nn.DataParallel(net, device_ids=[0, 1])", "DDP(net, device_ids=[0])"]
+    "wrapped",
+    [
+        "nn.DataParallel(net)",
+        "nn.DataParallel(net, device_ids=[0, 1])",
+        "DDP(net, device_ids=[0])",
+        "DDP(net, **options)",
+    ],
 )
 def test_a_wrapper_has_the_module_under_the_same_name(wrapped: str) -> None:
     code = converted(f"net = {wrapped}\ntorch.save(net.module.state_dict(), 'net.pt')\n")
     assert "net = DataParallel(net)" in code
     assert "StateDict(net.module)" in code
+
+
+def test_a_process_group_that_is_none_goes_by_position_too() -> None:
+    code = converted("norm = nn.SyncBatchNorm(4, 1e-5, 0.1, True, True, None, None)\n")
+    assert "norm = ChannelsFirstBatchNorm(4, 1e-5, 0.1, True, True, rngs=rngs)" in code
+    gaps = translate(NET + "norm = nn.SyncBatchNorm(4, 1e-5, 0.1, True, True, group)\n").gaps
+    assert any("mesh axis" in gap.reason for gap in gaps)
 
 
 def test_one_process_has_nobody_to_wait_for() -> None:

@@ -81,6 +81,11 @@ def test_einops_takes_the_array_of_a_parameter() -> None:
     equal(PARAMETER_LIST, "parameter_list", 2, 4, 6)
 
 
+def test_einops_takes_the_array_of_what_a_mixin_reads() -> None:
+    mixin = "class A:\n    def forward(self, n):\n        return repeat(self.token, 'd -> n d', n=n)"
+    assert "repeat(jnp.asarray(self.token), 'd -> n d', n=n)" in run(f"from einops import repeat\n{mixin}").code
+
+
 def test_einops_layers_without_a_jax_form_are_gaps() -> None:
     gaps = run("from einops.layers.torch import EinMix\nmix = EinMix('b d -> b e', weight_shape='d e', d=2, e=3)").gaps
     assert [gap.name for gap in gaps] == ["einops.layers.torch.EinMix"]

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from t2j_lsp import syntax
+from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.rule.factory import KEYS, FactoryKeywords, FactoryName
-from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import (
     ANY,
@@ -92,6 +93,8 @@ class Copier:
         """Render a child, knowing where it stands: a variable read there may need its value taken."""
         piece = self.renderer.render(child)
         fact = self.ctx.fact(child)
+        if isinstance(child, ast.Attribute) and fact == UNKNOWN and self._is_mixed_in(child, parent):
+            return Piece(f"{self.renderer.need('jnp')}.asarray({piece.text})")
         if not isinstance(fact, Tensor) or not fact.variable:
             return piece
         if isinstance(child, ast.Name | ast.Attribute) and self._takes_arrays(child):
@@ -114,6 +117,18 @@ class Copier:
             return True
         fact = self.ctx.fact(call.func)
         return isinstance(fact, Qual) and fact.name.startswith("einops.")
+
+    def _is_mixed_in(self, node: ast.Attribute, call: ast.AST) -> bool:
+        """Whether einops gets an attribute of ``self`` that the class assigns nowhere: it may be a Variable."""
+        if not isinstance(call, ast.Call) or node not in call.args[:1] or ast.unparse(node.value) != "self":
+            return False
+        if not isinstance(fact := self.ctx.fact(call.func), Qual) or not fact.name.startswith("einops."):
+            return False
+        around = nearest(ast.ClassDef, node, self.ctx.source.parents)
+        return around is not None and not any(
+            isinstance(one, ast.Attribute) and one.attr == node.attr and isinstance(one.ctx, ast.Store)
+            for one in ast.walk(around)
+        )
 
     def _value_wanted(self, parent: ast.AST, field: str, child: ast.expr) -> bool:
         """Whether a Variable standing here must be read with ``[...]``: operators and subscripts take it as it is."""
@@ -190,7 +205,7 @@ class Copier:
         self,
         node: ast.Call,
         head: str | None,
-        dropped: list[ast.keyword],
+        dropped: Sequence[ast.expr | ast.keyword],
         rngs: str | None,
         unnamed: Sequence[ast.keyword] = (),
     ) -> Piece:
@@ -205,7 +220,7 @@ class Copier:
         arguments: list[ast.expr | ast.keyword] = sorted(
             [*node.args, *(k for k in node.keywords)], key=lambda a: source.span(a)[0]
         )
-        dropped = dropped + [k for k in node.keywords if isinstance(k, FactoryKeywords)]
+        dropped = [*dropped, *(k for k in node.keywords if isinstance(k, FactoryKeywords))]
         kept = [a for a in arguments if a not in dropped]
         opening = source.text.index("(", func_end, end)
         # Brackets around the callee are those of its new text.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import takewhile, zip_longest
+from itertools import takewhile
 
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import nearest, with_ancestors
@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.facts import Layer, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
-from t2j_lsp.translate.source.helpers import constructor_parameters
+from t2j_lsp.translate.source.helpers import constructor_parameters, positional_parameters
 from t2j_lsp.translate.source.text import Source
 
 from .context import Context
@@ -178,21 +178,24 @@ class Layers:
         rngs = rngs_expression(self.ctx) if layer.random else None
         unnamed = [k for k in unknown if contents(node) is k.value]
         untaken = [k.arg for k in unknown if k.arg is not None and k not in dropped and k not in unnamed]
-        untaken += _misplaced(node, layer, taken)
+        surplus = _misplaced(node, layer) if taken is not None else {}
+        behind = {a: name for a, name in surplus.items() if name in gone or _is_default(layer, ast.keyword(name, a))}
+        untaken += [name for a, name in surplus.items() if a not in behind]
         if untaken:
             reason = f"what stands for {layer.name} in JAX has no {untaken[0]!r}"
             self.ctx.report.gap(node, layer.name, "arguments", reason)
             return Piece(self.ctx.source.segment(node))
-        return self.copier.rebuilt(node, self.renderer.need(layer.helper), dropped, rngs, unnamed)
+        return self.copier.rebuilt(node, self.renderer.need(layer.helper), [*dropped, *behind], rngs, unnamed)
 
 
-def _misplaced(node: ast.Call, layer: LayerRule, taken: Sequence[str] | None) -> list[str]:
-    """Parameters that a call gives by position where what stands for the layer has others."""
+def _misplaced(node: ast.Call, layer: LayerRule) -> dict[ast.expr, str]:
+    """What a call gives by position, with its parameter, where what stands for the layer has another or none."""
     names = [p.name for p in layer.signature.parameters or () if p.kind == "normal"]
-    if taken is None or any(isinstance(a, ast.Starred) for a in node.args) or not names:
-        return []
-    pairs = zip_longest(names[: len(node.args)], taken[: len(node.args)])
-    return [name for name, own in pairs if name is not None and name != own and own in (None, "rngs", *names)]
+    taken = positional_parameters(layer.helper)
+    if taken is None or any(isinstance(a, ast.Starred) for a in node.args):
+        return {}
+    pairs = zip(node.args, names, [*taken, *[""] * len(names)], strict=False)
+    return {a: name for a, name, own in pairs if name != own and own in ("", "rngs", *names)}
 
 
 def _is_default(layer: LayerRule, keyword: ast.keyword) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from t2j_lsp import syntax
 from t2j_lsp.contract import SourceMapEntry
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import Edits
+from t2j_lsp.translate.source.text import Source
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,21 @@ class WrittenCode:
             if node not in edits.deleted and ends.get(node.lineno, 0) >= statement.lineno:
                 return node
         return None
+
+
+def rebound(source: Source, output: ast.Module, loads: Callable[[ast.AST], Iterable[str]]) -> set[str]:
+    """Imported names that the module gives another value before anything reads them: ``f = torch.compile(f)``."""
+    imported = {a.asname or a.name for node in source.tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
+    assigned = [
+        (at, statement.targets[0].id)
+        for at, statement in enumerate(output.body)
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    ]
+    return {
+        name
+        for at, name in assigned
+        if name in imported and not any(name in loads(before) for before in output.body[: at + 1])
+    }
 
 
 def first_user(output: ast.Module, helpers: Set[str]) -> ast.stmt | None:

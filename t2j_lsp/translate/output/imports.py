@@ -30,7 +30,7 @@ from t2j_lsp.translate.source.imported_names import import_code, import_node, wi
 from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
 
-from .helper_place import WrittenCode, first_user
+from .helper_place import WrittenCode, first_user, rebound
 
 
 def loads(tree: ast.AST) -> Counter[str]:
@@ -85,6 +85,7 @@ def edit_imports(
             lines.update(aliased(line, needs) for line in helper.imports)
     lines = {line for line in lines if bound_by(line) in late or not _already(line, ctx.source)}
     defined = {needs.renames.get(h.name, h.name) for h in everything} | {bound_by(line) for line in lines}
+    defined |= rebound(ctx.source, output.tree, loads) if output is not None else set()
     _remove_unused(ctx, Counter({name: count for name, count in read.items() if name not in defined}))
     named = [h for h in everything if h.name in wanted]
     if ctx.options.helpers != "inline" and named:

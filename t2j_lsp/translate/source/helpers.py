@@ -129,15 +129,28 @@ def helper_names() -> frozenset[str]:
 @cache
 def constructor_parameters(name: str) -> tuple[str, ...] | None:
     """What the constructor of a helper takes, in order, its own or its base's; None where it takes all."""
+    arguments = _constructor(name)
+    every = [*arguments.posonlyargs, *arguments.args[1:], *arguments.kwonlyargs] if arguments is not None else []
+    return None if arguments is None or arguments.kwarg is not None else tuple(a.arg for a in every)
+
+
+def positional_parameters(name: str) -> tuple[str, ...] | None:
+    """What the constructor of a helper takes by position; None where that isn't known."""
+    arguments = _constructor(name)
+    if arguments is None or arguments.vararg is not None:
+        return None
+    return tuple(a.arg for a in [*arguments.posonlyargs, *arguments.args[1:]])
+
+
+def _constructor(name: str) -> ast.arguments | None:
+    """The parameters of a helper's constructor, its own or its base's."""
     node = ast.parse(helpers()[name].text).body[0] if name in helpers() else None
     if not isinstance(node, ast.ClassDef):
         return None
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-            arguments = statement.args
-            every = [*arguments.posonlyargs, *arguments.args[1:], *arguments.kwonlyargs]
-            return None if arguments.kwarg is not None else tuple(a.arg for a in every)
-    return next((constructor_parameters(base.id) for base in node.bases if isinstance(base, ast.Name)), None)
+            return statement.args
+    return next((_constructor(base.id) for base in node.bases if isinstance(base, ast.Name)), None)
 
 
 def closure(names: set[str]) -> list[Helper]:

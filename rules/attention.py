@@ -64,7 +64,7 @@ def flex_attention(call: Call) -> Piece | Refusal:
 
 @rule(
     f"{FLEX}.create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=128, _compile=False,"
-    " separate_full_blocks=True, compute_dq_write_order=False, dq_kv_order=False)",
+    " separate_full_blocks=True, compute_dq_write_order=False, dq_kv_order=True)",
     jax="index_mask(mask_mod, B, H, Q_LEN, KV_LEN)",
     ignore=["BLOCK_SIZE", "_compile", "separate_full_blocks", "compute_dq_write_order", "dq_kv_order"],
     fidelity=CLOSE,

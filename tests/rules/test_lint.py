@@ -35,6 +35,7 @@ NOT_STATED = {
     "torch.mean": "one record for mean(input) and mean(input, dim, keepdim)",
     "torch.prod": "one record for prod(input) and prod(input, dim, keepdim)",
     "torch.save": "the default of pickle_module is a module",
+    "torch.compile": "takes a dict of options by **: none of them changes a value",
     "torch.hamming_window": "one record for the four overloads with fewer arguments",
 }
 NOT_STATED |= {
@@ -51,7 +52,6 @@ def signatures() -> list[Signature]:
 
 LEFT_OUT = {
     "torch.spmm": {"out_dtype"},
-    "torch.compile": {"name", "recompile_limit", "isolate_recompiles", "shapes_spec"},
     "torch.nn.Hardtanh": {"min_value", "max_value"},
 }
 """Parameters that only the newest PyTorch has, or that it deprecates: a call that gives them is left alone."""

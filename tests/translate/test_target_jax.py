@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
+import torch
 
 from t2j_lsp.api import convert
 from t2j_lsp.contract import Translation
+from t2j_lsp.weights import load_torch_state
 
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 
@@ -376,7 +380,7 @@ def test_uses_of_a_module_stay_with_a_reason_at_their_place() -> None:
     source = module("self.fc = nn.Linear(3, 4)", "return self.fc(x)")
     use = "\n\ndef train(model, x):\n    optimizer = torch.optim.Adam(model.parameters())\n"
     use += "    model(x).sum().backward()\n"
-    use += "\n\nmodel = Net()\nprint(model(torch.ones(2, 3)))\n"
+    use += "\n\nmodel = Net()\ntrain(model, torch.ones(2, 3))\n"
     result = converted(source + use)
     assert convert(result.code, target="jax", helpers="import").code == result.code
     assert use.partition("def train")[2].partition("\n\n\n")[0] in result.code
@@ -407,6 +411,7 @@ def train(steps):
         optimizer.zero_grad()
         model(torch.randn(3, 4)).sum().backward()
         optimizer.step()
+    torch.save(model.state_dict(), "net.pt")
 
 
 def main():
@@ -501,3 +506,74 @@ def test_the_functions_run() -> None:
         space["net"](params, x, train=True)  # type: ignore[operator]
     dropped = space["net"](params, x, key=jax.random.key(1), train=True)  # type: ignore[operator]
     assert (dropped == 0).any()
+
+
+TRAINED = """
+class Net(nn.Module):
+    def __init__(self, width, rate=0.5):
+        super().__init__()
+        self.fc = nn.Linear(3, width)
+        self.norm = nn.BatchNorm1d(width)
+        self.drop = nn.Dropout(rate)
+        self.out = nn.Linear(width, 2)
+
+    def forward(self, x):
+        return self.out(self.drop(torch.relu(self.norm(self.fc(x)))))
+
+
+def train(steps):
+    model = Net(4, rate=0.0).to("cpu")
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    x = torch.linspace(-1, 1, 15).reshape(5, 3) ** 3
+    y = torch.tensor([0, 1, 1, 0, 1])
+    losses = []
+    for epoch in range(steps):
+        model.train()
+        optimizer.zero_grad()
+        out = model(x)
+        loss = criterion(out, y)
+        loss.backward()
+        optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            losses.append((loss.item(), model(x).sum().item()))
+    return losses
+"""
+
+
+def test_a_plain_training_loop_is_a_step_of_the_parameters() -> None:
+    """Losses, and outputs in evaluation between the steps, are PyTorch's from the same initial values."""
+    result = convert(HEAD + TRAINED, target="jax")
+    assert not result.gaps and "torch" not in result.code.partition("# PyTorch behaviour")[0]
+    assert "def train_step(params, opt_state, " in result.code and "@jax.jit(" in result.code
+    torch_side: dict[str, Any] = {}
+    exec(HEAD + TRAINED, torch_side)
+    torch.manual_seed(0)
+    initial = torch_side["Net"](4).state_dict()
+    torch.manual_seed(0)
+    wanted = torch_side["train"](4)
+    jax_side: dict[str, Any] = {}
+    exec(result.code, jax_side)
+    init = jax_side["init_net"]
+    jax_side["init_net"] = lambda *given, **options: load_torch_state(init(*given, **options), initial)
+    assert np.allclose(jax_side["train"](4), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["print(list(model.parameters()))", "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)", "show(model)"],
+)
+def test_a_scope_with_more_than_the_plain_loop_stays(line: str) -> None:
+    """Nothing of it is written anew."""
+    source = TRAINED.replace("    losses = []", f"    {line}\n    losses = []")
+    result = converted(source)
+    assert result.gaps and source.partition("def train")[2].strip() in result.code
+
+
+def test_the_mode_is_that_of_the_last_switch() -> None:
+    source = module("self.drop = nn.Dropout(0.5)", "return self.drop(x)")
+    use = "x = torch.ones(3)\nmodel = Net()\n{}\nfor _ in range(2):\n    y = model(x)\n    {}\n"
+    assert "train=True" not in converted(source + use.format("model.eval()", "print(y)")).code.partition("model = ")[2]
+    assert "y = net(params, x, key=step_key, train=True)" in converted(source + use.format("pass", "print(y)")).code
+    assert "model = Net()" in converted(source + use.format("pass", "model.eval()")).code, "by turns"

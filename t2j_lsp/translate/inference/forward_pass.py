@@ -264,8 +264,9 @@ class Expressions:
         if handler is None:
             handler = self.handlers[kind] = self.parts[kind]() if kind in self.parts else self._other
         fact = handler(node, env)
-        if self.state.given.expressions and self.state.function is not None:
-            fact = self.state.given.of_expression(self.state.function.name, node) or fact
+        if self.state.given.expressions:
+            function = self.state.function.name if self.state.function is not None else ""
+            fact = self.state.given.of_expression(function, node) or fact
         self.state.facts[node] = fact
         return fact
 

@@ -85,7 +85,8 @@ def edit_imports(
             lines.update(aliased(line, needs) for line in helper.imports)
     lines = {line for line in lines if bound_by(line) in late or not _already(line, ctx.source)}
     defined = {needs.renames.get(h.name, h.name) for h in everything} | {bound_by(line) for line in lines}
-    defined |= rebound(ctx.source, output.tree, loads) if output is not None else set()
+    if output is not None and _renames_imports(ctx.source):
+        defined |= rebound(ctx.source, output.tree, loads)
     _remove_unused(ctx, Counter({name: count for name, count in read.items() if name not in defined}))
     named = [h for h in everything if h.name in wanted]
     if ctx.options.helpers != "inline" and named:
@@ -206,6 +207,13 @@ def _already(line: str, source: Source) -> bool:
             if any((a.name, a.asname) == (alias.name, alias.asname) for a in getattr(node, "names", [])):
                 return True
     return False
+
+
+def _renames_imports(source: Source) -> bool:
+    """Whether the module assigns a name that it imports, too."""
+    imported = {a.asname or a.name for node in source.tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
+    assigned = (s.targets[0] for s in source.tree.body if isinstance(s, ast.Assign))
+    return any(isinstance(target, ast.Name) and target.id in imported for target in assigned)
 
 
 def _remove_unused(ctx: Context, used: Counter[str]) -> None:

@@ -28,6 +28,7 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     is_module,
 )
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.source.given import Given
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.text import Source
@@ -41,6 +42,7 @@ from .names import FunctionNames
 from .plan import ModulePlan
 from .positions import Rewriting
 from .statements import FunctionText, replaced
+from .training import TrainedModules
 
 NAME = "torch.nn.Module"
 _TRAINING = frozenset({"optimizer", "scheduler", "scaler"})
@@ -73,6 +75,9 @@ class _Draft:
     refused: dict[ClassInfo, Unconvertible] = field(default_factory=dict)
     expressions: dict[tuple[str, str], Fact] = field(default_factory=dict)
     parameters: dict[tuple[str, str], Fact] = field(default_factory=dict)
+    trained: TrainedModules | None = None
+    handled: set[ast.AST] = field(default_factory=set)
+    """What is written of modules that a scope makes and trains."""
 
 
 class ModuleFunctions:
@@ -219,6 +224,7 @@ class ModuleFunctions:
         """One method as a function."""
         info, name = plan.info, draft.names.method(plan.info, plan.method)
         draft.expressions[name, "jax.random"] = Qual("jax.random")
+        draft.expressions[name, "jax.tree"] = Qual("jax.tree")
         if plan.method != "forward" and (plan.updates or not draft.names.is_free(name)):
             why = "buffers that change" if plan.updates else f"something else is called {name}"
             raise Unconvertible(info.methods[plan.method].node, f"it has a method {plan.method}, and {why}")
@@ -252,6 +258,11 @@ class ModuleFunctions:
         for info, problem in self.refused.items():
             self._gap(report, scope, info.node, problem.node, f"{info.name} stays a class: {problem.reason}", NAME)
             marked.add(first_line(self._outer(info.node)))
+        trained = TrainedModules(self.inference, draft.plans, draft.names, edits, draft.expressions)
+        draft.trained, draft.handled = trained, trained.handled
+        while trained.leave({statement for statement, *_ in self._left(draft)}):
+            draft.handled = trained.handled
+        trained.write()
         for statement, node, reason, name in self._left(draft):
             self._gap(report, scope, statement, node, reason, name)
             marked.add(first_line(statement))
@@ -331,7 +342,13 @@ class ModuleFunctions:
 
     def _objection(self, node: ast.AST, draft: _Draft) -> tuple[str, str] | None:
         """Why a statement with this node stays as it is, and what it is about."""
-        if isinstance(node, ast.Attribute) and node.attr == "backward":
+        if node in draft.handled:
+            return None
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr == "backward"
+            and not (draft.trained and draft.trained.steps(node))
+        ):
             return (
                 "training code has no form for the target jax yet: use jax.value_and_grad and optax",
                 "torch.Tensor.backward",
@@ -348,6 +365,8 @@ class ModuleFunctions:
         if info in draft.plans and info is not None:
             made, applied = draft.names.init(info), draft.names.apply(info)
             return f"{info.name} is the functions {made} and {applied}: call them here", NAME
+        if isinstance(fact, Layer) and fact.name in LAYERS and LAYERS[fact.name].function:
+            return None
         if is_module(fact) or isinstance(fact, Layer | AnyModule) or info is not None and info.is_module:
             return "a module outside of a class has no form for the target jax yet", NAME
         return None

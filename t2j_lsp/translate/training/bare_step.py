@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from t2j_lsp.translate.source.given import NOTHING_GIVEN
+
 from .passed import Input
 from .step import Composer, UpdateStep, free
 
@@ -16,6 +18,12 @@ class BareComposer(Composer):
         if self.writer.scope.function is not None:
             self.used.append(Input(one.text, one.text, "static"))
         return super().step()
+
+    def _transforms(self) -> str:
+        """JAX's own for the target ``jax``, unless Flax's random state is passed."""
+        pure = self.writer.ctx.source.given is not NOTHING_GIVEN
+        leaves = self.update.optimized[0].modules
+        return self.writer.need("jax" if pure and all(i.text in leaves for i in self.modules) else "nnx")
 
     def _taken(self) -> list[Input]:
         state = self.update.optimized[0].state

@@ -63,7 +63,7 @@ class BareTensors:
         for name in names:
             if self.objects.home(name, scope) != scope:
                 return (), ELSEWHERE.format(name=name)
-            if len(self.objects.assigned(name, scope)) != 1:
+            if len(self.objects.assigned(name, scope)) != 1 and not self._is_unpacked(name, call):
                 return (), AGAIN.format(name=name)
             if any(self._is_kept(node) for node in self._reads(name, call)):
                 return (), KEPT.format(name=name)
@@ -88,6 +88,15 @@ class BareTensors:
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and node not in own:
                 if self.objects.home(name, self.objects.scope(node)) == home:
                     yield node
+
+    def _is_unpacked(self, name: str, call: ast.Call) -> bool:
+        """Whether a name is bound once in its scope, to a part of what a call gives: ``params, state = init(key)``."""
+        home = self.objects.scope(call)
+        bound = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name]
+        bound = [n for n in bound if isinstance(n.ctx, ast.Store) and self.objects.scope(n) == home]
+        targets = self.ctx.source.parents[bound[0]] if len(bound) == 1 else None
+        made = self.ctx.source.parents[targets] if isinstance(targets, ast.Tuple) else None
+        return isinstance(made, ast.Assign) and isinstance(made.value, ast.Call)
 
     def _is_kept(self, node: ast.expr) -> bool:
         """Whether the tensor, or what shares its storage, gets another name, or goes into a container or an object."""

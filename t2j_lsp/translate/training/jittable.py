@@ -86,7 +86,17 @@ BUILTINS = frozenset(
         "super",
     ]
 )
-PURE = ("math", "functools", "einops", "typing", "collections", "contextlib.nullcontext", "operator", "itertools")
+PURE = (
+    "jax",
+    "math",
+    "functools",
+    "einops",
+    "typing",
+    "collections",
+    "contextlib.nullcontext",
+    "operator",
+    "itertools",
+)
 CONTAINER_METHODS = frozenset({"get", "items", "values", "keys", "append", "extend", "copy", "pop", "index", "insert"})
 
 

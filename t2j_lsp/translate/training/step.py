@@ -239,7 +239,7 @@ class Composer:
         known = f"({', '.join(repr(s) for s in static)}{',' if len(static) == 1 else ''})"
         options = f"static_argnames={known}" if static else ""
         said = ", ".join(filter(None, [options, "graph=False" if self._takes_a_tree() else ""]))
-        decorator = f"@{self.writer.need('nnx')}.jit" + (f"({said})" if said else "")
+        decorator = f"@{self._transforms()}.jit" + (f"({said})" if said else "")
         if self.update.mode == "conditional":
             return self._conditional(name, decorator, f", {options}" if static else "")
         taken = [i.name for i in self._taken()]
@@ -250,6 +250,10 @@ class Composer:
         ]
         lines += indented([*loss_lines, "", *self._gradient(self.own), *self._after()], "    ")
         return UpdateStep(name, lines, self._call(name))
+
+    def _transforms(self) -> str:
+        """The library whose transformations the step is under: Flax's, which know modules."""
+        return self.writer.need("nnx")
 
     def _takes_a_tree(self) -> bool:
         """Whether the step updates one module, which is surely a tree, and takes nothing else that holds variables."""
@@ -307,7 +311,7 @@ class Composer:
         grads = self.new
         if len(self.trained) > 1 and len(self.update.optimized) > 1:
             grads = f"({', '.join(self._grads_of(t) for t in self.trained)})"
-        call = f"{self.writer.need('nnx')}.value_and_grad({self.loss_fn}{options})"
+        call = f"{self._transforms()}.value_and_grad({self.loss_fn}{options})"
         return [f"{value}, {grads} = {call}({', '.join(i.name for i in given)})"]
 
     def _grads_of(self, base: str) -> str:

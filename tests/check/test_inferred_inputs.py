@@ -161,6 +161,26 @@ class Block(nn.Module):
         self.fc, self.act, self.more = nn.Linear(dim, dim), activation(), dict(**params)
     def forward(self, x): return self.act(self.fc(x))
 """,
+    "settings that are spread over a class of the file": """
+class Part(nn.Module):
+    def __init__(self, dim, depth, mlp_dim):
+        super().__init__()
+        self.parts = nn.ModuleList([nn.Linear(dim, mlp_dim) for _ in range(depth)])
+    def forward(self, x): return sum(part(x) for part in self.parts)
+
+class Whole(nn.Module):
+    def __init__(self, dim, enc_params):
+        super().__init__()
+        self.part = Part(dim=dim, **enc_params)
+    def forward(self, x): return self.part(x)
+""",
+    "experts, each with a matrix of its own": """
+class Experts(nn.Module):
+    def __init__(self, num_experts, model_dim):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(num_experts, model_dim, 7))
+    def forward(self, x): return torch.bmm(x, self.w)
+""",
     "nodes and a matrix of their edges": """
 class Graph(nn.Module):
     def __init__(self, nfeat, nheads):
@@ -385,6 +405,11 @@ FUNCTIONS = {
         "def f(x, y):\n    assert x.shape == y.shape, 'inputs must have the same shape'\n"
         "    return x - 2 * y.float()\n",
         "def f(x, y):\n    return x {sign} 2 * y\n",
+    ),
+    "a pair that is called a size": (
+        "def f(clip, crop_size):\n    th, tw = crop_size\n    return clip[..., :th, :tw] - clip[..., -th:, -tw:]\n",
+        "def f(clip, crop_size):\n    th, tw = crop_size\n"
+        "    return clip[..., :th, :tw] {sign} clip[..., -th:, -tw:]\n",
     ),
     "a list that is walked over": (
         "def f(states):\n    first, rest = states[0], states[1:]\n"

@@ -16,7 +16,7 @@ from typing import Any
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, CommentError, InputPlan, comments_for
 from t2j_lsp.check.program.calls import CallFrame, FoundCall, Unknown, calls_of, resolve
-from t2j_lsp.check.program.names import value_for
+from t2j_lsp.check.program.names import spread, value_for
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
 
@@ -233,6 +233,8 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
             value = value_for(parameter.arg, parameter.annotation, slicer.scope, equal)
             if (text := text_for(parameter.arg, parameter.annotation, item.node)) is not None:
                 value = text
+            elif init is not None and (more := spread(parameter.arg, init, slicer.scope, equal)) is not None:
+                value = more
             elif parameter.arg in stand_ins and (not isinstance(value, Code) or value.text == _ACTIVATION):
                 value = stand_ins[parameter.arg]
             elif parameter.arg in lists and not isinstance(value, Code):

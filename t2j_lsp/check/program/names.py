@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from t2j_lsp.check.inputs import Code
@@ -142,10 +142,24 @@ def _class_value(kind: str, scope: ModuleScope, equal: int | None) -> Code | Non
     return None
 
 
-def _given(node: ast.ClassDef, scope: ModuleScope, equal: int | None) -> str:
-    """The arguments that a class of the file asks for; none where something of it isn't known."""
+def spread(name: str, init: ast.FunctionDef, scope: ModuleScope, equal: int | None) -> Code | None:
+    """A dict of what a class of the file asks for beside what it is given, where ``Class(..., **name)`` makes one."""
+    for call in (n for n in ast.walk(init) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)):
+        if any(k.arg is None and isinstance(k.value, ast.Name) and k.value.id == name for k in call.keywords):
+            assert isinstance(call.func, ast.Name)
+            for node in (scope.body[i] for i in scope.bindings.get(call.func.id, ())):
+                if isinstance(node, ast.ClassDef):
+                    by_place = [asked for asked, _ in _asked(node)][: len(call.args)]
+                    return Code(f"dict({_given(node, scope, equal, {*by_place, *(k.arg for k in call.keywords)})})")
+    return None
+
+
+def _given(node: ast.ClassDef, scope: ModuleScope, equal: int | None, known: Collection[str | None] = ()) -> str:
+    """The arguments that a class of the file asks for, but those ``known``; none where something of it isn't."""
     given: list[str] = []
     for name, annotation in _asked(node):
+        if name in known:
+            continue
         inner = ast.unparse(annotation).strip("'\"") if annotation is not None else ""
         value = None if node.name in inner else value_for(name, annotation, scope, equal)
         if value is None:

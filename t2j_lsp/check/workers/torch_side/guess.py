@@ -42,6 +42,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     (r"dim|axis", 1),
     (r"dims|axes", (1,)),
     (r"reduction", "mean"),
+    (r"interpolation(_mode)?", "nearest"),
     (r"(num|n)_\w+|kernel(_size)?|stride|window_size|hop_(size|length)|(\w+_)?(rate|sr|count|factor)|amount", 2),
     (r"(\w+_)?(channels|features|width|height)|\w+_(dim|size)", 6),
     (r"eps|epsilon", 1e-5),
@@ -58,6 +59,7 @@ _EDGES = 11
 _MOST_ELEMENTS = 2_000_000
 _LENGTH_NAMES = re.compile(r"(\w+_)?(lengths|lens)")
 _ONE_SHAPE = re.compile(r"(have|be of|of) the same (shape|size|dimension)|same (shape|size)s?\b")
+_NO_PAIR = re.compile(r"non-iterable int object|'int' has no len|'int' object is not (iterable|subscriptable)")
 _MASK_NAMES = re.compile(r"(\w+_)?masks?(_\w+)?")
 Spec = ArraySpec
 
@@ -141,10 +143,13 @@ class Guesser:
         ]
 
     def _as_long(self, text: str) -> list[dict[str, Any]]:
-        """The last inputs with a list of as many numbers as it is unpacked into."""
+        """The last inputs with a list as long as what it is unpacked into, or with a pair where a number is none."""
         if "list index out of range" in text:
             lists = [(name, given) for name, given in self.last.items() if isinstance(given, list)]
             return [{**self.last, name: [*given, *given[-1:]]} for name, given in lists]
+        if _NO_PAIR.search(text):
+            numbers = [(name, given) for name, given in self.last.items() if type(given) is int]
+            return [{**self.last, name: (given, given + 2)} for name, given in numbers]
         match = re.search(r"values to unpack \(expected (\d+)", text)
         if match is None:
             return []

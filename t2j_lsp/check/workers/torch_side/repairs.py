@@ -163,6 +163,14 @@ def _square(spec: Spec, match: re.Match[str]) -> list[Spec]:
     return [Spec(spec.dtype, (*spec.shape[:-1], spec.shape[-2]))]
 
 
+def _factors(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """The first of two batches of matrices, as the second wants it: as many, with as many columns as it has rows."""
+    batch, columns, number, rows = (int(group) for group in match.groups())
+    if spec.dtype != "float32" or len(spec.shape) != 3 or spec.shape[::2] != (batch, columns):
+        return []
+    return [Spec(spec.dtype, (number, spec.shape[1], rows))]
+
+
 def _complex(spec: Spec, match: re.Match[str]) -> list[Spec]:
     return [Spec("complex64", spec.shape)] if spec.dtype == "float32" else []
 
@@ -195,6 +203,7 @@ REPAIRS: tuple[tuple[str, Change], ...] = (
     (_LONG, _integers),
     (r"index out of range|Class values must be smaller|is out of bounds", _smaller),
     (_MATCH, _size),
+    (r"first two dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]", _factors),
     (r"first two dimensions of batch2|must be batches of square matrices|must be square", _square),
     (r"[Oo]utput size is too small|[Kk]ernel size can't be greater|less than|too small|should be larger than", _larger),
     (r"last dim(?:ension)? .*?(?:of|be)(?: size| length)? (\d+)", _last),

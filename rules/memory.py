@@ -12,7 +12,7 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
 from t2j_lsp.translate.rule.tensors import behind_data, same_rank
 
-from ._arguments import array_text, without_stop_gradient
+from ._arguments import array_text, has_float, without_stop_gradient
 from ._facts import is_bool, is_float, is_integer
 
 # Copies ---------------------------------------------------------------------------------------------------------
@@ -82,12 +82,41 @@ def copy_(call: Call) -> Piece:
 
 @rule("torch.Tensor.fill_(self, value)", jax="jnp.full_like(x, value)", result="same")
 def fill_(call: Call) -> Piece:
-    return call.emit("{value}" if _is_place(call) else "jnp.full_like({self}, {value})")
+    if _is_place(call):
+        return call.emit("{value}")
+    if (made := _made(call)) is None:
+        return call.emit("jnp.full_like({self}, {value})")
+    shape, dtype = made
+    said = f", dtype={dtype}" if dtype else "" if has_float(call["value"]) else ", dtype=float"
+    return call.emit(f"jnp.full({{shape}}, {{value}}{said})", shape=Piece(shape))
 
 
 @rule("torch.Tensor.zero_(self)", jax="jnp.zeros_like(x)", result="same")
 def zero_(call: Call) -> Piece:
-    return call.emit("0" if _is_place(call) else "jnp.zeros_like({self})")
+    if _is_place(call):
+        return call.emit("0")
+    if (made := _made(call)) is None:
+        return call.emit("jnp.zeros_like({self})")
+    shape, dtype = made
+    return call.emit(f"jnp.zeros({{shape}}{f', dtype={dtype}' if dtype else ''})", shape=Piece(shape))
+
+
+def _made(call: Call) -> tuple[str, str] | None:
+    """The shape and the dtype of an array that is made to be filled: ``torch.empty(2, 3).fill_(1)``."""
+    try:
+        made = ast.parse(call["self"].piece.text, mode="eval").body
+    except SyntaxError:
+        return None
+    match made:
+        case ast.Call(func=ast.Attribute(ast.Name("jnp"), "empty" | "zeros" | "ones"), args=[shape], keywords=[]):
+            return ast.unparse(shape), ""
+        case ast.Call(
+            func=ast.Attribute(ast.Name("jnp"), "empty" | "zeros" | "ones"),
+            args=[shape],
+            keywords=[ast.keyword("dtype", dtype)],
+        ):
+            return ast.unparse(shape), ast.unparse(dtype)
+    return None
 
 
 @rule("torch.Tensor.fill_diagonal_(self, fill_value, wrap=False)", jax="jnp.fill_diagonal(x, value, inplace=False)")

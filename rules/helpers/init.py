@@ -25,10 +25,10 @@ def uniform_bias(fan_in: int) -> nnx.Initializer:
     return lambda key, shape, dtype=jnp.float32: jax.random.uniform(key, shape, dtype, -1, 1) * (fan_in or 1) ** -0.5
 
 
-def uniform_init(fan_in: int) -> dict:
-    """PyTorch's initial values of a linear layer or a convolution: kernel and bias uniform in +-1/sqrt(fan_in)."""
-    names, k = ["kernel_init", "bias_init"], (fan_in or 1) ** -0.5
-    return dict.fromkeys(names, lambda *a: jax.random.uniform(*a, minval=-k, maxval=k))
+def uniform_init(n: int) -> dict:
+    """PyTorch's initial values of layers with `n` inputs for each output: kernel and bias uniform in +-1/sqrt(n)."""
+    names = ["kernel_init", "bias_init"]
+    return dict.fromkeys(names, lambda *a: jax.random.uniform(*a, -1) / (n or 1) ** 0.5)
 
 
 def trunc_normal(mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> nnx.Initializer:

@@ -39,9 +39,9 @@ def cross_entropy(
         log_probs = jax.nn.log_softmax(logits, axis=axis)
         return nll_loss(log_probs, target, weight, ignore_index, reduction, label_smoothing)
     losses = optax.softmax_cross_entropy_with_integer_labels(logits, target, axis=axis)
-    if reduction == "mean":
-        return jnp.mean(losses, where=target != ignore_index)
-    return reduce_loss(jnp.where(target != ignore_index, losses, 0), reduction)
+    if reduction == "none":
+        return jnp.where(target != ignore_index, losses, 0)
+    return {"mean": jnp.mean, "sum": jnp.sum}[reduction](losses, where=target != ignore_index)
 
 
 def nll_loss(
@@ -56,16 +56,16 @@ def nll_loss(
     axis = min(log_probs.ndim - 1, 1)
     if weight is not None:
         log_probs = log_probs * weight.reshape(-1, *[1] * (log_probs.ndim - 1 - axis))
-    loss = -jnp.take_along_axis(log_probs, jnp.expand_dims(target, axis), axis=axis).squeeze(axis)
+    own = jnp.take_along_axis(log_probs, jnp.expand_dims(target, axis), axis)
+    loss = -own.squeeze(axis)
     if label_smoothing > 0:
-        loss = (1 - label_smoothing) * loss - label_smoothing * jnp.mean(log_probs, axis=axis)
-    counted = target != ignore_index
-    if reduction == "mean" and weight is None:
-        return jnp.mean(loss, where=counted)
-    loss = jnp.where(counted, loss, 0)
+        loss = (1 - label_smoothing) * loss - label_smoothing * jnp.mean(log_probs, axis)
+    if reduction == "none":
+        return jnp.where(target != ignore_index, loss, 0)
     if reduction == "mean" and weight is not None:
-        return jnp.sum(loss) / jnp.sum(weight[target], where=counted)
-    return reduce_loss(loss, reduction)
+        loss = jnp.where(target != ignore_index, loss, 0)
+        return jnp.sum(loss) / jnp.sum(weight[target], where=target != ignore_index)
+    return {"mean": jnp.mean, "sum": jnp.sum}[reduction](loss, where=target != ignore_index)
 
 
 def binary_cross_entropy(

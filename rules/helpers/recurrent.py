@@ -94,7 +94,7 @@ class RecurrentBase(nnx.Module):
                 finals.append(final)
             if self.dropout > 0 and layer < self.num_layers - 1:
                 x = self.between_layers(x)
-        last = tuple(jnp.stack(arrays) for arrays in zip(*finals, strict=True))
+        last = jax.tree.map(lambda *arrays: jnp.stack(arrays), *finals)
         x = jnp.swapaxes(x, 0, 1) if batch_first else x
         return x if lengths is None else PackedSequence(x, lengths), last[0] if self._state_arrays == 1 else last
 

@@ -17,6 +17,8 @@ def cosine_annealing(value: float, T_max: float, eta_min: float = 0.0) -> optax.
 
     optax.cosine_decay_schedule stays at the minimum.
     """
+    if eta_min == 0:
+        return lambda count: value * (1 + jnp.cos(jnp.pi * count / T_max)) / 2
     return lambda count: eta_min + (value - eta_min) * (1 + jnp.cos(jnp.pi * count / T_max)) / 2
 
 
@@ -49,10 +51,7 @@ def one_cycle(
 
     The first phase takes `pct_start` of them; with `three_phase` a second one of that length leads back to `initial`.
     """
-    values = [initial, peak, initial, final] if three_phase else [initial, peak, final]
-    ends = [pct_start * total_steps - 1, total_steps - 1]
-    if three_phase:
-        ends.insert(1, 2 * pct_start * total_steps - 2)
+    top, last = pct_start * total_steps - 1, total_steps - 1
 
     def anneal(start: float, end: float, part: float | jax.Array) -> jax.Array:
         if anneal_strategy == "linear":
@@ -60,12 +59,13 @@ def one_cycle(
         return end + (start - end) / 2 * (1 + jnp.cos(jnp.pi * part))
 
     def schedule(count: float | jax.Array) -> jax.Array:
-        begins = [0.0, *ends[:-1]]
-        phases = [
-            anneal(values[i], values[i + 1], (count - begin) / (end - begin))
-            for i, (begin, end) in enumerate(zip(begins, ends, strict=True))
-        ]
-        return jnp.select([count <= jnp.asarray(end) for end in ends[:-1]], phases[:-1], phases[-1])
+        rise = anneal(initial, peak, count / top)
+        if three_phase:
+            fall, back = anneal(peak, initial, (count - top) / top), 2 * top
+            end = anneal(initial, final, (count - back) / (last - back))
+            return jnp.where(count <= top, rise, jnp.where(count <= back, fall, end))
+        fall = anneal(peak, final, (count - top) / (last - top))
+        return jnp.where(count <= top, rise, fall)
 
     return schedule
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import flax
 import jax
 import numpy as np
+import optax
 import pytest
 from flax import nnx
 from jax import lax
@@ -343,6 +344,43 @@ def test_an_expression_moves_only_where_its_names_mean_the_same() -> None:
     assert inlined("def f(y):\n    return g(y) + 1\n", twice) == "def f(y):\n    return (y * y) + 1\n"
 
 
+LABELS = "x, y = torch.randn(5, 3), torch.arange(5) % 3\n"
+LOSSES = {
+    "labels of one axis": (f"{LABELS}print(F.cross_entropy(x, y))", False, False),
+    "labels of one axis, given to a layer": (f"{LABELS}f = nn.CrossEntropyLoss()\nprint(f(x, target=y))", False, False),
+    "axes that differ": ("def f(x):\n    print(F.cross_entropy(x.view(-1, 3), x.y.view(-1)))\nf(1)", False, False),
+    "labels of any axes": ("def f(x, y):\n    print(F.cross_entropy(x, y.long()))\nf(1, 2)", False, True),
+    "labels and anything": (f"{LABELS}print(F.cross_entropy(x, y), F.cross_entropy(x, x.z))", True, True),
+    "probabilities": (f"{LABELS}f = nn.CrossEntropyLoss()\nprint(f(x, y), f(x, x.softmax(1)))", True, True),
+    "a name that is called elsewhere": (
+        f"{LABELS}f = nn.CrossEntropyLoss()\nprint(f(x, y))\ndef g(f, z):\n    return f(z, z)\ng(f, x)", True, True
+    ),
+    "a module for others": ("def f(x, y):\n    return F.cross_entropy(x, y.long())", True, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_that_is_given_labels_asks_for_no_probabilities(name: str) -> None:
+    source, probabilities, axis = LOSSES[name]
+    loss = definitions(f"import torch.nn.functional as F\n{source}\n")["cross_entropy"]
+    written = ast.unparse(loss)
+    assert ("softmax_cross_entropy(" in written, "axis=axis" in written) == (probabilities, axis)
+    assert ("probabilities" in written) == probabilities
+
+
+@pytest.mark.parametrize(
+    ("made", "asked"),
+    [
+        ("f = nn.MSELoss(reduction='sum')\nprint(f(1, 2))", False),
+        ("f, g = nn.MSELoss(), nn.MSELoss(reduction='none')\nprint(f(1, 2), g(1, 2))", True),
+        ("def f(how):\n    return nn.MSELoss(reduction=how)\nprint(f('sum')(1, 2))", True),
+    ],
+)
+def test_a_string_that_no_call_passes_is_not_asked_for(made: str, asked: bool) -> None:
+    written = "".join(ast.unparse(one) for one in definitions(f"{made}\n").values())
+    assert ("'none'" in written) == asked
+
+
 def test_idle_variables_go() -> None:
     text = "def f(x):\n    a = None\n    b = jnp.ones(3)\n    if a is not None:\n        x = x + a\n    return x\n"
     assert without_idle_variables(text) == "def f(x):\n    return x\n"
@@ -355,7 +393,7 @@ def test_idle_variables_go() -> None:
 def test_defaults_are_those_of_flax_and_jax() -> None:
     for name, known in DEFAULTS.items():
         root, _, attribute = name.partition(".")
-        called = getattr({"nnx": nnx, "lax": lax}[root], attribute)
+        called = getattr({"nnx": nnx, "lax": lax, "optax": optax}[root], attribute)
         parameters = inspect.signature(called.__init__ if root == "nnx" else called).parameters
         assert known == {one: parameters[one].default for one in known}
     text = (

@@ -70,8 +70,8 @@ MERGED = {
     "x = a @ b\n    x += c": "x = a @ b + c",
     "x = a @ b\n    x += c * x": None,
     "x = a\n    x += c": None,
-    "x = []\n    y = a\n    x.append(y)": "y = a\n    x = [y]",
-    "x = []\n    y = len(x)\n    x.append(y)": None,
+    "x = []\n    y = a\n    x.append(y)": "x = [a]",
+    "x = []\n    y = len(x)\n    x.append(y)": "x = []\n    x.append(len(x))",
     "x = jnp.sin(a)\n    return jnp.mean(x)": "return jnp.mean(jnp.sin(a))",
     "x = a + b\n    return jnp.mean(x)": "return jnp.mean(a + b)",
     "x = a + b\n    return x * c": "return (a + b) * c",
@@ -80,6 +80,12 @@ MERGED = {
     "x = g(a)\n    return f(x)": "return f(g(a))",
     "x = g(a)\n    return f(h(b), x)": None,
     "x = g(a)\n    return self.var[...] + x": None,
+    "x = a @ b\n    y = jnp.sin(x)": "y = jnp.sin(a @ b)",
+    "x = a @ b\n    a.of = x": "a.of = a @ b",
+    "x = a @ b\n    c.add(x)": "c.add(a @ b)",
+    "x = g(a)\n    y[x] = b": None,
+    "x = g(a)\n    y, z = x": None,
+    "x = [g(a), b]\n    return f(*x)": "return f(g(a), b)",
     "x = g(a)\n    return lambda: x": None,
     "x = g(a)\n    return [x for _ in b]": None,
     "x = g(a)\n    return x if b else c": None,
@@ -91,4 +97,4 @@ MERGED = {
 def test_neighbouring_statements_that_are_one(before: str) -> None:
     head = "def f(a, b, c):\n    "
     after = MERGED[before]
-    assert merged(f"{head}{before}\n") == f"{head}{before if after is None else after}\n"
+    assert merged(f"{head}{before}\n", 88) == f"{head}{before if after is None else after}\n"

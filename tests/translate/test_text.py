@@ -87,6 +87,19 @@ def test_wrap_breaks_a_comprehension_at_its_clauses() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        (f"x = {'f' * 60}(aaaaaaaaa, bbbbbbbbb, ccccccccc).squeeze(d)", f"x = {'f' * 60}("),
+        (f"x = f({'a' * 60}, b) if exists({'c' * 9}) else {'d' * 9}", "x = f("),
+        (f"x, y = {'f' * 60}(loss, has_aux=True)(model, batch)", f"x, y = {'f' * 60}(loss, has_aux=True)("),
+    ],
+)
+def test_wrap_breaks_a_line_where_most_is(line: str, first: str) -> None:
+    lines = wrapped(line).splitlines()
+    assert lines[0] == first and len(lines) == 3
+
+
 def test_wrap_gives_each_argument_of_a_line_its_own() -> None:
     line = "    first_argument, (1,) * lead + kernel, (1,) * lead + strides, [(0, 0)] * lead + padding, dtype"
     assert wrapped(f"f(\n{line}\n)").splitlines() == [

@@ -13,6 +13,7 @@ from functools import partial
 from t2j_lsp import syntax
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
+from t2j_lsp.translate.inference.class_labels import class_labels
 from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_containers
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
@@ -29,6 +30,7 @@ from t2j_lsp.translate.source.helpers import HEADER, Helper, closure, renamed
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
 from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
+from t2j_lsp.translate.source.width import line_limit
 
 from .helper_place import WrittenCode, first_user, rebound
 
@@ -79,6 +81,8 @@ def edit_imports(
         if everything and output is not None:
             asked, elsewhere = asked_of_containers(ctx.inference), asked_elsewhere(ctx.inference)
             cut = partial(specialised, everything, output.tree, needs.renames, wanted, asked, elsewhere)
+            labels = class_labels(ctx.inference, wanted)
+            cut = partial(cut, width=line_limit(ctx.source.text.splitlines()), labels=labels)
             everything = _agreed(everything, cut, output.tree, wanted, needs)
             everything = _annotated_like(everything, ctx.source)
         for helper in everything:

@@ -20,6 +20,8 @@ from t2j_lsp.translate.source.brackets import Bracket
 from t2j_lsp.translate.source.concrete import Concrete, Unreadable
 from t2j_lsp.translate.source.width import line_limit
 
+SHARE = 3
+"""How many times as long as what is in the last bracket another one's is, that the line is broken there."""
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
@@ -203,7 +205,7 @@ class _Unit:
         return re.match(r"(async\s+)?(def|class)\b", self.text[part.start : part.end]) is not None
 
     def _chosen(self, part: _Part) -> Bracket | None:
-        """The bracket to break at: of a definition the first, else the last call or, without one, the last list."""
+        """The bracket to break at: of a definition the first, else a late call or, without one, a late list."""
         top: list[Bracket] = []
         for one in self._starting_in(part.start, part.end):
             if one.end <= part.end and one.start >= (top[-1].end if top else 0):
@@ -214,7 +216,22 @@ class _Unit:
         choice = calls or lists
         if not choice:
             return None
-        return choice[0] if self._defines(part) else choice[-1]
+        return choice[0] if self._defines(part) else self._best(part, choice)
+
+    def _best(self, part: _Part, choice: list[Bracket]) -> Bracket:
+        """The last bracket; but one with far more in it, if the line is three lines then: ``.squeeze(axis)`` stays."""
+        three = [one for one in choice if self._makes_three(part, one)]
+        longest = max(three, key=lambda one: one.end - one.start, default=choice[-1])
+        short = SHARE * (choice[-1].end - choice[-1].start - 2) < longest.end - longest.start - 2
+        return longest if short or three and choice[-1] not in three else choice[-1]
+
+    def _makes_three(self, part: _Part, bracket: Bracket) -> bool:
+        """Whether a part broken at a bracket fits into three lines."""
+        indent = len(part.indent)
+        inside = self.text[bracket.start + 1 : bracket.end - 1].strip()
+        rest = indent + 1 + part.end - bracket.end + len(part.suffix)
+        lengths = (indent + bracket.start + 1 - part.start, indent + 4 + len(inside), rest)
+        return max(lengths) <= self.limit and not inside.endswith(",") and "\n" not in inside
 
     def _subscript(self, part: _Part, bracket: Bracket) -> bool:
         return re.search(r"[\w)\]]$", self.text[part.start : bracket.start]) is not None

@@ -207,13 +207,14 @@ class _Folder(Transformer):
                 return updated_node
         chosen = isinstance(original_node.right, cst.IfExp)
         if isinstance(updated_node.operator, cst.Multiply):
-            if isinstance(original_node.left, cst.Name) and _is_one(left):
+            if isinstance(original_node.left, cst.Name) and left == 1 and left is not True:
                 return updated_node.right
             return updated_node.left if chosen and _is_one(right) else updated_node
         if isinstance(updated_node.operator, cst.Add):
             return updated_node.left if chosen and right == 0 else updated_node
-        if isinstance(updated_node.operator, cst.FloorDivide) and isinstance(original_node.right, cst.Name):
-            return updated_node.left if _is_one(right) else updated_node  # helpers divide sizes so, never arrays
+        if isinstance(original_node.right, cst.Name) and right == 1:  # helpers divide sizes by sizes, floats by floats
+            divides = cst.FloorDivide if _is_one(right) else cst.Divide
+            return updated_node.left if isinstance(updated_node.operator, divides) else updated_node
         return updated_node
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:

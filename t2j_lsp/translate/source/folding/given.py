@@ -1,18 +1,21 @@
-"""Parameters and attributes that are never None: a test for it is decided, and the parameter has no default."""
+"""Parameters and attributes that are never None, or one of a few strings: what tests for others is decided.
+
+A parameter that is never None has no default.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 import libcst as cst
 
 from .arguments import assigned_names
-from .constants import folded
+from .constants import folded, literal
 from .definitions import defaults, is_given
 from .transformer import Transformer, code, transformed
-from .uses import HelperCall
+from .uses import HelperCall, HelperUses
 
 
 def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[str], shift: int = 0) -> frozenset[str]:
@@ -31,6 +34,72 @@ def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[st
             is_given(c.argument(plain.index(name) - shift if name in plain else None, name) or default) for c in calls
         )
     )
+
+
+Strings = Mapping[str, frozenset[str]]
+"""Parameters, and the literals of all that they may be."""
+
+
+def possible(definitions: Mapping[str, ast.stmt], uses: Mapping[str, HelperUses]) -> dict[str, Strings]:
+    """For each function the parameters that are one of a few strings: what calls and partials pass, or the default."""
+    functions = {n: f for n, f in definitions.items() if isinstance(f, ast.FunctionDef) and uses[n].known}
+    found: dict[str, Strings] = {}
+    for _ in functions:
+        before, found = found, {n: dict(_strings(f, uses[n], found)) for n, f in functions.items()}
+        if found == before:
+            break
+    return found
+
+
+def _strings(
+    node: ast.FunctionDef, uses: HelperUses, known: Mapping[str, Strings]
+) -> Iterator[tuple[str, frozenset[str]]]:
+    plain, taken = [a.arg for a in (*node.args.posonlyargs, *node.args.args)], assigned_names(node)
+    calls = uses.calls
+    for index, name in enumerate((*plain, *(a.arg for a in node.args.kwonlyargs))):
+        if name in taken:
+            continue
+        bound = {value for one, value in uses.literals if one == name}
+        default = defaults(node).get(name)
+        given = [(c.home, c.argument(index if index < len(plain) else None, name) or default) for c in calls]
+        said = [*([(None, default)] if bound else []), *given]
+        values = [_texts_of(value, known.get(home or "", {})) for home, value in said]
+        if values and None not in values and all(one is not None and one[:1] == '"' for one in bound):
+            yield name, frozenset().union(*(v for v in values if v is not None), *([one] for one in bound if one))
+
+
+def _texts_of(value: ast.expr | None, parameters: Strings) -> frozenset[str] | None:
+    """The literals of what an argument may be, if these are strings."""
+    match value:
+        case ast.Constant(value=str()):
+            return frozenset({literal(value)})
+        case ast.Name(id=name):
+            return parameters.get(name)
+    return None
+
+
+@cache
+def within(text: str, values: tuple[tuple[str, frozenset[str]], ...]) -> str:
+    """The text of a function without comparisons of parameters with strings that they never are."""
+    changed = transformed(text, lambda: _Within(dict(values)))
+    return folded(changed, ()) if changed != text else text
+
+
+class _Within(Transformer):
+    def __init__(self, values: Mapping[str, frozenset[str]]) -> None:
+        super().__init__()
+        self.values = values
+
+    def leave_Comparison(self, original_node: cst.Comparison, updated_node: cst.Comparison) -> cst.BaseExpression:
+        match updated_node:
+            case cst.Comparison(
+                left=cst.Name(value=name),
+                comparisons=[
+                    cst.ComparisonTarget(operator=cst.Equal() | cst.NotEqual() as way, comparator=cst.SimpleString())
+                ],
+            ) if name in self.values and code(updated_node.comparisons[0].comparator) not in self.values[name]:
+                return cst.Name("True" if isinstance(way, cst.NotEqual) else "False")
+        return updated_node
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Neighbouring statements of a helper that are one: a value and the ``return`` that is all that reads it.
+"""Neighbouring statements of a helper that are one: a value and the statement behind it that is all that reads it.
 
     xs = x @ w.T            finals = []              loss = f(x, y)
     xs += b                 finals.append(final)     return jnp.mean(loss)
@@ -18,30 +18,30 @@ from t2j_lsp.symbols import Comprehension, FunctionNode
 from .definitions import definition
 from .variables import is_pure
 
-WIDTH = 88
-"""What fits into a line of any file."""
+DEEPEST = 3
+"""Calls inside each other that a reader still takes in."""
 _OPERATORS = ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.UnaryOp | ast.Tuple | ast.Starred
 
 
 @cache
-def merged(text: str) -> str:
+def merged(text: str, width: int) -> str:
     """A definition with such statements put together."""
     for _ in range(len(text)):
-        changed = _once(text)
+        changed = _once(text, width)
         if changed is None:
             break
         text = changed
     return text
 
 
-def _once(text: str) -> str | None:
+def _once(text: str, width: int) -> str | None:
     lines = text.splitlines(keepends=True)
     for function in (n for n in ast.walk(definition(text)) if isinstance(n, ast.FunctionDef)):
         for one, two in _neighbours(function):
             if any(s.lineno != s.end_lineno or "#" in lines[s.lineno - 1] for s in (one, two)):
                 continue
             made = _one_statement(one, two, function, text)
-            if made is not None and one.col_offset + len(made) <= WIDTH:
+            if made is not None and one.col_offset + len(made) <= width:
                 new = f"{' ' * one.col_offset}{made}\n"
                 return "".join([*lines[: one.lineno - 1], new, *lines[two.lineno :]])
         for empty, filled, made in _filled(function, text):
@@ -92,6 +92,11 @@ def _one_statement(one: ast.stmt, two: ast.stmt, function: ast.FunctionDef, text
             added == name and isinstance(value, ast.BinOp) and not _reads(more, name)
         ):
             return f"{name} = {_code(text, value)} + {_operand(text, more)}"
+        case ast.Assign(targets=[target], value=computed) if not isinstance(target, ast.Tuple):
+            made = _placed(name, value, computed, function, text)
+            return made and f"{_code(text, target)} = {made}"
+        case ast.Expr(value=ast.Call() as computed):
+            return _placed(name, value, computed, function, text)
     return None
 
 
@@ -99,6 +104,12 @@ def _returned(name: str, value: ast.expr, returned: ast.expr, function: ast.Func
     """``return`` of an expression with a variable's value in the place of the variable, if nothing else reads it."""
     if isinstance(returned, ast.Name) and returned.id == name and not _is_shared(name, function):
         return f"return {_code(text, value)}"
+    made = _placed(name, value, returned, function, text)
+    return made and f"return {made}"
+
+
+def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.FunctionDef, text: str) -> str | None:
+    """An expression with a variable's value in the place of the variable, if nothing else reads it."""
     named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
     here = _reads(returned, name)
     if len(named) != 2 or len(here) != 1 or any(a.arg == name for a in ast.walk(function) if isinstance(a, ast.arg)):
@@ -106,16 +117,24 @@ def _returned(name: str, value: ast.expr, returned: ast.expr, function: ast.Func
     around = _around(returned, here[0])
     if any(isinstance(n, FunctionNode | ast.Lambda | Comprehension | ast.IfExp | ast.BoolOp) for n in around):
         return None
+    if around and isinstance(around[0], ast.Attribute) and isinstance(value, ast.List | ast.Dict | ast.Set):
+        return None  # [].append(a)
     before = (n for n in ast.walk(returned) if isinstance(n, ast.Call | ast.Subscript) and n not in around)
     if not is_pure(value) and any(before):
         return None  # what else the expression does, or reads, may depend on the value being there
     alone = not around or isinstance(around[0], ast.Call | ast.keyword) and getattr(around[0], "func", None) != here[0]
     made = _code(text, value)
+    if isinstance(value, ast.List) and value.elts and around and isinstance(around[0], ast.Starred):
+        whole, start = _code(text, returned), around[0].col_offset - returned.col_offset
+        return f"{whole[:start]}{made[1:-1]}{whole[start + len(name) + 1 :]}"
+    outer = sum(isinstance(n, ast.Call) for n in around)
+    if outer and outer + _depth(value) > DEEPEST:
+        return None
     if isinstance(value, ast.Tuple | ast.Starred) or isinstance(value, _OPERATORS) and not alone:
         made = f"({made})"
     whole = _code(text, returned)
     start = here[0].col_offset - returned.col_offset
-    return f"return {whole[:start]}{made}{whole[start + len(name) :]}"
+    return f"{whole[:start]}{made}{whole[start + len(name) :]}"
 
 
 def _is_shared(name: str, function: ast.FunctionDef) -> bool:
@@ -134,6 +153,11 @@ def _around(tree: ast.expr, inner: ast.expr) -> list[ast.AST]:
         node = parents[node]
         found.append(node)
     return found
+
+
+def _depth(node: ast.AST) -> int:
+    """How many calls stand inside each other."""
+    return isinstance(node, ast.Call) + max(map(_depth, ast.iter_child_nodes(node)), default=0)
 
 
 def _reads(node: ast.expr, name: str) -> list[ast.Name]:

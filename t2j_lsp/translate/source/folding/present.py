@@ -10,13 +10,16 @@ from functools import cache
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.source.helpers import closure, defined, helpers
 
-from .specialise import specialised
+from .specialise import WIDTHS, specialised
 
 
 def defines(body: Sequence[ast.stmt], name: str) -> bool:
     """Whether statements define a name once, as the helper of that name: whole, or cut to its parameters."""
     definitions = [node for node in body if defined(node) == name]
-    return len(definitions) == 1 and _plain(definitions[0]) in (_dump(name), _cut(name, _parameters(definitions[0])))
+    if len(definitions) != 1:
+        return False
+    plain, parameters = _plain(definitions[0]), _parameters(definitions[0])
+    return plain == _dump(name) or any(plain == _cut(name, parameters, width) for width in WIDTHS)
 
 
 def _parameters(node: ast.stmt) -> tuple[str, ...]:
@@ -42,8 +45,8 @@ def _plain(node: ast.stmt) -> str:
 
 
 @cache
-def _cut(name: str, parameters: tuple[str, ...]) -> str | None:
+def _cut(name: str, parameters: tuple[str, ...], width: int) -> str | None:
     """A function among the helpers with these parameters alone, the others at their defaults."""
     call = ast.parse(f"{name}({', '.join(f'{one}={one}' for one in parameters)})")
-    texts = {h.name: h.text for h in specialised(closure({name}), call, {}, {name})}
+    texts = {h.name: h.text for h in specialised(closure({name}), call, {}, {name}, width=width)}
     return _plain(ast.parse(texts[name]).body[0]) if parameters else None

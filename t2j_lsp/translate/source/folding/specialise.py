@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from t2j_lsp.translate.source.helpers import Helper, described, renamed
 
@@ -20,16 +21,20 @@ from .classes import INHERITED, LIST_METHODS, READING_METHODS, fold_classes
 from .constants import folded, is_literal, literal, without_instances
 from .definitions import definition, free_names, is_given, members
 from .evaluation import evaluated, pure_functions
-from .given import given, never_none
+from .given import given, never_none, possible, within
 from .hierarchy import merge_classes
 from .inlining import SHORT, expression_of, inlined
 from .joining import joined
+from .labels import label_axes, of_labels
 from .merging import merged
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
 from .unrolling import unrolled
 from .uses import NOTHING_AGREED, Agreed, HelperUses, Index, UseFinder
 from .variables import without_idle_variables
+
+WIDTHS = (88, 100, 111, 120)
+"""The lengths of lines that make a difference."""
 
 MOST_ROUNDS = 40
 """Rounds after which the helpers are written as they are then."""
@@ -43,14 +48,18 @@ def specialised(
     asked: frozenset[str] | None = None,
     elsewhere: frozenset[str] = frozenset(),
     agreed: Agreed = NOTHING_AGREED,
+    width: int = WIDTHS[0],
+    labels: Mapping[str, int | None] = MappingProxyType({}),
 ) -> list[Helper]:
     """The helpers that the output ``user`` still needs, each before those that need it, with what it needs of them.
 
     ``named`` are those whose names the output means; others may be variables of the user's. ``asked`` are the methods
     that the code may call of a Sequential; without it, those that it calls of anything. ``elsewhere`` are names
     by which other files may ask what this one hands them. ``agreed`` are arguments that the user's calls don't pass,
-    or need not (`agreements.py`).
+    or need not (`agreements.py`). ``width`` is how long a line may get by what moves into it, ``labels`` the
+    callables that are always given class labels, and the axes of these.
     """
+    width = max([WIDTHS[0], *(w for w in WIDTHS if w <= width)])
     written = {h.name: renames.get(h.name, h.name) for h in copied if h.name in named}
     index = Index({None: user})
     index.asked_of_containers = asked
@@ -58,10 +67,14 @@ def specialised(
     if index.is_program:
         index.words |= elsewhere
     texts = {h.name: h.text for h in copied}
-    key = (tuple(texts.items()), _asked(texts, index, written, agreed))
+    if index.is_program and labels:
+        definitions = {name: definition(text) for name, text in texts.items()}
+        for name, axes in label_axes(UseFinder(index, definitions, written).uses, written, labels):
+            texts[name] = of_labels(texts[name], name, axes)
+    key = (tuple(texts.items()), _asked(texts, index, written, agreed), width)
     known = _known.get(key)
     if known is None:
-        cut = _cut(texts, _User(index, written, agreed), named)
+        cut = _cut(texts, _User(index, written, agreed, width), named)
         known = {name: joined(without_stock_defaults(text, _stock_base(name, cut))) for name, text in cut.items()}
         _known[key] = known
         while len(_known) > MOST_KNOWN:
@@ -88,11 +101,12 @@ _known: dict[Hashable, dict[str, str]] = {}
 
 @dataclass(frozen=True)
 class _User:
-    """The user's code, what it calls the helpers, and the arguments on which all of its calls agree."""
+    """The user's code, what it calls the helpers, the arguments that its calls agree on, and how long its lines are."""
 
     index: Index
     written: Mapping[str, str]
     agreed: Agreed
+    width: int
 
     def uses_of(self, texts: Mapping[str, str]) -> UseFinder:
         definitions = {name: definition(text) for name, text in texts.items()}
@@ -107,6 +121,7 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], ag
             uses.known,
             frozenset(uses.bound),
             frozenset(uses.unsure),
+            frozenset(uses.literals),
             uses.checked,
             frozenset(uses.subclassed),
             frozenset(uses.reads),
@@ -159,6 +174,8 @@ def _settled(before: dict[str, str], user: _User, named: set[str]) -> dict[str, 
 
 def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
     finder = user.uses_of(texts)
+    for name, strings in possible({name: definition(text) for name, text in texts.items()}, finder.uses).items():
+        texts[name] = within(texts[name], tuple(sorted(strings.items()))) if strings else texts[name]
     for name, uses in finder.uses.items():
         node = definition(texts[name])
         if isinstance(node, ast.FunctionDef):
@@ -166,7 +183,7 @@ def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
     fold_classes(texts, finder, user.index)
     pure = pure_functions(texts)
     texts = {name: folded(unrolled(evaluated(text, pure)), ()) for name, text in texts.items()}
-    texts = {name: merged(without_idle_variables(text)) for name, text in texts.items()}
+    texts = {name: merged(without_idle_variables(text), user.width) for name, text in texts.items()}
     finder = user.uses_of(texts)
     for name, uses in finder.uses.items():
         _move_in(texts, name, uses)

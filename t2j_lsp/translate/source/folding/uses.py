@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
+from .constants import is_literal, literal
 from .definitions import bound_in, is_given
 from .readings import TRANSFORMATIONS, Function, Place, Tree, read, read_helper
 
@@ -56,6 +57,8 @@ class HelperUses:
     calls: list[HelperCall] = field(default_factory=list)
     bound: set[str] = field(default_factory=set)
     """Parameters that a ``functools.partial`` binds."""
+    literals: set[tuple[str, str | None]] = field(default_factory=set)
+    """Them with the literals that it binds; None for any other value."""
     unsure: set[str] = field(default_factory=set)
     """Those of them that it may bind to None."""
     known: bool = True
@@ -205,6 +208,7 @@ class UseFinder:
                 agreed = uses.agreed if self.homes[node] is None else ()
                 bound = {k.arg: k.value for k in parent.keywords if k.arg is not None and k.arg not in agreed}
                 uses.bound |= bound.keys()
+                uses.literals |= {(n, literal(v) if is_literal(v) else None) for n, v in bound.items()}
                 uses.unsure |= {name for name, value in bound.items() if not is_given(value)}
                 yield from self._flow(uses, parent)
             case ast.Call():

@@ -16,8 +16,7 @@ from jax import lax
 
 def per_axis(value: Any, rank: int) -> tuple[Any, ...]:
     """One number for each spatial axis: with two axes, `3` and `(3,)` both stand for `(3, 3)`."""
-    values = tuple(value) if isinstance(value, Sequence) else (value,)
-    return values * rank if len(values) == 1 else values
+    return (*value,) * (rank if len(value) == 1 else 1) if isinstance(value, Sequence) else (value,) * rank
 
 
 def hashable(value: Any) -> Any:

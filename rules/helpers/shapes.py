@@ -10,14 +10,16 @@ import numpy as np
 
 def squeeze(x: jax.Array, axis: int | Sequence[int]) -> jax.Array:
     """Drops the axes of `axis` that have size 1; others stay, as in torch.squeeze (jnp.squeeze raises)."""
-    axes = (axis,) if isinstance(axis, int) else axis
-    return x.squeeze(tuple(a for a in axes if x.ndim and x.shape[a] == 1))
+    if isinstance(axis, int):
+        return x.squeeze(axis) if x.ndim and x.shape[axis] == 1 else x
+    return x.squeeze(tuple(a for a in axis if x.ndim and x.shape[a] == 1))
 
 
 def split(x: jax.Array, sizes: int | Sequence[int], axis: int = 0) -> list[jax.Array]:
     """Splits into parts of `sizes`, or of one size with a smaller last part, as torch.split does."""
-    cuts = range(sizes, x.shape[axis], sizes) if isinstance(sizes, int) else np.cumsum(sizes)[:-1]
-    return jnp.split(x, list(cuts), axis=axis)
+    if isinstance(sizes, int):
+        return jnp.split(x, [*range(sizes, x.shape[axis], sizes)], axis=axis)
+    return jnp.split(x, np.cumsum(sizes)[:-1], axis=axis)
 
 
 def chunk(x: jax.Array, chunks: int, axis: int = 0) -> list[jax.Array]:

@@ -345,7 +345,7 @@ def test_an_expression_moves_only_where_its_names_mean_the_same() -> None:
 
 
 LABELS = "x, y = torch.randn(5, 3), torch.arange(5) % 3\n"
-LOSSES = {
+OF_LABELS = {
     "labels of one axis": (f"{LABELS}print(F.cross_entropy(x, y))", False, False),
     "labels of one axis, given to a layer": (f"{LABELS}f = nn.CrossEntropyLoss()\nprint(f(x, target=y))", False, False),
     "axes that differ": ("def f(x):\n    print(F.cross_entropy(x.view(-1, 3), x.y.view(-1)))\nf(1)", False, False),
@@ -359,9 +359,9 @@ LOSSES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", OF_LABELS)
 def test_a_loss_that_is_given_labels_asks_for_no_probabilities(name: str) -> None:
-    source, probabilities, axis = LOSSES[name]
+    source, probabilities, axis = OF_LABELS[name]
     loss = definitions(f"import torch.nn.functional as F\n{source}\n")["cross_entropy"]
     written = ast.unparse(loss)
     assert ("softmax_cross_entropy(" in written, "axis=axis" in written) == (probabilities, axis)
@@ -379,6 +379,19 @@ def test_a_loss_that_is_given_labels_asks_for_no_probabilities(name: str) -> Non
 def test_a_string_that_no_call_passes_is_not_asked_for(made: str, asked: bool) -> None:
     written = "".join(ast.unparse(one) for one in definitions(f"{made}\n").values())
     assert ("'none'" in written) == asked
+
+
+@pytest.mark.parametrize(
+    ("calls", "wanted"),
+    [
+        ("x.squeeze(1), x.squeeze(-1)", "x.squeeze(axis)"),
+        ("x.squeeze(1), x.squeeze((0, 1))", "isinstance"),
+        ("x.squeeze(1), [x.squeeze(d) for d in x.shape]", "isinstance"),
+    ],
+)
+def test_whole_numbers_alone_are_no_lists(calls: str, wanted: str) -> None:
+    written = ast.unparse(definitions(f"def f(x: torch.Tensor):\n    return {calls}\n")["squeeze"])
+    assert wanted in written and ("isinstance" in written) == (wanted == "isinstance")
 
 
 def test_idle_variables_go() -> None:

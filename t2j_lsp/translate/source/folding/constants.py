@@ -38,8 +38,8 @@ _CALCULATE: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], Any]] = {
     cst.Subtract: operator.sub,
     cst.Multiply: operator.mul,
 }
-_KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple}
-_KINDS["Sequence"] = Sequence
+KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple}
+KINDS["Sequence"] = Sequence
 LONGEST = 4
 """Elements of a tuple, and characters of a number that was worked out, that still count as a literal."""
 UNKNOWN = object()
@@ -220,8 +220,8 @@ class _Folder(Transformer):
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         match updated_node:
             case cst.Call(func=cst.Name("isinstance"), args=[cst.Arg(value=value), cst.Arg(value=cst.Name(kind))]):
-                if (known := value_of(value)) is not UNKNOWN and kind in _KINDS:
-                    return _boolean(isinstance(known, _KINDS[kind]))
+                if (known := value_of(value)) is not UNKNOWN and kind in KINDS:
+                    return _boolean(isinstance(known, KINDS[kind]))
         return updated_node
 
     def leave_FormattedStringExpression(

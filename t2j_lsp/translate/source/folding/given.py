@@ -12,7 +12,7 @@ from functools import cache
 import libcst as cst
 
 from .arguments import assigned_names
-from .constants import folded, literal
+from .constants import KINDS, folded, literal
 from .definitions import defaults, is_given
 from .transformer import Transformer, code, transformed
 from .uses import HelperCall, HelperUses
@@ -36,51 +36,65 @@ def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[st
     )
 
 
-Strings = Mapping[str, frozenset[str]]
-"""Parameters, and the literals of all that they may be."""
+NUMBER = "int"
+Values = Mapping[str, frozenset[str]]
+"""Parameters, and what they may be: literals of strings, and ``int`` for any whole number."""
 
 
-def possible(definitions: Mapping[str, ast.stmt], uses: Mapping[str, HelperUses]) -> dict[str, Strings]:
-    """For each function the parameters that are one of a few strings: what calls and partials pass, or the default."""
+def value_kind(node: ast.expr | None) -> str | None:
+    """The literal of a string, ``int`` for a whole number; None for anything else."""
+    match node:
+        case ast.Constant(value=str()):
+            return literal(node)
+        case (
+            ast.Constant(value=int() as value) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value))
+        ):
+            return None if isinstance(value, bool) else NUMBER
+    return None
+
+
+def possible(definitions: Mapping[str, ast.stmt], uses: Mapping[str, HelperUses]) -> dict[str, Values]:
+    """For each function the parameters that are a few strings or whole numbers: what is passed, or the default."""
     functions = {n: f for n, f in definitions.items() if isinstance(f, ast.FunctionDef) and uses[n].known}
-    found: dict[str, Strings] = {}
+    found: dict[str, Values] = {}
     for _ in functions:
-        before, found = found, {n: dict(_strings(f, uses[n], found)) for n, f in functions.items()}
+        before, found = found, {n: dict(_values(f, uses[n], found)) for n, f in functions.items()}
         if found == before:
             break
     return found
 
 
-def _strings(
-    node: ast.FunctionDef, uses: HelperUses, known: Mapping[str, Strings]
+def _values(
+    node: ast.FunctionDef, uses: HelperUses, known: Mapping[str, Values]
 ) -> Iterator[tuple[str, frozenset[str]]]:
+    """What each parameter of a function may be, if every call passes it, a partial binds it or it has a default."""
     plain, taken = [a.arg for a in (*node.args.posonlyargs, *node.args.args)], assigned_names(node)
-    calls = uses.calls
     for index, name in enumerate((*plain, *(a.arg for a in node.args.kwonlyargs))):
         if name in taken:
             continue
-        bound = {value for one, value in uses.literals if one == name}
+        bound = [value for one, value in uses.literals if one == name]
         default = defaults(node).get(name)
-        given = [(c.home, c.argument(index if index < len(plain) else None, name) or default) for c in calls]
-        said = [*([(None, default)] if bound else []), *given]
-        values = [_texts_of(value, known.get(home or "", {})) for home, value in said]
-        if values and None not in values and all(one is not None and one[:1] == '"' for one in bound):
-            yield name, frozenset().union(*(v for v in values if v is not None), *([one] for one in bound if one))
+        place = index if index < len(plain) else None
+        given = [(c.home, c.argument(place, name) or default) for c in uses.calls]
+        values = [
+            _of(value, known.get(home or "", {})) for home, value in [*given, *([(None, default)] if bound else [])]
+        ]
+        values += [None if one is None else _of(ast.parse(one, mode="eval").body, {}) for one in bound]
+        if values and None not in values:
+            yield name, frozenset[str]().union(*(value for value in values if value is not None))
 
 
-def _texts_of(value: ast.expr | None, parameters: Strings) -> frozenset[str] | None:
-    """The literals of what an argument may be, if these are strings."""
-    match value:
-        case ast.Constant(value=str()):
-            return frozenset({literal(value)})
-        case ast.Name(id=name):
-            return parameters.get(name)
-    return None
+def _of(value: ast.expr | None, parameters: Values) -> frozenset[str] | None:
+    """What an argument may be, if that is known."""
+    kind = value_kind(value)
+    if kind is None:
+        return parameters.get(value.id) if isinstance(value, ast.Name) else None
+    return frozenset({kind})
 
 
 @cache
 def within(text: str, values: tuple[tuple[str, frozenset[str]], ...]) -> str:
-    """The text of a function without comparisons of parameters with strings that they never are."""
+    """The text of a function without comparisons of parameters with strings that they never are, and their kinds."""
     changed = transformed(text, lambda: _Within(dict(values)))
     return folded(changed, ()) if changed != text else text
 
@@ -89,6 +103,14 @@ class _Within(Transformer):
     def __init__(self, values: Mapping[str, frozenset[str]]) -> None:
         super().__init__()
         self.values = values
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        match updated_node:
+            case cst.Call(
+                func=cst.Name("isinstance"), args=[cst.Arg(value=cst.Name(name)), cst.Arg(value=cst.Name(kind))]
+            ) if self.values.get(name) == frozenset({NUMBER}) and kind in KINDS:
+                return cst.Name(str(kind == NUMBER))
+        return updated_node
 
     def leave_Comparison(self, original_node: cst.Comparison, updated_node: cst.Comparison) -> cst.BaseExpression:
         match updated_node:

@@ -21,7 +21,7 @@ from .classes import INHERITED, LIST_METHODS, READING_METHODS, fold_classes
 from .constants import folded, is_literal, literal, without_instances
 from .definitions import definition, free_names, is_given, members
 from .evaluation import evaluated, pure_functions
-from .given import given, never_none, possible, within
+from .given import given, never_none, possible, value_kind, within
 from .hierarchy import merge_classes
 from .inlining import SHORT, expression_of, inlined
 from .joining import joined
@@ -126,7 +126,7 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], ag
             frozenset(uses.subclassed),
             frozenset(uses.reads),
             frozenset(
-                (tuple(map(is_given, c.node.args)), frozenset((k.arg, is_given(k.value)) for k in c.node.keywords))
+                (tuple(map(_kind, c.node.args)), frozenset((k.arg, _kind(k.value)) for k in c.node.keywords))
                 for c in uses.calls
                 if c.home is None
             ),
@@ -143,6 +143,10 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], ag
         _containers(user),
         tuple(sorted(agreed.items())),
     )
+
+
+def _kind(argument: ast.expr) -> tuple[bool, str | None]:
+    return is_given(argument), value_kind(argument)
 
 
 def _containers(user: Index) -> Hashable:
@@ -186,7 +190,7 @@ def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
     texts = {name: merged(without_idle_variables(text), user.width) for name, text in texts.items()}
     finder = user.uses_of(texts)
     for name, uses in finder.uses.items():
-        _move_in(texts, name, uses)
+        _move_in(texts, name, uses, user.width)
     for name in list(texts):
         _bind(texts, name, finder.uses)
     merge_classes(texts, finder.uses)
@@ -206,7 +210,11 @@ def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses
     drop_arguments(texts, name, node, names, uses.calls)
 
 
-def _move_in(texts: dict[str, str], name: str, uses: HelperUses) -> None:
+def _longest(text: str) -> int:
+    return max(map(len, text.splitlines()))
+
+
+def _move_in(texts: dict[str, str], name: str, uses: HelperUses, width: int) -> None:
     """Put a function that is one expression where the other helpers call it."""
     if name not in texts or not uses.own or not uses.calls or uses.checked or uses.subclassed:
         return
@@ -217,7 +225,7 @@ def _move_in(texts: dict[str, str], name: str, uses: HelperUses) -> None:
         return
     for home in {call.home for call in uses.calls if call.home is not None and call.home != name}:
         moved = inlined(texts[home], texts[name])
-        if moved is not None:
+        if moved is not None and (len(expression) <= SHORT or _longest(moved) <= max(width, _longest(texts[home]))):
             texts[home] = moved
 
 

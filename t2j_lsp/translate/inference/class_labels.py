@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, Qual, Tensor
@@ -15,7 +16,8 @@ Labels = Mapping[str, int | None]
 """By what they are called, functions whose every call gets class labels, and the axes of these where they are known."""
 LOSSES = ("cross_entropy", "nll_loss")
 """The helpers that take class labels."""
-_WHOLE = ("int", "long", "short", "int64", "int32", "int16", "int8", "uint8")
+_WHOLE = re.compile(r"u?int\d*|long|short")
+"""Dtypes of whole numbers."""
 
 
 def class_labels(inference: Inference, helpers: Iterable[str]) -> Labels:
@@ -60,7 +62,7 @@ def _labels(inference: Inference, call: ast.Call) -> tuple[int | None, ...]:
     if len(values) != 2 or any(isinstance(value, ast.Starred) for value in values):
         return ()
     match [inference.facts.get(value, UNKNOWN) for value in values]:
-        case [_, Tensor(rank=rank, dtype=str() as dtype, sure=True)] if dtype.rpartition(".")[2] in _WHOLE:
+        case [_, Tensor(rank=rank, dtype=str() as dtype, sure=True)] if _WHOLE.fullmatch(dtype.rpartition(".")[2]):
             return (rank,)
         case [Tensor(rank=int() as scores, sure=True), Tensor(rank=int() as rank, sure=True)] if rank != scores:
             return (rank,)

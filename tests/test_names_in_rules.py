@@ -57,7 +57,7 @@ METHOD_TABLES = {
     ): "what all parameters of a module have in common",
     ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
     ("inference/annotations.py", "_PLAIN"): "Python's own types",
-    ("source/folding/constants.py", "_KINDS"): "Python's own types",
+    ("source/folding/constants.py", "KINDS"): "Python's own types",
     ("pure/settings.py", "_BUILTINS"): "Python's own functions",
     ("source/folding/classes.py", "_FLAX_WORDS"): "names in Flax's code, which a test compares with it",
     ("rule/binding.py", "_RESULTS"): "the words of a record's result=",

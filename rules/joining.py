@@ -14,8 +14,12 @@ from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ADD, MULTIPLY, bracket, precedence
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, is_simple, rule
 
-from ._arguments import integer, is_number, is_sequence, part_texts, parts
+from ._arguments import LEGACY, integer, is_number, is_sequence, part_texts, parts
 from ._facts import first, same
+
+EMPTY_OF = {"torch.tensor", "torch.Tensor", *(f"torch.{name}" for name in LEGACY)}
+EMPTY_OF_SIZE = EMPTY_OF - {"torch.tensor"} | {"torch.empty", "torch.zeros", "torch.ones"}
+"""What makes a vector of no elements, of ``[]`` or of size 0."""
 
 
 def _joined(call: Call) -> Fact:
@@ -26,6 +30,17 @@ def _joined(call: Call) -> Fact:
 def _stacked(call: Call) -> Fact:
     one = _joined(call)
     return Tensor(None if one.rank is None else one.rank + 1, one.dtype) if isinstance(one, Tensor) else one
+
+
+def _starts_empty(call: Call, node: ast.expr) -> bool:
+    """Whether a variable is given a vector of no elements somewhere: ``found = torch.tensor([])``."""
+    for name, made in call.site.made(node):
+        given = [ast.unparse(argument) for argument in made.args]
+        if name in EMPTY_OF and given == ["[]"] or name in EMPTY_OF_SIZE and given == ["0"]:
+            return True
+        if name in EMPTY_OF and not given and name != "torch.tensor":
+            return True
+    return False
 
 
 @rule(
@@ -45,6 +60,9 @@ def cat(call: Call) -> Piece | Refusal:
     if texts and len(texts) == len(ranks):
         kept = ", ".join(text for text, rank in zip(texts, ranks, strict=True) if rank != 1)
         return call.emit("jnp.concatenate([{kept}], axis={dim?})", kept=kept)
+    display = call["tensors"].node
+    if isinstance(display, ast.List | ast.Tuple) and any(_starts_empty(call, one) for one in display.elts):
+        return call.emit("joined({tensors}, axis={dim?})")
     if vectors and integer(call["dim"]) not in (None, 0, -1):
         return call.refuse("PyTorch leaves out an empty vector here, JAX raises: leave it out, or give it all axes")
     return call.emit("jnp.concatenate({tensors}, axis={dim?})")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from functools import partial
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, rule
+from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, rule
 
 from ._arguments import KINDS, LEGACY, holder, size_rank
 from ._facts import is_integer
@@ -17,9 +18,18 @@ from .dtypes import jax_dtype
 def is_size(call: Call) -> bool | None:
     """Whether the arguments of an old constructor are sizes (True) or data (False); None where that can't be told."""
     items = call["data"].items
-    if not items or len(items) > 1 or is_integer(items[0].fact):
+    if not items or len(items) > 1 or is_integer(items[0].fact) or _is_torch_size(items[0]):
         return True
     return False if isinstance(items[0].fact, Tuple | ListOf) or is_tensor(items[0].fact) else None
+
+
+def _is_torch_size(argument: Argument) -> bool:
+    """Whether it is ``x.size()`` as it is written, which no array of NumPy has."""
+    match argument.node:
+        case ast.Call(func=ast.Attribute(attr="size"), args=[], keywords=[]):
+            return isinstance(argument.fact, Shape)
+        case _:
+            return False
 
 
 def built(call: Call, dtype: str | None) -> Piece | Refusal:
@@ -75,9 +85,9 @@ def new(call: Call) -> Piece | Refusal:
     return call.emit(f"jnp.empty({size}, dtype={{holder}}.dtype)", holder=holder(call["self"]))
 
 
-@rule("torch.autograd.Variable(data, requires_grad=False)", jax="x", result="same")
+@rule("torch.autograd.Variable(data, requires_grad=False, volatile=False)", jax="x", result="same", ignore=["volatile"])
 def variable(call: Call) -> Piece:
-    """A Variable is a plain tensor since PyTorch 0.4."""
+    """A Variable is a plain tensor since PyTorch 0.4, and ``volatile`` says nothing any more."""
     if call.given("requires_grad"):
         call.note(REQUIRES_GRAD)
     return call.emit("{data}")

@@ -103,7 +103,7 @@ BORDERS = (
         frozenset({"libcst", "pyflakes"}),
     ),
     Border("t2j_lsp.rules", ("t2j_lsp.contract", *RULES)),
-    Border("t2j_lsp.rules.helpers", (), JAX | {"numpy"}),
+    Border("t2j_lsp.rules.helpers", (), JAX | {"numpy", "PIL"}),
     Border("t2j_lsp.weights", ("t2j_lsp.contract",), JAX | TORCH | {"numpy", "safetensors"}),
     Border("t2j_lsp.retrieval", ("t2j_lsp.contract", "t2j_lsp.fixes.record")),
     Border("t2j_lsp.child", ("t2j_lsp.contract",)),

@@ -15,6 +15,12 @@ def squeeze(x: jax.Array, axis: int | Sequence[int]) -> jax.Array:
     return x.squeeze(tuple(a for a in axis if x.ndim and x.shape[a] == 1))
 
 
+def joined(arrays: Sequence[jax.Array], axis: int = 0) -> jax.Array:
+    """Joins arrays along `axis` without the empty vectors among them, which loops start from, as torch.cat does."""
+    kept = [x for x in arrays if x.shape != (0,)] or arrays
+    return jnp.concatenate(kept, axis=axis, dtype=jnp.result_type(*arrays))
+
+
 def split(x: jax.Array, sizes: int | Sequence[int], axis: int = 0) -> list[jax.Array]:
     """Splits into parts of `sizes`, or of one size with a smaller last part, as torch.split does."""
     if isinstance(sizes, int):

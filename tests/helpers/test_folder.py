@@ -10,6 +10,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "rules" / "helpers"
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
 IMPORTS = {"import itertools", "import pickle", "import zipfile", "from os import getenv",
     "from collections import OrderedDict",
+    "from PIL import Image",
     "import functools", "import jax", "import jax.numpy as jnp", "import math", "import numpy as np", "import optax",
     "from flax import nnx", "from jax import lax",
 }  # fmt: skip

@@ -95,6 +95,9 @@ class FakeSite:
     def hoist(self, piece: Piece, hint: str) -> Piece | None:
         return Piece(f"{hint}2")
 
+    def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
+        return []
+
     def lines(self, text: str) -> int:
         return 1
 

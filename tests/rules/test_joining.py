@@ -140,3 +140,28 @@ def test_joins_and_splits_of_other_objects_stay(source: str) -> None:
 
 def test_a_cartesian_product_of_unknown_length_is_reported() -> None:
     assert converted("torch.cartesian_prod(*[u])", "u")[1].gaps != ()
+
+
+COLLECTED = """\
+import torch
+
+
+def collect(model, batches):
+    found = {empty}
+    for x in batches:
+        found = torch.cat({joined})
+    return found
+"""
+
+
+@pytest.mark.parametrize("empty", ["torch.tensor([])", "torch.FloatTensor()", "torch.empty(0)", "torch.Tensor([])"])
+@pytest.mark.parametrize("joined", ["(found, model(x)), dim=0", "[found, model(x)]"])
+def test_what_starts_from_an_empty_vector_is_joined_without_it(empty: str, joined: str) -> None:
+    code = translate(COLLECTED.format(empty=empty, joined=joined)).code
+    assert "found = joined(" in code and "x.shape != (0,)" in code
+
+
+@pytest.mark.parametrize("start", ["torch.zeros(3)", "torch.tensor([1.0])", "torch.tensor(batches[0])"])
+def test_what_starts_from_values_is_joined_as_it_is(start: str) -> None:
+    code = translate(COLLECTED.format(empty=start, joined="(found, model(x))")).code
+    assert "found = jnp.concatenate((found, model(x)))" in code

@@ -199,3 +199,51 @@ def test_a_list_of_numbers_is_passed_as_one_array() -> None:
 def test_an_array_of_numpy_that_the_loss_computes_with_is_told() -> None:
     done = convert(ROWS.format(taken="net(x * rows[order]), y"))
     assert any("an array of numpy" in gap.reason for gap in done.gaps), [g.reason for g in done.gaps]
+
+
+OF_TEXTS = """\
+import torch
+from torch import nn, optim
+
+data = [("the dog ate".split(), [1, 2, 0]), ("they read".split(), [0, 2])]
+index = {"the": 0, "dog": 1, "ate": 2, "they": 3, "read": 4}
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(5, 3)
+
+    def forward(self, words, repeats):
+        x = self.embed(torch.tensor([index[word] for word in words]))
+        for _ in range(repeats):
+            x = torch.tanh(x)
+        return x
+
+
+model = Tagger()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+criterion = nn.CrossEntropyLoss()
+
+
+def train(args):
+    for words, tags in data:
+        optimizer.zero_grad()
+        loss = criterion(model(words, args.repeats), torch.tensor(tags))
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+"""
+
+
+def test_texts_and_numbers_that_a_forward_pass_needs_while_it_is_traced_are_static() -> None:
+    converted = convert(OF_TEXTS)
+    assert not converted.gaps
+    assert "@nnx.jit(static_argnames=('words', 'repeats'), graph=False)" in converted.code
+    assert "loss = train_step(model, optimizer, jnp.array(tags), tuple(words), args.repeats)" in converted.code
+
+
+def test_lists_of_lists_of_texts_are_told() -> None:
+    nested = OF_TEXTS.replace("words, tags in data", "words, tags in [(['the'.split()], [1])]")
+    (gap,) = convert(nested).gaps
+    assert "lists with texts in them" in gap.reason

@@ -123,6 +123,8 @@ class Edits:
         self.source = source
         self.made: list[Edit] = []
         self.deleted: set[ast.stmt] = set()
+        self.emptied: set[ast.stmt] = set()
+        """The last statements of blocks that nothing is left of but ``pass``."""
         self.dedented: dict[int, int] = {}
         """Columns taken off the indentation of a line."""
         self.removable: dict[ast.stmt, str] = {}
@@ -202,6 +204,7 @@ class Edits:
         place = self.source.statement(node)
         block = self.source.block_of(node)
         if block is not None and all(s is node or s in self.deleted for s in block):
+            self.emptied.add(node)
             self.add(place.start, place.end, "pass")
             return
         self.deleted.add(node)

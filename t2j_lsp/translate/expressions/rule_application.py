@@ -11,7 +11,7 @@ from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import ancestors, asked_before
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.contexts import context_name
-from t2j_lsp.translate.rule.facts import Fact, Partial, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.library import SIZES, Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece, assigned
@@ -25,6 +25,7 @@ from t2j_lsp.translate.rule.record import (
     Refusal,
     Rule,
     Signature,
+    is_simple,
 )
 from t2j_lsp.translate.source.width import line_limit, lines_with
 
@@ -39,6 +40,11 @@ from .variables import Variables
 _WITHOUT = names_with(Trait.NO_GRADIENT)
 _SWITCHING = (_WITHOUT, names_with(Trait.FORWARD), names_with(Trait.GRADIENT_SWITCH))
 INITIAL_VALUES = "the initial values of layers are Flax's, not PyTorch's (--init flax)"
+
+
+def _function(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
+    """The function that a node stands in."""
+    return next((at for at in ancestors(node, parents) if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef)), None)
 
 
 class CallSite:
@@ -81,6 +87,15 @@ class CallSite:
     def statement(self) -> bool:
         current = self.ctx.scope.statement
         return current is not None and isinstance(current.node, ast.Expr) and current.node.value is self.node
+
+    def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
+        """The calls of PyTorch's functions whose values a variable is given in the same function, with their names."""
+        parents = self.ctx.source.parents
+        calls = self.ctx.source.assigned_calls.get(ast.unparse(node), ()) if is_simple(node) else ()
+        known = [
+            (self.ctx.fact(call.func), call) for call in calls if _function(call, parents) is _function(node, parents)
+        ]
+        return [(fact.name, call) for fact, call in known if isinstance(fact, Qual)]
 
     @property
     def unpacked(self) -> int:

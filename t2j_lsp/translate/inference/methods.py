@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from t2j_lsp.translate.rule.binding import rule_result
 from t2j_lsp.translate.rule.facts import (
+    BOOL,
     INT,
     NONE,
     STR,
@@ -37,6 +38,15 @@ from .evidence import ParameterEvidence
 from .forward_pass import Env, State, UnknownParameter
 from .item_stores import is_mask
 from .module_methods import ModuleMethodFacts
+
+_OF_TEXTS: dict[str, Fact] = {
+    **dict.fromkeys(("split", "rsplit", "splitlines"), ListOf(STR)),
+    **dict.fromkeys(("partition", "rpartition"), Tuple((STR, STR, STR))),
+    **dict.fromkeys(("find", "rfind", "index", "rindex", "count"), INT),
+    **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower", "isspace"), BOOL),
+    **dict.fromkeys(("encode", "maketrans"), UNKNOWN),
+}
+"""What methods of texts give that is no text."""
 
 
 class Methods:
@@ -77,7 +87,7 @@ class Methods:
             case Shape() if name == "numel":
                 return INT
             case Scalar(kind="str"):
-                return STR
+                return _OF_TEXTS.get(name, STR)
             case Object(kind="array"):
                 return owner
             case Object() if has_rules(owner) and (rule := member_rule(owner, name)) is not None:

@@ -207,6 +207,9 @@ class SilentSite:
     def lines(self, text: str) -> int:
         return 1
 
+    def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
+        return []
+
     def rngs(self) -> str:
         return "rngs"
 

@@ -98,6 +98,10 @@ class Site(Protocol):
     def rngs(self) -> str:
         """The expression for the ``nnx.Rngs`` in reach; the enclosing functions are given one."""
 
+    def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
+        """The calls of PyTorch's functions whose values a variable is given in the same function, with their names."""
+        ...
+
     @property
     def x64(self) -> bool: ...
 

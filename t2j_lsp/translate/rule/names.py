@@ -55,8 +55,8 @@ def is_jax(name: str) -> bool:
 
 
 def is_torch(name: str) -> bool:
-    """Whether a qualified name belongs to torch itself, or to another library's layers for it."""
-    return name == "torch" or name.startswith(("torch.", "einops.layers.torch"))
+    """Whether a qualified name belongs to torch itself, or to what another library has for its tensors."""
+    return name == "torch" or name.startswith(("torch.", "einops.layers.torch", "torchvision.utils"))
 
 
 _DTYPE = re.compile(r"torch\.(b?float\d*|double|half|u?int\d+|int|long|short|complex\d+|cfloat|cdouble|bool)")

@@ -119,6 +119,17 @@ class Source:
         return frozenset(_words(self.nodes))
 
     @cached_property
+    def assigned_calls(self) -> dict[str, list[ast.Call]]:
+        """The calls whose values variables are given, by the variables as they are written."""
+        found: dict[str, list[ast.Call]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                for target in node.targets:
+                    if isinstance(target, ast.Name | ast.Attribute):
+                        found.setdefault(ast.unparse(target), []).append(node.value)
+        return found
+
+    @cached_property
     def computes_with_torch(self) -> bool:
         """Whether the code calls what only torch's objects have, and imports torch nowhere."""
         return _IMPORTS_TORCH.search(self.text) is None and computes_with_torch(self.nodes)

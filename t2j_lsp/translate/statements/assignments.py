@@ -54,14 +54,14 @@ class Assignments:
         return True
 
     def only_moves(self, node: ast.Assign) -> bool:
-        """``model = model.to(device)`` and ``x, y = x.to(device), y.to(device)`` go: they would say ``x = x``.
+        """``model = model.to(device)``, ``x, y = x.to(device), y.to(device)`` and ``x = Variable(x)`` go.
 
-        ``model = model.train()`` is ``model.train()``.
+        They would say ``x = x``; ``model = model.train()`` is ``model.train()``.
         """
         if len(node.targets) != 1:
             return False
         values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        moves = all(isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) for v in values)
+        moves = all(isinstance(v, ast.Call) and self._may_move(v.func) for v in values)
         if not moves or self.renderer.render(node.value).text != self.ctx.source.segment(node.targets[0]):
             return False
         statement = self.ctx.scope.statement
@@ -70,6 +70,10 @@ class Assignments:
         else:
             self.ctx.edits.delete(node)
         return True
+
+    def _may_move(self, func: ast.expr) -> bool:
+        """Whether a call may give what it is given: a method, or a function of PyTorch's like ``Variable(x)``."""
+        return isinstance(func, ast.Attribute) or isinstance(self.ctx.fact(func), Qual)
 
     def used_part(self, node: ast.Assign) -> bool:
         """``_, indices = x.max(1)``: only the part that is used."""

@@ -12,7 +12,7 @@ from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.truth import Truth
 from t2j_lsp.translate.rule.contexts import context_name
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import NOT, Piece, bracket
 
@@ -25,6 +25,9 @@ _NO_FLAG = "JAX arrays carry no such flag: what is differentiated is said where 
 
 TRANSPARENT = names_with(Trait.TRANSPARENT)
 SWITCHES = names_with(Trait.GRADIENT_SWITCH)
+DEVICE_TESTS = names_with(Trait.DEVICE_TEST)
+_WITH_EFFECT = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Subscript)
+"""What a test that goes may not hold: what may do something, or fail."""
 
 
 class ControlFlow:
@@ -57,7 +60,20 @@ class ControlFlow:
         self.header.expression(node, "test", node.test)
         self.statements.block(node.body)
         self.statements.block(node.orelse)
+        if self._is_left_empty(node):
+            self.ctx.edits.delete(node)
         return True
+
+    def _is_left_empty(self, node: ast.If) -> bool:
+        """Whether nothing is left of a condition but a test that does nothing: ``if cuda: net.cuda()``."""
+        source, edits = self.ctx.source, self.ctx.edits
+        if source.text.startswith("elif", source.span(node)[0]) or not source.starts_line(node):
+            return False
+        if any(edits.emptied.isdisjoint(block) for block in (node.body, node.orelse) if block):
+            return False
+        asked = [n for n in ast.walk(node.test) if isinstance(n, _WITH_EFFECT)]
+        facts = [self.ctx.fact(n.func) if isinstance(n, ast.Call) else UNKNOWN for n in asked]
+        return all(isinstance(fact, Qual) and fact.name in DEVICE_TESTS for fact in facts)
 
     def assertion(self, node: ast.Assert) -> bool:
         """``assert``, whose parts are rewritten like others'; one about gradients' flags goes, and one that holds."""

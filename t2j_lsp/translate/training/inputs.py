@@ -34,7 +34,7 @@ from .host_values import made_of_host_values, makes_array, takes_next
 from .masks import pass_positions
 from .objects import Objects, VariableScope
 from .passed import Input, Kind, PassedOn
-from .static_values import has_settings, is_called, must_be_static
+from .static_values import given_as_tuple, has_settings, is_called, must_be_static
 from .step_calls import Refused
 
 
@@ -351,11 +351,12 @@ class Inputs:
         facts = [self.ctx.fact(p) for p in one.places]
         if is_called(one.places, self.ctx.inference, names_loss(one.places[0])):
             return "function"
-        if any(isinstance(f, Tensor | ListOf | Tuple) or is_module(f) for f in facts):
+        one.texts = given_as_tuple(facts)
+        if not one.texts and any(isinstance(f, Tensor | ListOf | Tuple) or is_module(f) for f in facts):
             return "array"
-        if has_settings(one.places, self.ctx.inference):
+        if not one.texts and has_settings(one.places, self.ctx.inference):
             raise Refused(f"a function is given {one.text}, an object that can't be passed to a compiled function")
-        if any(isinstance(f, Scalar) and f.kind in ("str", "bool") for f in facts):
+        if one.texts or any(isinstance(f, Scalar) and f.kind in ("str", "bool") for f in facts):
             return "static"
         if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):
             return "static" if must_be_static(one.places, self.ctx.inference) else "array"

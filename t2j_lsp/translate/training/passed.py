@@ -26,6 +26,13 @@ class Input:
     """What is passed, converted, where that is more than a variable."""
     positions: bool = False
     """Whether it is a mask, of which the positions are passed that it selects."""
+    texts: bool = False
+    """Whether it is a list of texts, for which the step is compiled, and which is passed as a tuple."""
+
+    def argument(self) -> str:
+        """What the step is called with."""
+        given = self.given or self.text
+        return f"tuple({given})" if self.texts else given
 
 
 @dataclass

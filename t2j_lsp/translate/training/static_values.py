@@ -8,8 +8,25 @@ from typing import TypeGuard
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Class, Function, Instance, Object, Qual, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.facts import (
+    STR,
+    UNKNOWN,
+    Class,
+    Fact,
+    Function,
+    FunctionInfo,
+    Instance,
+    ListOf,
+    Object,
+    Qual,
+    Scalar,
+    Tensor,
+    Tuple,
+    is_module,
+)
 from t2j_lsp.translate.rule.record import REGISTRY
+
+from .step_calls import Refused
 
 _ARRAYS = frozenset({"input", "target", "other", "mask", "index", "tensor", "tensors"})
 """Parameters of PyTorch's functions that are tensors."""
@@ -24,7 +41,40 @@ def _is_read(node: ast.AST, name: str) -> TypeGuard[ast.expr]:
 def must_be_static(places: list[ast.expr], inference: Inference) -> bool:
     """Whether a value is used where jit needs a Python value: in shapes, ranges, conditions, as an option."""
     followed = [*places, *_reads_in_functions(places, inference, numbers=True)]
-    return any(_static_place(place, inference) for place in followed)
+    if any(_static_place(place, inference) for place in followed):
+        return True
+    return any(_is_counted_to(place, inference) for place in _reads_in_functions(places, inference))
+
+
+def _is_counted_to(node: ast.expr, inference: Inference) -> bool:
+    """Whether a value is what ``range`` takes, which no array is in a compiled function, whatever it is called."""
+    parent = inference.source.parents.get(node)
+    while isinstance(parent, ast.BinOp | ast.UnaryOp):
+        parent = inference.source.parents.get(parent)
+    return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range"
+
+
+def given_as_tuple(facts: list[Fact]) -> bool:
+    """Whether a value is a list of texts, for which a step is compiled: it takes a tuple of them.
+
+    Raises:
+      Refused: texts in lists that are in lists, which are neither arrays nor options.
+    """
+    if any(fact == ListOf(STR) for fact in facts):
+        return True
+    if any(_has_texts(fact) for fact in facts if isinstance(fact, ListOf | Tuple)):
+        raise Refused("it is given lists with texts in them, which jit takes neither as arrays nor as options")
+    return False
+
+
+def _has_texts(fact: Fact) -> bool:
+    match fact:
+        case ListOf(item=item):
+            return _has_texts(item)
+        case Tuple(items=items):
+            return any(map(_has_texts, items))
+        case _:
+            return isinstance(fact, Scalar) and fact.kind == "str"
 
 
 def is_called(places: list[ast.expr], inference: Inference, is_loss: bool) -> bool:
@@ -55,17 +105,24 @@ def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: b
         place = queue.pop()
         parent = inference.source.parents.get(place)
         call = inference.source.parents.get(parent) if isinstance(parent, ast.keyword) else parent
-        fact = inference.fact(call.func) if isinstance(call, ast.Call) else UNKNOWN
+        info = _computes(inference.fact(call.func)) if isinstance(call, ast.Call) else None
         if numbers and not isinstance(inference.fact(place), Scalar) and place in places:
             continue
-        if not isinstance(call, ast.Call) or not isinstance(fact, Function) or fact.info.external:
+        if not isinstance(call, ast.Call) or info is None or info.external:
             continue
-        names = {parameter.arg for parameter, value in bound_arguments(call, fact.info) if value is place}
-        reads = [n for n in ast.walk(fact.info.node) for name in names if _is_read(n, name) and n not in seen]
+        names = {parameter.arg for parameter, value in bound_arguments(call, info) if value is place}
+        reads = [n for n in ast.walk(info.node) for name in names if _is_read(n, name) and n not in seen]
         seen.update(reads)
         found += reads
         queue += reads
     return found
+
+
+def _computes(called: Fact) -> FunctionInfo | None:
+    """The function of the file that a call runs: itself, or the forward pass of a module."""
+    if isinstance(called, Instance) and called.cls.info.acts_as_module:
+        return called.cls.info.method("forward")
+    return called.info if isinstance(called, Function) else None
 
 
 def _static_place(node: ast.expr, inference: Inference) -> bool:

@@ -274,7 +274,7 @@ class Composer:
 
     def _call(self, name: str) -> str:
         partial = f"{self.writer.need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in self.used) else ""
-        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.given or i.text for i in self._taken())
+        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.argument() for i in self._taken())
         targets = list(self.returned)
         if self.update.grads:
             targets.append(self.update.grads)
@@ -391,7 +391,7 @@ class Composer:
         evaluate = unused(ctx.names, "eval_step", "evaluate")
         lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn}{options})"]
         partial = f"{need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in shared) else ""
-        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.given or i.text for i in shared)
+        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.argument() for i in shared)
         loss = self.loss if self.loss in self.update.live else "_"
         target = f"{loss}{self._aux(', ')}" if self.body.results else loss
         otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""

@@ -1,0 +1,20 @@
+"""``torchvision.utils``: batches of images as pictures. The rest of torchvision reads and prepares data, and stays."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.record import Row, refuse
+
+UTILS = "torchvision.utils"
+GRID = "nrow=8, padding=2, normalize=False, value_range=None, scale_each=False, pad_value=0.0"
+OPTIONS = ", ".join(f"{part.split('=')[0]}={{{part.split('=')[0]}?}}" for part in GRID.split(", "))
+
+Row(f"{UTILS}.make_grid(tensor, {GRID})", f"make_grid({{tensor}}, {OPTIONS})", result=lambda call: Tensor(3, "float"))
+Row(
+    f"{UTILS}.save_image(tensor, fp, format=None, *, {GRID})",
+    f"save_image({{tensor}}, {{fp}}, format={{format?}}, {OPTIONS})",
+    result="none",
+)
+for drawn in ("bounding_boxes", "segmentation_masks", "keypoints"):
+    refuse(f"{UTILS}.draw_{drawn}", "It draws on PyTorch's tensors: draw on a NumPy array with Pillow or Matplotlib.")
+refuse(f"{UTILS}.flow_to_image", "It takes PyTorch's tensors, and no JAX arrays.")

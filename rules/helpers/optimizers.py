@@ -297,8 +297,9 @@ def adafactor(
 def label_parameters(label: Callable[[str, jax.Array], str], module: nnx.Module | None = None) -> Callable[[Any], Any]:
     """Labels for `optax.multi_transform`: calls `label(name, parameter)` for every parameter.
 
-    The name is the path of the nnx.Param in its module, joined by dots: `"layers.0.kernel"`. With `module`, whose
-    parameters these are, it is PyTorch's: `"0.weight"`.
+    Args:
+      label: is given the path of the nnx.Param in its module, joined by dots, `"layers.0.kernel"`, and the array.
+      module: the module of these parameters, where the name is to be PyTorch's: `"0.weight"`.
     """
 
     def labels(params: Any) -> Any:

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, UNARY, Piece, bracket, precedence, slot
@@ -134,12 +134,19 @@ class Operators:
     def compare(self, node: ast.Compare) -> Piece | None:
         """``x.dtype is torch.float32``, and ``device.type == "cuda"``: JAX names platforms otherwise.
 
-        JAX's dtypes are equal and not the same objects.
+        JAX's dtypes are equal and not the same objects. ``x.type() == y.type()`` compares them by their names.
         """
         match node:
             case ast.Compare(left=ast.Attribute() as one, ops=[ast.Is() | ast.IsNot()], comparators=[other]):
                 if (same := self._same_variable(node, one, other)) is not None:
                     return same
+            case ast.Compare(
+                left=ast.Call(func=ast.Attribute(value=one, attr="type"), args=[], keywords=[]),
+                ops=[ast.Eq() | ast.NotEq() as op],
+                comparators=[ast.Call(func=ast.Attribute(value=other, attr="type"), args=[], keywords=[])],
+            ) if any(isinstance(self.inference.fact(part), Tensor) for part in (one, other)):
+                types = [f"{bracket(self.renderer.argument(_held(part)), ATOM)}.dtype" for part in (one, other)]
+                return Piece(f"{types[0]} {'==' if isinstance(op, ast.Eq) else '!='} {types[1]}", precedence(node))
         facts = [self.inference.fact(part) for part in node.comparators]
         asked = asked_platforms(node, self.inference.fact)
         if asked is not None:
@@ -156,3 +163,8 @@ class Operators:
         sign = "==" if isinstance(node.ops[0], ast.Is) else "!="
         sides = [bracket(piece, precedence(node) + 1) for piece in (left, right)]
         return Piece(f"{sides[0]} {sign} {sides[1]}", precedence(node))
+
+
+def _held(node: ast.expr) -> ast.expr:
+    """The tensor of ``x.data``."""
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "data" else node

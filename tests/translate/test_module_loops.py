@@ -76,6 +76,25 @@ def test_a_loop_walks_the_nnx_module(lines: list[str], expected: str) -> None:
     assert one_line(expected) in one_line(converted(*lines))
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("m.bias.data.zero_()", "m.bias[...] = jnp.zeros_like("),
+        ("m.bias.data.fill_(0.1)", "m.bias[...] = jnp.full_like("),
+        ("m.bias += 1", "m.bias[...] += 1"),
+    ],
+)
+def test_the_bias_of_any_layer_stays_a_parameter(written: str, expected: str) -> None:
+    """``m.bias = array`` would put an array in its place, which no optimizer trains."""
+    assert f"    {expected}" in converted("for m in self.modules():", f"    {written}")
+
+
+@pytest.mark.parametrize("written", ["m.weight.data.zero_()", "m.weight *= 2"])
+def test_the_weight_of_any_layer_is_marked(written: str) -> None:
+    loop = f"for m in self.modules():\n            {written}"
+    assert translate(SOURCE.format(loop=loop), Options()).gaps
+
+
 @pytest.mark.parametrize("walk", ["self.layers.children()", "self.layers"])
 def test_the_items_of_a_sequential_are_walked_in_their_order(walk: str) -> None:
     code = converted(

@@ -29,6 +29,7 @@ KEPT = "PyTorch keeps the gradient of what is overwritten without gradients here
 
 INSIDE = "an in-place operation inside an expression; put it on a line of its own"
 WRITES = "{} may write into {}, and JAX's arrays can't be written to: store what a function of JAX's returns"
+_OF_SOME_LAYER = "{} may be a parameter, of a module whose class isn't known here"
 _INITIALISES = re.compile(r"(?:\w+_)?(?:re)?(?:init|initiali[sz]e|fill)(?:_\w+)?$")
 """Names of functions that initialise what they are given."""
 
@@ -153,13 +154,16 @@ class InPlace:
         if self._is_outside(holder):
             self._unseen(node, FREE.format(ast.unparse(holder)))
             return None
+        if isinstance(target, ast.Attribute) and self.variables.is_of_some_layer(target):
+            if target.attr == "bias":  # every layer calls it so, and it has one axis
+                return Piece(f"{self.renderer.render(target.value).text}.bias[...] = {assigned(piece)}", ANY)
+            self._unseen(node, _OF_SOME_LAYER.format(ast.unparse(target)))
+            return None
         match target:
             case ast.Name():
                 return Piece(f"{target.id} = {assigned(piece)}", ANY)
             case ast.Attribute() if of_data and not isinstance(self.ctx.fact(target), Tensor):
-                self._unseen(
-                    node, f"{ast.unparse(target)} may be a parameter, of a module whose class isn't known here"
-                )
+                self._unseen(node, _OF_SOME_LAYER.format(ast.unparse(target)))
                 return None
             case ast.Attribute(value=ast.Name()) if target.attr not in ("data", "grad", "T"):
                 return Piece(f"{self.renderer.render(target.value).text}.{target.attr} = {assigned(piece)}", ANY)

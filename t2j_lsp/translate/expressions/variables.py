@@ -64,6 +64,11 @@ class Variables:
             return (f"{text}.{node.attr}", False) if constant and not owner.names and answers else None
         return f"{text}.{node.attr}", False
 
+    def is_of_some_layer(self, node: ast.Attribute) -> bool:
+        """Whether it is a parameter of a module whose class isn't known: ``m.bias`` of ``for m in model.modules()``."""
+        fact, owner = self.ctx.fact(node), self.ctx.fact(node.value)
+        return isinstance(fact, Tensor) and fact.variable and isinstance(owner, AnyModule)
+
     def _either(self, node: ast.Attribute, text: str, names: frozenset[str]) -> tuple[str, bool] | None:
         """The parameter of a module that may be of two kinds, ``kernel`` in one and ``weight`` in the other.
 

@@ -18,10 +18,11 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.item_stores import is_mask, may_be_array, only_arrays_take
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, assigned, bracket
-from t2j_lsp.translate.rule.tensors import same_rank
+from t2j_lsp.translate.rule.tensors import behind_data, same_rank
 
 from .masks import Masks
 
+_NOT_KNOWN = "which parameter this writes into is not known here"
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -181,6 +182,12 @@ class Stores:
         if isinstance(target, ast.Subscript) and self._store(node, target, node.value, node.op):
             return True
         variable = self.variables.parameter(target)
+        held = behind_data(target)
+        if variable is None and isinstance(held, ast.Attribute) and self.variables.is_of_some_layer(held):
+            if held.attr != "bias":
+                self.report.gap(node, "Tensor.data", "in-place", _NOT_KNOWN)
+                return True
+            variable = f"{self.renderer.render(held.value).text}.bias", False
         if variable is not None:
             self._augmented_variable(node, variable)
         else:
@@ -191,7 +198,7 @@ class Stores:
         """``p.data = v``."""
         parameter = self.variables.parameter(target.value)
         if parameter is None:
-            self.report.gap(node, "Tensor.data", "in-place", "which parameter this writes into is not known here")
+            self.report.gap(node, "Tensor.data", "in-place", _NOT_KNOWN)
             return True
         value = self.renderer.argument(node.value)
         turned = parameter[1] and not writes_alike(self.inference, node)

@@ -181,6 +181,24 @@ class Experts(nn.Module):
         self.w = nn.Parameter(torch.ones(num_experts, model_dim, 7))
     def forward(self, x): return torch.bmm(x, self.w)
 """,
+    "feature maps by their names, and as many rates as the constructor unpacks": """
+class Pooling(nn.Module):
+    def __init__(self, in_channels, atrous_rates):
+        super().__init__()
+        a, b, c = atrous_rates
+        self.low = nn.Conv2d(4, 4, 3, padding=a * b, dilation=c)
+        self.out = nn.Conv2d(in_channels, 4, 3, padding=a)
+    def forward(self, feature):
+        out = self.out(feature["out"])
+        return F.interpolate(out, size=feature["low"].shape[2:]) + self.low(feature["low"])
+""",
+    "a device, which no number is": """
+class Placed(nn.Module):
+    def __init__(self, units, device):
+        super().__init__()
+        self.fc, self.device = nn.Linear(units, 3), device
+    def forward(self, x): return self.fc(x.to(self.device))
+""",
     "nodes and a matrix of their edges": """
 class Graph(nn.Module):
     def __init__(self, nfeat, nheads):
@@ -297,6 +315,12 @@ def test_what_cant_be_inferred_is_not_made_up(what: str, pool: Pool, tmp_path: P
 def test_what_is_called_is_a_function(pool: Pool, tmp_path: Path) -> None:
     ready = found("def f(x: torch.Tensor, func):\n    return func(x) - x\n", pool, tmp_path / "model.py")
     assert "torch.tanh" in ready.shown
+
+
+def test_what_only_numpy_works_on_is_given_no_tensor(pool: Pool, tmp_path: Path) -> None:
+    text = "def model(thetas: torch.Tensor, t):\n    waves = np.array([np.cos(i * t) for i in range(3)])\n"
+    text += "    return thetas.mm(torch.tensor(waves).float())\n"
+    assert found(text, pool, tmp_path / "model.py").problems
 
 
 def test_bags_are_in_order(pool: Pool, tmp_path: Path) -> None:

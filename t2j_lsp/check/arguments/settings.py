@@ -55,7 +55,8 @@ class FileSettings:
             elif attribute in self._tested and number_for(attribute.attr) is None:
                 values[attribute.attr] = "False"
             elif attribute.attr not in values:
-                values[attribute.attr] = repr(value_for(attribute.attr, None, self._scope, equal))
+                value = value_for(attribute.attr, None, self._scope, equal)
+                values[attribute.attr] = value.text if isinstance(value, Code) else repr(value)
         return Code(f"__import__('types').SimpleNamespace({', '.join(f'{k}={v}' for k, v in values.items())})")
 
 

@@ -28,12 +28,33 @@ def known_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef, settings: 
         text = text_for(parameter.arg, parameter.annotation, function)
         if text is not None:
             known[parameter.arg] = text
-        elif any(a.attr not in _OF_ARRAYS for a in _attributes(parameter.arg, function, ast.Store)):
+        elif parameter.annotation is None and _has_keys(parameter.arg, function):
+            known[parameter.arg] = {}  # what is asked of it tells its keys
+        elif _is_of_numpy(parameter.arg, function) or _is_given_attributes(parameter.arg, function):
             known[parameter.arg] = None
         elif _is_object(parameter.arg, function):
             made = settings.namespace(parameter.arg, function, None)
             known |= {parameter.arg: made} if made is not None else {}
     return known
+
+
+def _is_given_attributes(name: str, function: ast.AST) -> bool:
+    """Whether attributes of a parameter are set that arrays don't have."""
+    return any(a.attr not in _OF_ARRAYS for a in _attributes(name, function, ast.Store))
+
+
+def _is_of_numpy(name: str, function: ast.AST) -> bool:
+    """Whether all that is done with a parameter is done by numpy, which takes no array that is traced."""
+    calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
+    inside = {id(n) for c in calls if ast.unparse(c.func).startswith(("np.", "numpy.")) for n in ast.walk(c)}
+    reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
+    return bool(reads) and all(id(n) in inside for n in reads)
+
+
+def _has_keys(name: str, function: ast.AST) -> bool:
+    """Whether a parameter is asked for texts, as a dict is: ``features["out"]``."""
+    read = (n for n in ast.walk(function) if isinstance(n, ast.Subscript) and ast.unparse(n.value) == name)
+    return any(isinstance(n.slice, ast.Constant) and isinstance(n.slice.value, str) for n in read)
 
 
 def _is_object(name: str, function: ast.AST) -> bool:

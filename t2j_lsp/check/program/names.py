@@ -19,7 +19,7 @@ _VALUES: tuple[tuple[str, Any], ...] = (
     (r"kernel(_size)?|ks|k|ksize|window(_size)?|filter_size", 3),
     (r"strides?|s|downsample_factor|scale_factor|upscale_factor|reduction(_ratio)?|squeeze_factor|r", 2),
     (r"padding|pad|p_size", 1),
-    (r"dilation|groups|num_groups|cardinality|base_width", 1),
+    (r"dilation|groups|num_groups|cardinality|base_width|(atrous|dilation)_?rate", 1),
     (r"(\w+_)?(dropout|drop|drop_?path|drop_?rate|drop_prob|dropout_rate|p|prob|rate)(_prob|_rate|_p)?", 0.1),
     (r"momentum", 0.1),
     (r"spatial_(n_?)?dims?|n_?dims?", 2),
@@ -61,6 +61,7 @@ HYPERPARAMETERS = {
 }  # fmt: skip
 """Expressions for what a training function is told by whoever calls it, by the names of its parameters."""
 
+_OBJECTS = {"device": "torch.device('cpu')", "dtype": "torch.float32"}
 _LAYERS: tuple[tuple[str, str], ...] = (
     (r"(\w+_)?norm(_layer|_cls|_class|_func)?", "nn.BatchNorm2d"),
     (r"(\w+_)?act(ivation)?(_layer|_cls|_class|_func|_fn)?|nonlinearity", "nn.ReLU"),
@@ -79,6 +80,8 @@ def value_for(name: str, annotation: ast.expr | None, scope: ModuleScope, equal:
         for pattern, layer in _LAYERS:
             if re.fullmatch(pattern, lowered) and (kind or lowered.endswith(("layer", "cls"))):
                 return Code(f"{layer}()" if re.fullmatch(r"(Optional\[)?(torch\.)?(nn\.)?Module\]?", kind) else layer)
+    if lowered in _OBJECTS and kind in ("", "torch.device", "torch.dtype", "device"):
+        return Code(_OBJECTS[lowered])
     if (text := re.search(r"\bLiteral\[\s*(['\"])(.*?)\1", kind)) is not None:
         return text[2]
     made = _class_value(kind, scope, equal)

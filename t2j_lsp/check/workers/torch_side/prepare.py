@@ -169,6 +169,9 @@ def _as_sequence(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> l
 def _of_other_kind(plan: InputPlan, error: Exception) -> list[Arguments]:
     """Constructor arguments with a number instead of a list, or a dict instead of a number, as an error wants them."""
     given, text = plan.init.kwargs, str(error)
+    if (wanted := re.search(r"values to unpack \(expected (\d+)", text)) is not None:
+        lists = [(n, v[0]) for n, v in given.items() if isinstance(v, list | tuple) and v]
+        return [Arguments([], given | {n: [first] * int(wanted[1])}) for n, first in lists]
     if _NO_NUMBER.search(text):
         return [Arguments([], given | {n: v[0]}) for n, v in given.items() if isinstance(v, list | tuple) and v]
     if "'int' object is not callable" in text:

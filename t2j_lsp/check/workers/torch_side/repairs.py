@@ -224,10 +224,13 @@ def _first(match: re.Match[str]) -> re.Match[str]:
 
 
 def changed(value: Any, change: Change, match: re.Match[str]) -> list[Any]:
-    """What an error makes of one input: of a tensor, or of all in a list of such."""
+    """What an error makes of one input: of a tensor, of all in a list of such, or of each in a dict."""
     if isinstance(value, Spec):
         return change(value, match)
     if isinstance(value, list | tuple) and value and all(isinstance(one, Spec) for one in value):
         several = zip(*(change(one, match) for one in value), strict=False)
         return [type(value)(items) for items in several]
+    if isinstance(value, dict):
+        held = [(key, one) for key, one in value.items() if isinstance(one, Spec)]
+        return [{**value, key: new} for key, one in held for new in change(one, match)]
     return []

@@ -199,6 +199,26 @@ class Placed(nn.Module):
         self.fc, self.device = nn.Linear(units, 3), device
     def forward(self, x): return self.fc(x.to(self.device))
 """,
+    "a tensor that the constructor is given": """
+class Penalty(nn.Module):
+    def __init__(self, init_point: torch.Tensor):
+        super().__init__()
+        self.register_buffer("init_point", init_point)
+    def forward(self, X): return torch.linalg.norm(X - self.init_point, ord=1, dim=-1)
+""",
+    "an image whose rows are laid behind each other": """
+class Merging(nn.Module):
+    def __init__(self, input_resolution, dim):
+        super().__init__()
+        self.input_resolution, self.fc = input_resolution, nn.Linear(4 * dim, 2 * dim)
+    def forward(self, x):
+        H, W = self.input_resolution
+        B, L, C = x.shape
+        assert L == H * W, "input feature has wrong size"
+        x = x.view(B, H, W, C)
+        parts = [x[:, i::2, j::2] for i in (0, 1) for j in (0, 1)]
+        return self.fc(torch.cat(parts, -1).view(B, -1, 4 * C))
+""",
     "nodes and a matrix of their edges": """
 class Graph(nn.Module):
     def __init__(self, nfeat, nheads):

@@ -82,6 +82,8 @@ def value_for(name: str, annotation: ast.expr | None, scope: ModuleScope, equal:
                 return Code(f"{layer}()" if re.fullmatch(r"(Optional\[)?(torch\.)?(nn\.)?Module\]?", kind) else layer)
     if lowered in _OBJECTS and kind in ("", "torch.device", "torch.dtype", "device"):
         return Code(_OBJECTS[lowered])
+    if kind in ("Tensor", "torch.Tensor"):
+        return Code(f"torch.linspace(-0.75, 1.5, {equal or 6})")
     if (text := re.search(r"\bLiteral\[\s*(['\"])(.*?)\1", kind)) is not None:
         return text[2]
     made = _class_value(kind, scope, equal)

@@ -20,7 +20,7 @@ from t2j_lsp.check.inputs import Arguments, ArraySpec, Code
 from t2j_lsp.check.program.names import number_for
 from t2j_lsp.check.protocol import leaves
 
-from .lengths import BATCHES, batched
+from .lengths import BATCHES, batched, grid
 from .repairs import BY_AXES, LENGTH, REPAIRS, SIDES, Change, changed
 
 SIZES = (
@@ -243,6 +243,8 @@ class Guesser:
             yield Spec("int64", batched(7), 0, 8)
         channels = next((v for k, v in self.built_with.items() if _CHANNEL_NAMES.search(k)), None)
         if channels is not None:
+            if (places := grid(self.model)) is not None:  # an image whose rows are laid behind each other
+                yield Spec("float32", batched(places, channels))
             yield from (
                 Spec("float32", batched(*rest)) for rest in ((channels, 17, 19), (LENGTH, channels), (channels,))
             )

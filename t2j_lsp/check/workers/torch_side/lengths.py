@@ -72,3 +72,11 @@ def unpaired(arguments: Arguments) -> list[Arguments]:
         return Arguments(map_values(arguments.args, leaf), map_values(arguments.kwargs, leaf))
 
     return [v for v in (longer(True), longer(False)) if str(v) != str(arguments)]
+
+
+def grid(model: Any) -> int | None:
+    """How many places an image has whose height and width a module knows as ``input_resolution``."""
+    match getattr(model, "input_resolution", None):
+        case (int(height), int(width)) | [int(height), int(width)]:
+            return height * width
+    return None

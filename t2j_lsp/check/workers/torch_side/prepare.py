@@ -32,7 +32,7 @@ from .smaller import SLOW, smaller
 
 _MOST_PLANS = 24
 _SEQUENCE = re.compile(r"\b(\w+) (?:must|should|has to|needs to) be (?:an? )?(tuple|list)(?: of (?:length )?(\d+)\b)?")
-_NO_SEQUENCE = re.compile(r"'int' object is not (iterable|subscriptable)|object of type 'int' has no len")
+_NO_SEQUENCE = re.compile(r"'int' object is not (iterable|subscriptable)|non-iterable int object|'int' has no len")
 _NO_NUMBER = re.compile(
     r"'(list|tuple)' object cannot be interpreted|\bint and list\b|'(list|tuple)' and 'int'"
     r"|'int' and '(list|tuple)'|not list$"

@@ -144,10 +144,18 @@ refuse("torch.Tensor.get_device", "A JAX array has x.device; code under jit can'
 trait(Trait.TO_NUMPY, "numpy")
 
 
+def _leaving(call: Call, template: str) -> Piece:
+    """What reads the values of an array, of which no gradient is traced."""
+    plain = without_stop_gradient(call["self"])
+    if call.site.traced and not is_integer(call["self"].fact):
+        template = template.replace("{array}", "lax.stop_gradient({array})")
+        return call.emit(template, array=plain.text)
+    return call.emit(template, array=plain)
+
+
 @rule("torch.Tensor.numpy(self, *, force=False)", jax="np.asarray(x)", ignore=["force"], result="unknown")
 def numpy(call: Call) -> Piece:
-    made = "np.array({array})" if call.site.copies else "np.asarray({array})"
-    return call.emit(made, array=without_stop_gradient(call["self"]))
+    return _leaving(call, "np.array({array})" if call.site.copies else "np.asarray({array})")
 
 
 def _number(call: Call) -> Fact:
@@ -159,12 +167,12 @@ def _number(call: Call) -> Fact:
 
 @rule("torch.Tensor.item(self)", jax="x.item()", result=_number)
 def item(call: Call) -> Piece:
-    return call.emit("{array}.item()", array=without_stop_gradient(call["self"]))
+    return _leaving(call, "{array}.item()")
 
 
 @rule("torch.Tensor.tolist(self)", jax="x.tolist()", result="unknown")
 def tolist(call: Call) -> Piece:
-    return call.emit("{array}.tolist()", array=without_stop_gradient(call["self"]))
+    return _leaving(call, "{array}.tolist()")
 
 
 Row("torch.is_tensor(obj)", "isinstance({obj}, jax.Array)", result="bool")

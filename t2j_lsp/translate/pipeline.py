@@ -39,6 +39,7 @@ from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
 from t2j_lsp.translate.source.own_lines import on_own_lines
 from t2j_lsp.translate.source.positions import first_line
+from t2j_lsp.translate.source.scopes import is_main
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements import copied_forward
@@ -266,7 +267,7 @@ def _make_rngs(context: Context, renderer: Renderer) -> None:
         return
     parents = context.source.parents
     around = (at for at in with_ancestors(context.rngs.module, parents) if isinstance(at, ast.stmt))
-    node = _before_seeds(context, [*takewhile(lambda at: not _is_main(at), around)][-1])
+    node = _before_seeds(context, [*takewhile(lambda at: not is_main(at), around)][-1])
     earlier = [
         s
         for s in context.rngs.seeds
@@ -300,11 +301,6 @@ def _before_seeds(context: Context, node: ast.stmt) -> ast.stmt:
         if not isinstance(other, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(inside):
             return other
     return node
-
-
-def _is_main(node: ast.stmt) -> bool:
-    test = node.test if isinstance(node, ast.If) else None
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
 def _mark_todos(context: Context) -> None:

@@ -73,18 +73,6 @@ for x, y in loader:
 """,
         "aren't zeroed",
     ),
-    "a loss with a number taken out of an array": (
-        """\
-for x, y in loader:
-    optimizer.zero_grad()
-    out = model(x)
-    scale = out.mean().item()
-    loss = criterion(out, y) * scale
-    loss.backward()
-    optimizer.step()
-""",
-        "takes values out of JAX",
-    ),
     "a loss that an array's value decides on": (
         """\
 for x, y in loader:

@@ -50,6 +50,75 @@ def test_a_number_is_static_where_a_function_needs_its_value(case: str) -> None:
     assert "static_argnames=('i',)" in trained(SOURCE.format(function=function, call=call)).translation.code
 
 
+COUNTED = """\
+import argparse
+import torch
+from torch import nn
+
+class Spring(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.at = nn.Parameter(torch.zeros(3))
+    def forward(self, {parameters}):
+        x = self.at
+        {body}
+        return x
+
+def train(args, net, optimizer):
+    for _ in range(args.epochs):
+        optimizer.zero_grad()
+        loss = (net({given}) - 1).square().mean()
+        loss.backward()
+        optimizer.step()
+
+net = Spring()
+args = argparse.ArgumentParser().parse_args()
+train(args, net, torch.optim.Adam(net.parameters()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body", "given", "static"),
+    [
+        ("steps", "for _ in range(steps): x = x * 2", "args.steps", True),
+        ("steps", "for _ in range(2 * steps): x = x * 2", "steps=args.steps", True),
+        ("twice=False", "x = x * 2 if twice else x", "args.twice", True),
+        ("scale", "x = x * scale", "args.scale", False),
+        ("shift=0.0", "x = x + shift", "args.shift", False),
+    ],
+)
+def test_a_forward_pass_says_which_values_it_counts_by(parameters: str, body: str, given: str, static: bool) -> None:
+    """``range`` and ``if`` take no arrays that are traced."""
+    done = translate(COUNTED.format(parameters=parameters, body=body, given=given))
+    assert not done.gaps
+    assert ("static_argnames" in done.code) is static
+
+
+GATHERED = """\
+import torch
+from torch import nn
+
+class Memory:
+    def sample(self):
+        return torch.zeros(4, 3), torch.zeros(4, 1, dtype=torch.int64)
+
+def train(net, memory, optimizer):
+    state, action = memory.sample()
+    loss = net(state).gather(1, action).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+net = nn.Linear(3, 2)
+train(net, Memory(), torch.optim.Adam(net.parameters()))
+"""
+
+
+def test_what_a_tensor_is_indexed_by_is_an_array_whatever_is_known_of_it() -> None:
+    done = translate(GATHERED)
+    assert not done.gaps and "static_argnames" not in done.code
+
+
 GIVEN = """\
 import torch
 import torch.nn as nn

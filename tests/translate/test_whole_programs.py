@@ -15,12 +15,10 @@ from t2j_lsp.translate import translate
 
 PROGRAMS = sorted(Path(__file__).parents[1].joinpath("programs").glob("*.py"))
 GAPS = {
-    "actor_critic": "carry no gradient in JAX",
     "annotated_transformer": "isn't known under jit",
     "apply_init": "order",
     "distill_hinton": "frozen by requires_grad",
     "maml": "bare tensors",
-    "reinforce": "carry no gradient in JAX",
     "sac": "can't be put in another order surely",
     "simclr": "isn't made in the function",
     "wgan_sn": "spectral_norm",

@@ -51,6 +51,8 @@ class Plan:
     """What is known of the optimizer that a constructor call makes."""
     train_steps: dict[ast.stmt, str] = field(default_factory=dict)
     """The statements that moved into a compiled function, and its name."""
+    traced: set[ast.AST] = field(default_factory=set)
+    """Calls that take values out of arrays where gradients are traced, in steps that aren't compiled."""
     rebound: dict[ast.AST, set[str]] = field(default_factory=dict)
     """Variables of the module level that a function gives new values, where PyTorch's writes into them."""
     parameters: dict[ast.AST, tuple[list[str], list[str]]] = field(default_factory=dict)

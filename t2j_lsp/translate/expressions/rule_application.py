@@ -145,6 +145,11 @@ class CallSite:
                     return False
         return False
 
+    @property
+    def traced(self) -> bool:
+        """Whether the call takes values out of an array where gradients are traced."""
+        return self.node in self.ctx.plan.traced
+
     def _name_of(self, node: ast.expr) -> str:
         """The name of a library's context or decorator."""
         return context_name(self.ctx.fact(node.func if isinstance(node, ast.Call) else node), node)

@@ -80,6 +80,8 @@ class TensorMethods:
     def unknown(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
         """A method of something of unknown type: a tensor's where its name or arguments say so, else it stays."""
         name = func.attr
+        if node in self.ctx.plan.traced:
+            return self.method(node, func, Tensor(sure=False))
         rule = self._method_rule(name)
         owner = self.ctx.fact(func.value)
         foreign = isinstance(owner, UnknownParameter) and owner.foreign

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.facts import UNKNOWN
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.source.scopes import is_fallback, merge, merge_fallback, replace_env
+from t2j_lsp.translate.source.scopes import is_fallback, is_main, merge, merge_fallback, replace_env
 
 from .bindings import Bindings
 from .evidence import ParameterEvidence
@@ -28,6 +28,8 @@ class Branches:
 
     def condition(self, node: ast.If, env: Env) -> bool:
         self.infer.expr(node.test, env)
+        if is_main(node) and not node.orelse:
+            return self.flow.block(node.body, env)
         then, other = dict(env), dict(env)
         self.narrowing.narrow(node.test, then)
         if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):

@@ -21,6 +21,9 @@ _NO_DRAWS = ("seed", "getstate", "setstate", "get_state", "set_state", "default_
 HOST_RANDOM = Gate(libraries=_LIBRARIES)
 _BUILTINS = frozenset(dir(builtins))
 PRINTS = Gate(words=frozenset({"print"}))
+TAKES_OUT = frozenset({"item", "numpy", "tolist"})
+"""Methods of tensors that take their values out of JAX."""
+_TAKES_OUT = Gate(words=TAKES_OUT)
 ONCE = "is drawn once under jit, when this is traced: draw from rngs, or hand the number in"
 
 
@@ -42,6 +45,29 @@ def prints_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
     if not inference.has(PRINTS):
         return []
     return [n for n in _passes(inference).host_calls(called) if _prints(n)]
+
+
+def taken_out_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
+    """Where a module takes values out of arrays when it is called, which have none where they are traced."""
+    if not inference.has(_TAKES_OUT):
+        return []
+    return [n for n in _passes(inference).host_calls(called) if _takes_out(n, inference.facts)]
+
+
+def taken_out(inference: Inference, code: ast.AST) -> list[ast.Call]:
+    """The same where some code runs, with the functions and modules of the file that it calls."""
+    if not inference.has(_TAKES_OUT):
+        return []
+    return [n for n in _passes(inference).host_calls_of(code) if _takes_out(n, inference.facts)]
+
+
+def _takes_out(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
+    """Of what nothing is known it is taken to be a tensor's value: nothing else than arrays has these methods."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in TAKES_OUT:
+        return False
+    fact = facts.get(node.func.value, UNKNOWN)
+    unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
+    return isinstance(fact, Tensor) or unknown and node.func.attr != "tolist" and not node.args
 
 
 def _prints(node: ast.Call) -> bool:
@@ -72,9 +98,17 @@ class _Passes:
 
     def host_calls(self, called: Fact) -> list[ast.Call]:
         """The prints and draws that run when a module is called; of one of unknown parts those of every module."""
+        return self._reached(self._forwards(called))
+
+    def host_calls_of(self, code: ast.AST) -> list[ast.Call]:
+        """The same where some code runs."""
+        calls, inner, unknown = self._in(code)
+        return [*calls, *self._reached([*inner, *(self.every_forward if unknown else ())])]
+
+    def _reached(self, first: list[FunctionInfo]) -> list[ast.Call]:
         found: list[ast.Call] = []
         seen: set[FunctionInfo] = set()
-        waiting = self._forwards(called)[::-1]
+        waiting = first[::-1]
         while waiting:
             info = waiting.pop()
             if info in seen or info.external:
@@ -100,22 +134,25 @@ class _Passes:
     def _of(self, info: FunctionInfo) -> tuple[list[ast.Call], list[FunctionInfo], bool]:
         """A function's own prints and draws, the functions it calls, and whether it calls modules of unknown parts."""
         if info not in self.read:
-            calls: list[ast.Call] = []
-            inner: list[FunctionInfo] = []
-            unknown = False
-            for node in (n for n in ast.walk(info.node) if isinstance(n, ast.Call)):
-                fact = self.facts.get(node.func, UNKNOWN)
-                if _prints(node) or is_host_draw(fact):
-                    calls.append(node)
-                function = called_function(fact) or _method(node, self.facts)
-                if function is not None:
-                    inner.append(function)
-                elif isinstance(fact, Instance):
-                    inner += self._forwards(fact)
-                else:
-                    unknown |= is_module(fact)
-            self.read[info] = calls, inner, unknown
+            self.read[info] = self._in(info.node)
         return self.read[info]
+
+    def _in(self, code: ast.AST) -> tuple[list[ast.Call], list[FunctionInfo], bool]:
+        calls: list[ast.Call] = []
+        inner: list[FunctionInfo] = []
+        unknown = False
+        for node in (n for n in ast.walk(code) if isinstance(n, ast.Call)):
+            fact = self.facts.get(node.func, UNKNOWN)
+            if _prints(node) or is_host_draw(fact) or _takes_out(node, self.facts):
+                calls.append(node)
+            function = called_function(fact) or _method(node, self.facts)
+            if function is not None:
+                inner.append(function)
+            elif isinstance(fact, Instance):
+                inner += self._forwards(fact)
+            else:
+                unknown |= is_module(fact)
+        return calls, inner, unknown
 
 
 _READ: WeakKeyDictionary[Inference, _Passes] = WeakKeyDictionary()

@@ -179,6 +179,7 @@ class SilentSite:
     index: int | str | None = None
     in_module: bool = False
     without_gradient: bool = False
+    traced: bool = False
     copies: bool = False
     renames: Mapping[str, str] = field(default_factory=dict)
     optimizer: OptimizerPlan | None = None

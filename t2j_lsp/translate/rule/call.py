@@ -135,6 +135,11 @@ class Site(Protocol):
         ...
 
     @property
+    def traced(self) -> bool:
+        """Whether the call takes values out of an array where gradients are traced, in code that isn't compiled."""
+        ...
+
+    @property
     def copies(self) -> bool:
         """Whether what the call gives must be a copy: the array is written into, or what it was made from."""
         ...

@@ -95,3 +95,9 @@ def relative_resolve(resolve: Resolve | None, level: int, module: str) -> Resolv
         return None
 
     return relative
+
+
+def is_main(node: ast.AST) -> bool:
+    """Whether it is ``if __name__ == "__main__":``, whose body is the program, as the rest of the module level is."""
+    test = node.test if isinstance(node, ast.If) else None
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"

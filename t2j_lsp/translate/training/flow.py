@@ -63,7 +63,7 @@ class DataFlow:
                 given = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
                 names = self.reads(node.iter) | self._exposed_in(node.body) - given
                 return names.union(*(self.reads(child) for child in node.orelse))
-            case ast.If():
+            case ast.If() | ast.While():
                 return self.reads(node.test) | self._exposed_in(node.body) | self._exposed_in(node.orelse)
             case ast.With():
                 return self._exposed_in(node.body).union(*(self.reads(item.context_expr) for item in node.items))

@@ -76,7 +76,7 @@ class InlinedCall:
         )  # fmt: skip
         for statement in self.body:
             for inner in ast.walk(statement):
-                if isinstance(inner, refused):
+                if isinstance(inner, refused) and not _deletes_items(inner):
                     raise Keeps("it has more than plain statements")
                 if isinstance(inner, ast.Name) and (inner.id == "super" or inner.id.startswith("__")):
                     raise Keeps("it uses names that mean something else outside of its class")
@@ -371,3 +371,8 @@ def _dotted(node: ast.expr) -> str | None:
 
 def _is_load(node: ast.Name | ast.Attribute) -> bool:
     return isinstance(node.ctx, ast.Load)
+
+
+def _deletes_items(node: ast.AST) -> bool:
+    """Whether a statement deletes what an object holds, and no name: ``del policy.rewards[:]``."""
+    return isinstance(node, ast.Delete) and all(isinstance(target, ast.Subscript) for target in node.targets)

@@ -41,7 +41,11 @@ from .step_calls import Refused
 class Inputs:
     """Finds the variables that moved code takes from around it."""
 
-    def __init__(self, context: Context, flow: DataFlow, scope: VariableScope, objects: Objects) -> None:
+    def __init__(
+        self, context: Context, flow: DataFlow, scope: VariableScope, objects: Objects, compiled: bool = True
+    ) -> None:
+        self.compiled = compiled
+        """Whether the code is; else it may be given anything."""
         self.ctx = context
         self.flow = flow
         self.scope = scope
@@ -74,18 +78,25 @@ class Inputs:
             for node in sorted((n for n in syntax.walk(part) if isinstance(n, ast.expr)), key=_position):
                 if isinstance(node, ast.Call) and node in self.flow.passed:
                     self._add_passed(self.flow.passed[node], exposed, inputs)
-                elif self.flow.variable(node) in exposed and _is_load(node):
+                elif self.flow.variable(node) in exposed and (_is_load(node) or self._is_added_to(node)):
                     made = self._made(node, exposed)
                     if made is not None:
                         self._add_made(node, made, inputs)
                     else:
                         self._add(node, inputs)
             defined |= self.flow.writes(part)
-        for one in inputs.values():
+        for one in inputs.values() if self.compiled else ():
             if one.kind in ("array", "static"):
                 one.kind = self._value_kind(one)
+        if not self.compiled:
+            return inputs
         pass_positions(self.ctx.inference, inputs, parts)
         return inputs
+
+    def _is_added_to(self, node: ast.expr) -> bool:
+        """Whether it is ``total`` of ``total += reward``, which reads what it gives a new value."""
+        parent = self.ctx.source.parents.get(node)
+        return isinstance(parent, ast.AugAssign) and parent.target is node
 
     def _around(self, parts: Sequence[ast.AST]) -> set[str]:
         """The variables that something else than some parts of the code gives a value."""
@@ -137,6 +148,8 @@ class Inputs:
 
     def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
         """What is passed in place of a variable: an array that is made of it, a part of the array that it is."""
+        if not self.compiled:
+            return None
         return self._next_of(node) or self._made_of_values(node, exposed) or self._part_of_array(node, exposed)
 
     def _next_of(self, node: ast.expr) -> ast.Call | None:
@@ -334,6 +347,8 @@ class Inputs:
 
     def _kind(self, place: ast.expr, fact: Fact) -> Kind:
         known = self.ctx.fact(place)
+        if not self.compiled:
+            return "module" if is_module(known) and not is_loss(known) else "array"
         if is_module(known):
             return "function" if is_loss(known) or known == AnyModule() and names_loss(place) else "module"
         if isinstance(known, Object):

@@ -9,7 +9,15 @@ from functools import cached_property
 from t2j_lsp import syntax
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.host_random import ONCE, host_draw, is_host_draw, prints_an_array, prints_in_forward
+from t2j_lsp.translate.inference.host_random import (
+    ONCE,
+    TAKES_OUT,
+    host_draw,
+    is_host_draw,
+    prints_an_array,
+    prints_in_forward,
+    taken_out_in_forward,
+)
 from t2j_lsp.translate.rule.facts import (
     Class,
     Fact,
@@ -27,7 +35,6 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_module,
 )
-from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, has_rules, is_loss, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
@@ -35,6 +42,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .input_gradients import input_gradient
 from .masks import selection, selection_in_forward, sized_by_values
+from .once import FILLED_ELSEWHERE, Acting, ActingByChance, Drawn, Once, keeps, stores_array, takes_arrays
 from .static_values import is_held_function
 from .step_calls import Reader
 
@@ -100,17 +108,6 @@ PURE = (
 CONTAINER_METHODS = frozenset({"get", "items", "values", "keys", "append", "extend", "copy", "pop", "index", "insert"})
 
 
-_GROWING = frozenset({"append", "extend", "insert"})
-
-
-class Once(str):
-    """What compiled code would do once, and code that is traced at each call does each time."""
-
-
-class Drawn(Once):
-    """A number that may decide which way code goes, so that some parameters get no gradient in some steps."""
-
-
 class Jittable:
     """Looks for what would run only once, or fail, under jit."""
 
@@ -149,13 +146,14 @@ class Jittable:
             case ast.Attribute(attr="grad" | "grad_fn" | "requires_grad"):
                 if isinstance(self.inference.fact(node.value), Tensor):
                     return f"it reads .{node.attr}, which JAX arrays don't have"
-            case ast.Attribute(value=owner, attr=name, ctx=ast.Load()) if self._keeps_values(owner, name):
-                return f"it reads {ast.unparse(node)}, values of earlier calls, which carry no gradient in JAX"
+            case ast.Attribute(ctx=ast.Load()) if keeps(self.inference, node):
+                return Acting(f"it reads {ast.unparse(node)}, {FILLED_ELSEWHERE}")
             case ast.Attribute(ctx=ast.Store()):
-                return f"it assigns the attribute {ast.unparse(node)}"
-            case (
-                ast.While() | ast.Try() | ast.AsyncFor() | ast.AsyncWith() | ast.Match() | ast.Global() | ast.Nonlocal()
-            ):
+                hard = is_module(self.inference.fact(node.value)) or stores_array(self.inference, node)
+                return (str if hard else Acting)(f"it assigns the attribute {ast.unparse(node)}")
+            case ast.While():
+                return Acting("it contains a while statement")
+            case ast.Try() | ast.AsyncFor() | ast.AsyncWith() | ast.Match() | ast.Global() | ast.Nonlocal():
                 return f"it contains a {type(node).__name__.lower()} statement"
             case ast.Yield() | ast.YieldFrom() | ast.Await():
                 return "it contains a yield or await"
@@ -164,17 +162,8 @@ class Jittable:
             case ast.If() | ast.IfExp() if isinstance(self.inference.fact(node.test), Tensor):
                 return f"{ast.unparse(node.test)} decides with an array's value"
             case ast.Break() | ast.Continue():
-                return "it leaves a loop early"
+                return Acting("it leaves a loop early")
         return None
-
-    def _keeps_values(self, owner: ast.expr, name: str) -> bool:
-        """Whether a module has a list under a name that is filled as it is called: ``policy.saved_log_probs``."""
-        fact = self.inference.fact(owner)
-        held = fact.cls.info.attribute(name) if isinstance(fact, Instance) and is_module(fact) else None
-        if not isinstance(held, ListOf | Tuple) or is_module(element(held)):
-            return False
-        grows = (n for n in self.inference.source.nodes if isinstance(n, ast.Attribute) and n.attr in _GROWING)
-        return any(isinstance(n.value, ast.Attribute) and n.value.attr == name for n in grows)
 
     def _call(self, node: ast.Call) -> str | None:
         if (call := sized_by_values(self.inference, node)) is not None:
@@ -183,7 +172,8 @@ class Jittable:
         text = ast.unparse(node.func)
         match fact:
             case Qual():
-                return self._library(fact.name, text) if input_gradient(self.inference, node) is None else None
+                problem = self._library(fact.name, text) if input_gradient(self.inference, node) is None else None
+                return self._acting(node, problem) if not is_torch(fact.name) else problem
             case Function():
                 return self.function_problem(fact.info)
             case Class():
@@ -197,8 +187,14 @@ class Jittable:
         if isinstance(node.func, ast.Name):
             return None if self._is_function_of_class(node.func) else self._name(node, node.func.id)
         if isinstance(node.func, ast.Attribute):
-            return self._method(node.func, text) if not _asks_gradient(node) else None
+            return self._method(node, node.func, text) if not _asks_gradient(node) else None
         return f"it calls {text}"
+
+    def _acting(self, node: ast.Call, problem: str | None) -> str | None:
+        """The same problem, which only compiled code has: what is called is given no arrays."""
+        if problem is None or isinstance(problem, Once) or takes_arrays(self.inference, node):
+            return problem
+        return Acting(problem)
 
     def _transformed(self, made: Transformed, text: str) -> str | None:
         """A call of what a library made of a function: a gradient of it, or one over a batch."""
@@ -223,6 +219,8 @@ class Jittable:
             return Drawn(f"in {name}, {drawn}() {ONCE}")
         if isinstance(fact, Instance) and (selected := selection_in_forward(self.inference, fact.cls.info)):
             return selected
+        for call in taken_out_in_forward(self.inference, fact):
+            return Once(f"in {name}, {ast.unparse(call.func)}() takes values out of JAX")
         return Once(f"{name} prints") if prints else None
 
     @cached_property
@@ -273,6 +271,11 @@ class Jittable:
             for v in values
         )
 
+    def _makes_tuple(self, name: str) -> bool:
+        """Whether a name is only ever given the class of a named tuple: ``Saved = namedtuple(...)``."""
+        facts = [self.inference.fact(v.func) if isinstance(v, ast.Call) else None for v in self.reader.assigned(name)]
+        return bool(facts) and all(isinstance(f, Qual) and f.name == "collections.namedtuple" for f in facts)
+
     def _library(self, name: str, text: str) -> str | None:
         if name in LAYERS:
             return f"it builds the layer {text}" if LAYERS[name].random else None
@@ -290,28 +293,43 @@ class Jittable:
         if name in ("int", "float", "bool") and any(isinstance(self.inference.fact(a), Tensor) for a in node.args):
             return f"{name}() takes a number out of an array"
         raised = isinstance(self.inference.source.parents.get(node), ast.Raise)
-        if raised or name in BUILTINS or name not in self.inference.env and not _is_builtin(name):
+        if (
+            raised
+            or self._makes_tuple(name)
+            or name in BUILTINS
+            or name not in self.inference.env
+            and not _is_builtin(name)
+        ):
             return None
-        return f"it calls {name}, of which nothing is known" if name != "print" else "it prints"
+        if name == "print":
+            return Acting("it prints") if not prints_an_array(self.inference, node) else "it prints"
+        return self._acting(node, f"it calls {name}, of which nothing is known")
 
-    def _method(self, func: ast.Attribute, text: str) -> str | None:
+    def _method(self, node: ast.Call, func: ast.Attribute, text: str) -> str | None:
         owner = self.inference.fact(func.value)
         name = func.attr
         if name in HOST_METHODS:
-            return f"{text}() takes values out of JAX"
+            taken = f"{text}() takes values out of JAX"
+            return Once(taken) if name in TAKES_OUT and not node.keywords else taken
         match owner:
             case Tensor():
                 return None
             case ListOf() | Tuple() | Shape():
-                return None if name in CONTAINER_METHODS | {"numel"} else f"it calls {text}"
+                return None if name in CONTAINER_METHODS | {"numel"} else self._acting(node, f"it calls {text}")
             case Scalar(kind="str"):
                 return None
+            case Object(kind="array"):
+                return self._acting(node, f"it calls {text}")
             case Object():
                 return f"it calls {text}" if not has_rules(owner) else None
             case Instance() if not owner.cls.info.is_module and is_held_function(func, self.inference):
                 return None
             case Instance() if not owner.cls.info.is_module:
-                return f"it calls {text}, whose object can't be passed to a compiled function"
+                method = owner.cls.info.method(name)
+                problem = self.function_problem(method) if method is not None else None
+                if method is None or problem is not None and not isinstance(problem, Once):
+                    return problem or f"it calls {text}, of which nothing is known"
+                return Acting(f"it calls {text}, whose object can't be passed to a compiled function")
         if name == "apply" and self._has_own_gradient(owner):
             return None
         if is_module(owner):
@@ -321,7 +339,7 @@ class Jittable:
             return self.function_problem(method) if method is not None else None
         if name in TENSOR_ONLY or (REGISTRY.get(f"torch.Tensor.{name}") is not None and not isinstance(owner, Qual)):
             return None
-        return f"it calls {text}, of which nothing is known"
+        return self._acting(node, f"it calls {text}, of which nothing is known")
 
     # --- functions of the file ------------------------------------------------------------------------------------
 
@@ -359,9 +377,14 @@ class Jittable:
 
 
 def worst(problems: Iterable[str | None]) -> str | None:
-    """The first problem that code has which isn't compiled either, else a draw, else the first one."""
+    """The first problem that code has which isn't compiled either, else what acts, a draw, or the first one."""
     found = [problem for problem in problems if problem is not None]
-    return min(found, key=lambda problem: isinstance(problem, Once) + (type(problem) is Once), default=None)
+    hard = next((problem for problem in found if not isinstance(problem, Once)), None)
+    acting = next((problem for problem in found if isinstance(problem, Acting)), None)
+    drawn = next((problem for problem in found if isinstance(problem, Drawn)), None)
+    if hard is None and acting is not None and drawn is not None:
+        return ActingByChance(acting)
+    return next((problem for problem in (hard, acting, drawn, *found) if problem is not None), None)
 
 
 def _asks_gradient(node: ast.Call) -> bool:

@@ -21,6 +21,7 @@ from .flow import DataFlow
 from .inputs import Inputs
 from .loss_calls import LossCalls
 from .objects import Objects, VariableScope
+from .once import only_fills
 from .passed import Input, PassedOn, name_passed
 from .step import renamed
 from .step_calls import Refused
@@ -61,6 +62,8 @@ class Lifting:
         if info.node in self._seen:
             return
         self._seen.add(info.node)
+        if self._acts(info):
+            return
         called = list(self.loss_calls.called(info.node))
         for one in called:
             self._reach(one)
@@ -68,6 +71,13 @@ class Lifting:
             self._lift(info, called)
         except Refused as problem:
             self.reasons[info.node] = str(problem)
+
+    def _acts(self, info: FunctionInfo) -> bool:
+        """Whether a method changes its object, which is no module, and reads none: no compiled step runs it."""
+        if info.owner is None or info.owner.is_module or info.static or self.loss_calls.reads_module(info):
+            return False
+        flow = DataFlow(self.ctx.source.symbols, "self")
+        return any(name.startswith("self.") for statement in info.node.body for name in flow.writes(statement))
 
     def leave(self, statement: ast.stmt, reason: str) -> None:
         """Have functions that code calls which stays PyTorch stay as they are, when the file is written again."""
@@ -143,9 +153,10 @@ class Lifting:
     def _check_changes(self, info: FunctionInfo, flow: DataFlow) -> None:
         """Raises Refused if a function changes what is outside of it: a compiled one does so in its first call only."""
         written = {n for s in info.node.body for n in flow.writes(s)} - self.ctx.source.symbols.bound(info.node)
-        libraries = {n for n in written if isinstance(self.ctx.inference.env.get(n), Qual)}
-        if written - libraries:
-            raise Refused(f"{info.name} changes {', '.join(sorted(written - libraries))}, which is outside of it.")
+        changed = {n for n in written if not isinstance(self.ctx.inference.env.get(n), Qual)}
+        changed -= {n for n in changed if only_fills(self.ctx.inference, flow, info, n)}
+        if changed:
+            raise Refused(f"{info.name} changes {', '.join(sorted(changed))}, which is outside of it.")
 
     def _check(self, info: FunctionInfo, flow: DataFlow, found: list[Input]) -> None:
         """Raises Refused if a function can't get what it reads as parameters."""

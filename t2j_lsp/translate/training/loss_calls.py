@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from t2j_lsp import syntax
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Tensor, is_module
 from t2j_lsp.translate.rule.library import is_loss
 
 from .accumulated import own_expressions
 from .objects import Objects, VariableScope
+from .once import filled, gives_number
 
 
 class LossCalls:
@@ -71,7 +72,9 @@ class LossCalls:
     def _given_in(self, node: ast.stmt) -> set[str]:
         """The variables that a statement itself gives a value, or may change."""
         if node not in self._given:
-            self._given[node] = _given(node)
+            called = (self.ctx.fact(n.func) for n in own_expressions(node) if isinstance(n, ast.Call))
+            kept = (filled(self.ctx.inference, f.info) for f in called if isinstance(f, Function))
+            self._given[node] = _given(node).union(*kept)
         return self._given[node]
 
     def _carrying(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -79,7 +82,7 @@ class LossCalls:
         stack = [node]
         while stack:
             one = stack.pop()
-            if isinstance(one, ast.Call) and isinstance(self.ctx.fact(one), Scalar):
+            if isinstance(one, ast.Call) and gives_number(self.ctx.inference, one):
                 continue
             yield one
             stack += syntax.children(one)

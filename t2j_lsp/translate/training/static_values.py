@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
-from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
@@ -28,7 +28,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .step_calls import Refused
 
-_ARRAYS = frozenset({"input", "target", "other", "mask", "index", "tensor", "tensors"})
+_ARRAYS = frozenset("input target other mask index tensor tensors src source mat2 vec2 batch2 weight".split())
 """Parameters of PyTorch's functions that are tensors."""
 _OF_NO_VALUE = frozenset({"len", "isinstance", "type"})
 """Functions that say of an array what its values don't decide."""
@@ -98,7 +98,10 @@ def _is_of_tensors(name: str) -> bool:
 
 
 def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: bool = False) -> list[ast.expr]:
-    """Where functions of the file read what they are given at these places, and pass it on; or only ``numbers``."""
+    """Where functions and modules of the file read what they are given at these places, and pass it on.
+
+    Or only ``numbers``: values that are one, and those of parameters that are one by default.
+    """
     found: list[ast.expr] = []
     queue, seen = list(places), set(places)
     while queue:
@@ -106,11 +109,13 @@ def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: b
         parent = inference.source.parents.get(place)
         call = inference.source.parents.get(parent) if isinstance(parent, ast.keyword) else parent
         info = _computes(inference.fact(call.func)) if isinstance(call, ast.Call) else None
-        if numbers and not isinstance(inference.fact(place), Scalar) and place in places:
-            continue
         if not isinstance(call, ast.Call) or info is None or info.external:
             continue
-        names = {parameter.arg for parameter, value in bound_arguments(call, info) if value is place}
+        given = [parameter for parameter, value in bound_arguments(call, info) if value is place]
+        if numbers and not isinstance(inference.fact(place), Scalar) and place in places:
+            options = dict(defaults(info))
+            given = [one for one in given if _is_number(options.get(one))]
+        names = {parameter.arg for parameter in given}
         reads = [n for n in ast.walk(info.node) for name in names if _is_read(n, name) and n not in seen]
         seen.update(reads)
         found += reads
@@ -123,6 +128,11 @@ def _computes(called: Fact) -> FunctionInfo | None:
     if isinstance(called, Instance) and called.cls.info.acts_as_module:
         return called.cls.info.method("forward")
     return called.info if isinstance(called, Function) else None
+
+
+def _is_number(default: ast.expr | None) -> bool:
+    """Whether a parameter's default says that it is a number or a switch."""
+    return isinstance(default, ast.Constant) and isinstance(default.value, bool | int | float | str)
 
 
 def _static_place(node: ast.expr, inference: Inference) -> bool:
@@ -181,8 +191,13 @@ def _takes_array(call: ast.Call, given: ast.AST, inference: Inference) -> bool:
         return False
     if isinstance(fact, UnknownParameter) or is_held_function(call.func, inference):
         return True
-    rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+    owner = inference.fact(call.func.value) if isinstance(call.func, ast.Attribute) else UNKNOWN
+    if isinstance(owner, Tensor) and isinstance(call.func, ast.Attribute):
+        rule = REGISTRY.get(f"torch.Tensor.{call.func.attr}") or REGISTRY.get(f"torch.{call.func.attr}")
+    else:
+        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
     if rule is None or keyword is not None:
         return rule is not None
     place = call.args.index(given) if given in call.args else len(call.args)
+    place += isinstance(owner, Tensor)
     return any(p.name in _ARRAYS for p in (rule.signatures[0].parameters or ())[place : place + 1])

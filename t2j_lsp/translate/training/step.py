@@ -82,7 +82,7 @@ class StepWriter:
         self.need = statements.renderer.need
         moved = sorted([*update.slice.moved, *update.slice.split])
         parts, trained = self._parts(update, moved), self._trained(update)
-        finder = Inputs(self.ctx, self.flow, self.scope, self.objects)
+        finder = Inputs(self.ctx, self.flow, self.scope, self.objects, compiled=not update.once)
         inputs = finder.of(parts, trained)
         optimizers = (
             [finder.optimizer(one.text) for one in update.optimized] if update.mode in ("fused", "conditional") else []
@@ -113,7 +113,7 @@ class StepWriter:
         """Raises Refused if what the step computes with can't be passed to a compiled function."""
         moved = sorted([*update.slice.moved, *update.slice.split])
         parts, order = self._parts(update, moved), DictOrder(self.ctx)
-        Inputs(self.ctx, self.flow, self.scope, self.objects).of(parts, self._trained(update))
+        Inputs(self.ctx, self.flow, self.scope, self.objects, not update.once).of(parts, self._trained(update))
         for name in update.live:
             order.loses(name, parts)
 

@@ -10,6 +10,7 @@ from t2j_lsp.symbols import ancestors, statement_of_the_file
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.inference.host_random import taken_out
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
 from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
@@ -30,6 +31,7 @@ from .update import Update, Updates
 
 LEFT = "This training code isn't converted: "
 NOT_COMPILED = "The train step isn't compiled, as compiled code would do it once: "
+WHOLE = "The train step isn't compiled, and holds all that the loss is made of, which acts outside of JAX: "
 
 
 class Steps:
@@ -243,6 +245,9 @@ class _ScopePlan:
             self.writer.check(update)
         self._name(one)
         self.ctx.plan.train_steps |= region.moved()
+        for update in one.updates:
+            code = [update.items[i].node for i in update.slice.moved] if update.once else []
+            self.ctx.plan.traced.update(n for node in code for n in taken_out(self.ctx.inference, node))
         self._check_shared(one)
 
         def write(statements: StatementRewriter) -> None:
@@ -293,7 +298,9 @@ class _ScopePlan:
                         self.ctx.report.note(entry.context_expr, "torch.autocast", "note", AUTOCAST)
         if update.once:
             node = update.items[update.losses[0][0]].node
-            self.ctx.report.note(node, "training loop", "note", f"{NOT_COMPILED}{update.once}.")
+            self.ctx.report.note(
+                node, "training loop", "note", f"{WHOLE if update.whole else NOT_COMPILED}{update.once}."
+            )
         for one in update.optimized:
             if not one.sure:
                 self.ctx.report.note(

@@ -10,7 +10,7 @@ from typing import Literal
 
 from t2j_lsp import syntax
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Object, Qual, Scalar
+from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
@@ -18,8 +18,9 @@ from .called_modules import called_modules
 from .flow import DataFlow, Liveness
 from .groups import apart, updated
 from .host_values import given_before
-from .jittable import Drawn, Jittable, Once
+from .jittable import Jittable, worst
 from .objects import Objects, VariableScope, targets
+from .once import Acting, Drawn, Episode, Once, gives_number
 from .resets import resets_state
 from .skipped import KEPT, SKIPPED, check_unskipped, may_jump, may_skip
 from .slice import UpdateSlice, UpdateSlicer
@@ -75,6 +76,8 @@ class Update:
     """What the compiled function is called."""
     once: str = ""
     """What it would do only once if it were compiled: it is traced at each call."""
+    whole: bool = False
+    """Whether all statements in front of it are part of it, in their order."""
 
 
 class Updates:
@@ -93,7 +96,7 @@ class Updates:
         self.objects = objects
         self.scope = scope
         self.flow = flow
-        self.carried = flow.without(lambda call: isinstance(context.fact(call), Scalar))
+        self.carried = flow.without(lambda call: gives_number(context.inference, call))
         self.reader = reader
         self.jittable = jittable
         self.independent = "The loss doesn't depend on the modules that the optimizer updates."
@@ -143,7 +146,11 @@ class Updates:
         )
         self._check_zeroed(items, phase, optimized, others)
         path = self._path(slicer, losses, optimized)
-        made = self._closed(slicer, path, call, earlier) if path else UpdateSlice(call=call)
+        whole = condition is None and len(others) == 1 and self._acts(items, path, losses)
+        if whole:
+            made = UpdateSlice(self._episode(items, path, call).moved(earlier), call=call)
+        else:
+            made = self._closed(slicer, path, call, earlier) if path else UpdateSlice(call=call)
         last = max(i for i in range(len(items)) if i in phase.steps or self._trailing(items, i, phase, optimized))
         self._check_after(items, call, max(phase.steps), optimized)
         zeros = [
@@ -161,6 +168,7 @@ class Updates:
             first=first,
             last=last,
             condition=condition,
+            whole=whole,
         )
         if may_skip(items, made, max(phase.steps)):
             self._set_apart(update, max(phase.steps))
@@ -237,6 +245,14 @@ class Updates:
             return slicer.close(sorted([*path, *teachers]), call, earlier)
         except Refused:
             return made
+
+    def _acts(self, items: Sequence[Item], path: Sequence[int], losses: Sequence[tuple[int, ast.expr]]) -> bool:
+        """Whether what a loss is computed with acts outside of JAX, and does nothing else that a step can't."""
+        problems = map(self.jittable.problem, (*(items[i].node for i in path), *(loss for _, loss in losses)))
+        return isinstance(worst(problems), Acting)
+
+    def _episode(self, items: Sequence[Item], path: Sequence[int], call: int) -> Episode:
+        return Episode(self.ctx.inference, self.flow, [*items], [*path], call)
 
     def _is_teacher(self, slicer: UpdateSlicer, index: int, made: UpdateSlice) -> bool:
         node = slicer.items[index].node
@@ -379,7 +395,7 @@ class Updates:
         for node in code:
             problem = self.jittable.problem(node, given)
             if isinstance(problem, Once) and self._runs_uncompiled(update, problem):
-                update.once = update.once or problem
+                update.once = worst((update.once or None, problem)) or problem
             elif problem is not None:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
         for clip in update.clips:
@@ -392,7 +408,8 @@ class Updates:
         """
         made = [self.objects.constructors(ast.parse(o.text, mode="eval").body, self.scope) for o in update.optimized]
         bare = all(calls is not None and all(map(self._remembers_nothing, calls)) for calls in made)
-        return update.mode == "fused" and (bare or not isinstance(problem, Drawn))
+        fits = update.mode == "fused" and (update.whole or not isinstance(problem, Acting))
+        return fits and (bare or not isinstance(problem, Drawn))
 
     def _remembers_nothing(self, made: ast.Call) -> bool:
         """Whether an optimizer only takes steps along the gradient: SGD without momentum and weight decay."""
@@ -425,6 +442,11 @@ class Updates:
         kept = {(late, name) for (_, name), waiting in made.saved.items() for late in waiting}
         for index in (*made.delayed, *made.split):
             wanted |= {name for name in self.flow.reads(items[index].node) if (index, name) not in kept}
+        if update.whole:
+            episode = self._episode(items, made.moved, made.call)
+            bound = episode.bound(made.moved)
+            episode.check_added(made.moved, wanted - bound)
+            wanted &= bound
         update.saved = {key: self.ctx.names.fresh(f"raw_{key[1]}") for key in made.saved}
         out: list[str] = []
         for index in sorted([*made.moved, *made.split]):

@@ -1,0 +1,220 @@
+"""What a train step does that compiled code would do once, when it is traced; and what it may do if it isn't compiled.
+
+A step that isn't compiled runs as Python for each update, like PyTorch's: JAX traces gradients through arrays that have
+their values, and what no gradient flows through is an array like any other. So a loss may hold a whole episode of a
+game, and read numbers of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import (
+    Fact,
+    Function,
+    FunctionInfo,
+    Instance,
+    ListOf,
+    Scalar,
+    Tensor,
+    Tuple,
+    is_module,
+)
+from t2j_lsp.translate.rule.join import element
+
+from .flow import DataFlow
+from .step_calls import Item, Refused
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_GROWING = frozenset({"append", "extend", "insert", "add", "appendleft"})
+LEFT_EARLY = "What the loss is computed with leaves the loop that the update stands in."
+FILLED_ELSEWHERE = "values of earlier calls, which carry no gradient in JAX"
+
+
+class Once(str):
+    """What compiled code would do once, and code that is traced at each call does each time."""
+
+
+class Drawn(Once):
+    """A number that may decide which way code goes, so that some parameters get no gradient in some steps."""
+
+
+class Acting(Once):
+    """What acts outside of JAX: it keeps its place among what else the program does."""
+
+
+class ActingByChance(Acting, Drawn):
+    """Both."""
+
+
+def holds_arrays(fact: Fact) -> bool:
+    """Whether a value is a tensor or module, or has some in it."""
+    if isinstance(fact, ListOf | Tuple):
+        parts = fact.items if isinstance(fact, Tuple) and fact.items else (element(fact),)
+        return any(map(holds_arrays, parts))
+    return isinstance(fact, Tensor) or is_module(fact)
+
+
+def takes_arrays(inference: Inference, call: ast.Call) -> bool:
+    """Whether code of which nothing is known is given arrays, which it can't read where gradients are traced."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(holds_arrays(inference.fact(n.value if isinstance(n, ast.Starred) else n)) for n in given)
+
+
+def stores_array(inference: Inference, target: ast.Attribute) -> bool:
+    """Whether an attribute is given an array, or nothing says what it is given."""
+    match inference.source.parents.get(target):
+        case ast.Assign(value=value) | ast.AugAssign(value=value):
+            return holds_arrays(inference.fact(value))
+    return True
+
+
+def grows(inference: Inference, attribute: str) -> list[ast.Attribute]:
+    """Where values are added to what an attribute holds: ``policy.saved.append``."""
+    nodes = (n for n in inference.source.nodes if isinstance(n, ast.Attribute) and n.attr in _GROWING)
+    return [n for n in nodes if isinstance(n.value, ast.Attribute) and n.value.attr == attribute]
+
+
+class Episode:
+    """The statements of a block from the first that a loss is computed with to its backward pass, as a whole.
+
+    What acts outside of JAX keeps its place among the others then.
+    """
+
+    def __init__(self, inference: Inference, flow: DataFlow, items: list[Item], path: list[int], call: int) -> None:
+        self.inference = inference
+        self.flow = flow
+        self.items = items
+        self.call = call
+        self.path = path
+
+    def moved(self, earlier: int) -> list[int]:
+        """The items of the episode. Raises Refused."""
+        first = self._first(earlier)
+        found = [i for i in range(first, self.call) if self.items[i].step_call is None]
+        for index in found:
+            item = self.items[index]
+            if item.inside or item.condition is not None:
+                raise Refused("What the loss is computed with acts outside of JAX, in a with statement or a condition.")
+            if _leaves(item.node):
+                raise Refused(LEFT_EARLY)
+        self._check_kept([self.items[i].node for i in found])
+        return found
+
+    def _first(self, earlier: int) -> int:
+        """The first item: a list that is filled begins with the episode."""
+        first = min(self.path)
+        filled = {n for i in range(first, self.call) for n in _filled(self.items[i].node)}
+        for index in range(earlier, first):
+            match self.items[index].node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if name in filled:
+                    if all(self.items[i].step_call is None for i in range(index, first)):
+                        return index
+        return first
+
+    def _check_kept(self, code: list[ast.stmt]) -> None:
+        """Raises Refused if a list that a module holds is filled by code that isn't part of the episode."""
+        inside = {n for statement in code for n in ast.walk(statement)}
+        for node in inside:
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and keeps(self.inference, node):
+                for place in grows(self.inference, node.attr):
+                    if place not in inside and not self._is_called_in(place, inside):
+                        raise Refused(f"It reads {ast.unparse(node)}, {FILLED_ELSEWHERE}.")
+
+    def _is_called_in(self, place: ast.AST, inside: set[ast.AST]) -> bool:
+        """Whether a place stands in a function that only the episode calls."""
+        source = self.inference.source
+        around = next((a for a in ancestors(place, source.parents) if isinstance(a, ast.FunctionDef)), None)
+        if around is None:
+            return False
+        named = [n for n in source.nodes if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load)]
+        uses = [n for n in named if (n.id if isinstance(n, ast.Name) else n.attr) == around.name]
+        return all(use in inside for use in uses)
+
+    def bound(self, moved: Iterable[int]) -> set[str]:
+        """The variables that the episode gives a value, and doesn't only add to. Raises Refused."""
+        out: set[str] = set()
+        for node in (n for i in moved for n in ast.walk(self.items[i].node)):
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                root = self.flow.root(node)
+                if root is not None and holds_arrays(self.inference.fact(node.value)):
+                    out.add(root)
+            elif isinstance(getattr(node, "ctx", None), ast.Store) and (name := self.flow.variable(node)) is not None:
+                out.add(name)
+        return out
+
+    def check_added(self, moved: Iterable[int], names: set[str]) -> None:
+        """Raises Refused if arrays that gradients are traced through stay in lists that are read behind the update."""
+        for node in (n for i in moved for n in ast.walk(self.items[i].node)):
+            match node:
+                case ast.Call(func=ast.Attribute(attr=attr, value=held)) if attr in _GROWING:
+                    if self.flow.root(held) in names and takes_arrays(self.inference, node):
+                        raise Refused(f"{ast.unparse(held)} keeps arrays of the loss, and is read behind the update.")
+
+
+def keeps(inference: Inference, node: ast.Attribute) -> bool:
+    """Whether a module has a list under a name that is filled as it is called: ``policy.saved_log_probs``."""
+    fact = inference.fact(node.value)
+    held = fact.cls.info.attribute(node.attr) if isinstance(fact, Instance) and is_module(fact) else None
+    if not isinstance(held, ListOf | Tuple) or is_module(element(held)):
+        return False
+    return bool(grows(inference, node.attr))
+
+
+def filled(inference: Inference, info: FunctionInfo) -> set[str]:
+    """What a function of the file adds to that a module keeps, whatever it gives itself."""
+    added = (_adds_to_kept(inference, node) for node in ast.walk(info.node)) if not info.external else ()
+    return {ast.unparse(held) for held in added if held is not None}
+
+
+def _adds_to_kept(inference: Inference, node: ast.AST) -> ast.Attribute | None:
+    """What is added to by ``policy.saved.append(x)``, if a module keeps it."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=attr, value=ast.Attribute() as held)) if attr in _GROWING:
+            return held if keeps(inference, held) else None
+    return None
+
+
+def only_fills(inference: Inference, flow: DataFlow, info: FunctionInfo, name: str) -> bool:
+    """Whether all that a function does to a variable from outside is to add to what it keeps."""
+    nodes = [node for statement in info.node.body for node in ast.walk(statement) if isinstance(node, ast.stmt)]
+    plain = [node for node in nodes if not isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try)]
+    changing = [node for node in plain if name in flow.writes(node)]
+    added = [held for node in changing for n in ast.walk(node) if (held := _adds_to_kept(inference, n)) is not None]
+    return bool(changing) and len(added) == len(changing) and all(flow.root(held) == name for held in added)
+
+
+def gives_number(inference: Inference, call: ast.Call) -> bool:
+    """Whether no gradient flows through a call: it gives a number, and adds to nothing."""
+    called, given = inference.fact(call.func), inference.fact(call)
+    if not isinstance(given, Scalar) or given.kind == "none":
+        return False
+    return not isinstance(called, Function) or not filled(inference, called.info)
+
+
+def _filled(node: ast.AST) -> set[str]:
+    """The names of lists that a statement adds to."""
+    out: set[str] = set()
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in _GROWING:
+                out.add(name)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                out.add(name)
+    return out
+
+
+def _leaves(node: ast.AST, in_loop: bool = False) -> bool:
+    """Whether a statement leaves the block that it stands in: by a return, by a break of a loop around it."""
+    match node:
+        case ast.Return() | ast.Yield() | ast.YieldFrom():
+            return True
+        case ast.Break() | ast.Continue():
+            return not in_loop
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
+            return False
+    inner = in_loop or isinstance(node, _LOOPS)
+    return any(_leaves(child, inner) for child in ast.iter_child_nodes(node))

@@ -33,6 +33,7 @@ from .flow import DataFlow
 from .host_values import made_of_host_values, makes_array, takes_next
 from .masks import pass_positions
 from .objects import Objects, VariableScope
+from .once import GROWING, takes_arrays
 from .passed import Input, Kind, PassedOn
 from .static_values import given_as_tuple, has_settings, is_called, must_be_static
 from .step_calls import Refused
@@ -70,6 +71,7 @@ class Inputs:
         self.taken = {n for n in names if not self._is_self(n)}
         for text in modules:
             inputs[text] = Input(self._name(text), text, "module")
+            self._check_module(text, parts)
         defined: set[str] = set()
         around = self._around(parts)
         for part in parts:
@@ -92,6 +94,16 @@ class Inputs:
             return inputs
         pass_positions(self.ctx.inference, inputs, parts)
         return inputs
+
+    def _check_module(self, text: str, parts: Sequence[ast.AST]) -> None:
+        """Raises Refused if what holds the modules that are updated is no module: ``agent`` of ``agent.net``."""
+        for node in (n for part in parts for n in ast.walk(part)):
+            if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) == text:
+                fact = self.ctx.fact(node)
+                if isinstance(fact, Instance) and not is_module(fact):
+                    raise Refused(
+                        f"{text} holds the modules that are updated, and can't be passed to a compiled function."
+                    )
 
     def _is_added_to(self, node: ast.expr) -> bool:
         """Whether it is ``total`` of ``total += reward``, which reads what it gives a new value."""
@@ -316,7 +328,9 @@ class Inputs:
         return any(isinstance(at, again) for at in ancestors(node, self.ctx.source.parents))
 
     def constant(self, name: str) -> bool:
-        """Whether the module level binds a name once, outside loops, and no function rebinds it."""
+        """Whether the module level binds a name once, outside loops, and no function rebinds it or adds arrays."""
+        if name in self._growing:
+            return False
         bound = 0
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.Global) and name in node.names:
@@ -329,6 +343,17 @@ class Inputs:
                 if any(isinstance(at, ast.For | ast.While | ast.AugAssign) for at in around):
                     return False
         return bound <= 1
+
+    @cached_property
+    def _growing(self) -> set[str]:
+        """Lists that functions or loops add arrays to."""
+        found: set[str] = set()
+        for node in self.ctx.source.nodes:
+            match node:
+                case ast.Call(func=ast.Attribute(attr=attr, value=ast.Name(id=name))) if attr in GROWING:
+                    if takes_arrays(self.ctx.inference, node) and self._runs_again(node):
+                        found.add(name)
+        return found
 
     def _chain(self, node: ast.expr, fact: Fact) -> ast.expr:
         """``args.alpha`` as a whole: the object it is read from can't be passed to a compiled function."""

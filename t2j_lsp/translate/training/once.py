@@ -29,7 +29,7 @@ from .flow import DataFlow
 from .step_calls import Item, Refused
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_GROWING = frozenset({"append", "extend", "insert", "add", "appendleft"})
+GROWING = frozenset({"append", "extend", "insert", "add", "appendleft"})
 LEFT_EARLY = "What the loss is computed with leaves the loop that the update stands in."
 FILLED_ELSEWHERE = "values of earlier calls, which carry no gradient in JAX"
 
@@ -74,7 +74,7 @@ def stores_array(inference: Inference, target: ast.Attribute) -> bool:
 
 def grows(inference: Inference, attribute: str) -> list[ast.Attribute]:
     """Where values are added to what an attribute holds: ``policy.saved.append``."""
-    nodes = (n for n in inference.source.nodes if isinstance(n, ast.Attribute) and n.attr in _GROWING)
+    nodes = (n for n in inference.source.nodes if isinstance(n, ast.Attribute) and n.attr in GROWING)
     return [n for n in nodes if isinstance(n.value, ast.Attribute) and n.value.attr == attribute]
 
 
@@ -150,7 +150,7 @@ class Episode:
         """Raises Refused if arrays that gradients are traced through stay in lists that are read behind the update."""
         for node in (n for i in moved for n in ast.walk(self.items[i].node)):
             match node:
-                case ast.Call(func=ast.Attribute(attr=attr, value=held)) if attr in _GROWING:
+                case ast.Call(func=ast.Attribute(attr=attr, value=held)) if attr in GROWING:
                     if self.flow.root(held) in names and takes_arrays(self.inference, node):
                         raise Refused(f"{ast.unparse(held)} keeps arrays of the loss, and is read behind the update.")
 
@@ -173,7 +173,7 @@ def filled(inference: Inference, info: FunctionInfo) -> set[str]:
 def _adds_to_kept(inference: Inference, node: ast.AST) -> ast.Attribute | None:
     """What is added to by ``policy.saved.append(x)``, if a module keeps it."""
     match node:
-        case ast.Call(func=ast.Attribute(attr=attr, value=ast.Attribute() as held)) if attr in _GROWING:
+        case ast.Call(func=ast.Attribute(attr=attr, value=ast.Attribute() as held)) if attr in GROWING:
             return held if keeps(inference, held) else None
     return None
 
@@ -200,7 +200,7 @@ def _filled(node: ast.AST) -> set[str]:
     out: set[str] = set()
     for inner in ast.walk(node):
         match inner:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in _GROWING:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in GROWING:
                 out.add(name)
             case ast.AugAssign(target=ast.Name(id=name)):
                 out.add(name)

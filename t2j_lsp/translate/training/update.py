@@ -19,6 +19,7 @@ from .flow import DataFlow, Liveness
 from .groups import apart, updated
 from .host_values import given_before
 from .jittable import Jittable, worst
+from .lost_gradients import LostGradients
 from .objects import Objects, VariableScope, targets
 from .once import Acting, Drawn, Episode, Once, gives_number
 from .resets import resets_state
@@ -99,6 +100,7 @@ class Updates:
         self.carried = flow.without(lambda call: gives_number(context.inference, call))
         self.reader = reader
         self.jittable = jittable
+        self.lost = LostGradients(context.inference)
         self.independent = "The loss doesn't depend on the modules that the optimizer updates."
         body = scope.function.node.body if scope.function is not None else context.source.tree.body
         self.liveness = Liveness(flow, body, self._read_elsewhere())
@@ -391,6 +393,10 @@ class Updates:
         moved = [update.items[index].node for index in update.slice.moved]
         own = self.variables(update.optimized).union(*map(self.flow.writes, moved))
         code = [*moved, *(loss for _, loss in update.losses), *update.slice.split.values()]
+        modules = [module for one in update.optimized for module in one.modules]
+        sure = all(one.sure for one in update.optimized)
+        if not update.whole and (lost := self.lost.reason(code, modules if sure else None)) is not None:
+            raise Refused(lost)
         given = given_before(self.ctx.inference, self.flow, code, own)
         for node in code:
             problem = self.jittable.problem(node, given)

@@ -1,0 +1,217 @@
+"""Lists that a program fills before a step with values that PyTorch's gradients flow through: a step can't reach them.
+
+``agent.log_probs.append(dist.log_prob(action))`` in one method, ``torch.stack(self.log_probs)`` in the loss of another:
+in JAX what the step is given are numbers, and the policy would never learn.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
+
+from t2j_lsp.symbols import ancestors, scopes_around
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Instance, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.library import Trait, names_with
+
+from .once import FILLED_ELSEWHERE, GROWING
+
+_CUTS = frozenset({"detach", "item", "tolist", "numpy", "sample", "argmax", "argsort", "data"})
+"""Methods and attributes through which no gradient flows."""
+_Value = tuple[ast.AST, ast.expr]
+
+
+class LostGradients:
+    """Looks for them in what the steps of one file are given."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self.source = inference.source
+
+    def reason(self, code: Iterable[ast.AST], modules: Collection[str] | None) -> str | None:
+        """Why a step of some code can't be given what it reads; it updates ``modules``, or nobody knows which."""
+        if not self._fills:
+            return None
+        moved = {node for part in code for node in ast.walk(part)}
+        names = {text.rpartition(".")[2] for text in modules or ()}
+        trained = _Trained(names, self._classes(names), modules is None)
+        for node in moved:
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                held = self._lost(node, trained, moved, set())
+                if held is not None and not self._is_cut(node):
+                    return f"It reads {ast.unparse(held)}, {FILLED_ELSEWHERE}."
+        return None
+
+    def _classes(self, names: set[str]) -> set[ClassInfo]:
+        """The classes of modules of these names."""
+        found: set[ClassInfo] = set()
+        for node in self.source.nodes:
+            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+            if name in names and isinstance(node, ast.expr):
+                fact = self.inference.fact(node)
+                if isinstance(fact, Instance) and is_module(fact):
+                    found.add(fact.cls.info)
+        return found
+
+    # --- what is read ---------------------------------------------------------------------------------------------
+
+    def _lost(self, node: ast.expr, trained: _Trained, moved: set[ast.AST], seen: set[ast.AST]) -> ast.expr | None:
+        """The list that a value is, or is made of outside of the step, if it was filled so."""
+        if node in seen:
+            return None
+        seen.add(node)
+        for place, held, value in self._fills.get(_key(node), ()):
+            same = isinstance(node, ast.Attribute) or self._home(node) is self._home(held)
+            if place not in moved and same and self._carries(value, trained, set()):
+                return node
+        for statement, value in self._given(node) if isinstance(node, ast.Name) else ():
+            if statement in moved or self._without_gradient(statement):
+                continue
+            for inner in self._uncut(value):
+                if isinstance(inner, ast.Name | ast.Attribute):
+                    if (found := self._lost(inner, trained, moved, seen)) is not None:
+                        return found
+        return None
+
+    @cached_property
+    def _fills(self) -> dict[str, list[tuple[ast.AST, ast.expr, ast.expr]]]:
+        """What lists are filled with, by the last name of the list: the call, the list, the value."""
+        found: dict[str, list[tuple[ast.AST, ast.expr, ast.expr]]] = {}
+        for node in self.source.nodes:
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr=attr, value=ast.Name() | ast.Attribute() as held), args=[*_, value]
+                ):
+                    if attr in GROWING:
+                        found.setdefault(_key(held), []).append((node, held, value))
+        return found
+
+    # --- what it was filled with ----------------------------------------------------------------------------------
+
+    def _carries(self, value: ast.expr, trained: _Trained, seen: set[ast.AST]) -> bool:
+        """Whether a value is computed with a module that is trained, so that its gradient flows there."""
+        if self._without_gradient(value):
+            return False
+        for node in self._uncut(value):
+            if node in seen:
+                continue
+            seen.add(node)
+            if isinstance(node, ast.Call) and self._calls(node, trained, seen):
+                return True
+            for statement, given in self._given(node) if isinstance(node, ast.Name) else ():
+                if not self._without_gradient(statement) and self._carries(given, trained, seen):
+                    return True
+        return False
+
+    def _calls(self, node: ast.Call, trained: _Trained, seen: set[ast.AST]) -> bool:
+        """Whether a call runs a module that is trained."""
+        fact = self.inference.fact(node.func)
+        if is_module(fact):
+            owner = self._class_around(node)
+            return trained.unknown or _key(node.func) in trained.names or owner in trained.classes
+        if not isinstance(fact, Function) or fact.info.external or isinstance(self.inference.fact(node), Scalar):
+            return False
+        if fact.info.node in seen or self._is_without(fact.info):
+            return False
+        seen.add(fact.info.node)
+        returned = [n.value for n in ast.walk(fact.info.node) if isinstance(n, ast.Return) and n.value is not None]
+        return any(self._carries(value, trained, seen) for value in returned)
+
+    def _uncut(self, value: ast.AST) -> Iterator[ast.AST]:
+        """The nodes of an expression that gradients flow through."""
+        stack = [value]
+        while stack:
+            node = stack.pop()
+            match node:
+                case ast.Attribute(attr=attr) if attr in _CUTS:
+                    continue
+                case ast.Call(func=ast.Attribute(attr=attr)) if attr in _CUTS:
+                    continue
+                case ast.Compare() | ast.Lambda():
+                    continue
+            fact = self.inference.fact(node) if isinstance(node, ast.expr) else None
+            if isinstance(fact, Tensor) and fact.dtype in ("int", "bool"):
+                continue
+            if isinstance(fact, Scalar) and fact.kind != "none":
+                continue
+            yield node
+            stack += ast.iter_child_nodes(node)
+
+    def _is_cut(self, node: ast.expr) -> bool:
+        """Whether what is read is cut off where it is read: ``torch.stack(self.log_probs).detach()``."""
+        if self._without_gradient(node):
+            return True
+        below: ast.AST = node
+        for at in ancestors(node, self.source.parents):
+            if isinstance(at, ast.stmt):
+                return False
+            if isinstance(at, ast.Attribute) and at.value is below and at.attr in _CUTS:
+                return True
+            if isinstance(at, ast.Call) and isinstance(at.func, ast.Name) and at.func.id == "len":
+                return True
+            below = at
+        return False
+
+    def _without_gradient(self, node: ast.AST) -> bool:
+        """Whether code runs without gradients."""
+        for at in ancestors(node, self.source.parents):
+            if isinstance(at, ast.With) and any(self._is_switch(item.context_expr) for item in at.items):
+                return True
+            if isinstance(at, ast.FunctionDef):
+                return any(map(self._is_switch, at.decorator_list))
+        return False
+
+    def _is_without(self, info: FunctionInfo) -> bool:
+        return any(map(self._is_switch, info.node.decorator_list))
+
+    def _is_switch(self, node: ast.expr) -> bool:
+        fact = self.inference.fact(node.func if isinstance(node, ast.Call) else node)
+        return getattr(fact, "name", "") in names_with(Trait.NO_GRADIENT)
+
+    # --- names ----------------------------------------------------------------------------------------------------
+
+    def _home(self, node: ast.expr) -> ast.AST | None:
+        around = scopes_around(node, self.source.parents)
+        return self.source.symbols.home(node.id, around) if isinstance(node, ast.Name) else None
+
+    def _given(self, node: ast.Name) -> list[_Value]:
+        """What a variable is given in the function that it stands in, each with its statement."""
+        return self._assigned.get((self._function(node), node.id), [])
+
+    @cached_property
+    def _assigned(self) -> dict[tuple[ast.AST | None, str], list[_Value]]:
+        found: dict[tuple[ast.AST | None, str], list[_Value]] = {}
+        for node in self.source.nodes:
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    pass
+                case ast.For(target=target, iter=value):
+                    targets = [target]
+                case _:
+                    continue
+            for name in (n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)):
+                found.setdefault((self._function(node), name.id), []).append((node, value))
+        return found
+
+    def _function(self, node: ast.AST) -> ast.AST | None:
+        return next((a for a in ancestors(node, self.source.parents) if isinstance(a, ast.FunctionDef)), None)
+
+    def _class_around(self, node: ast.AST) -> ClassInfo | None:
+        around = next((a for a in ancestors(node, self.source.parents) if isinstance(a, ast.ClassDef)), None)
+        return self.inference.classes.get(around) if around is not None else None
+
+
+class _Trained:
+    """Modules that a step updates: their names, and their classes."""
+
+    def __init__(self, names: set[str], classes: set[ClassInfo], unknown: bool) -> None:
+        self.names = names
+        self.classes = classes
+        self.unknown = unknown
+        """Whether any module may be one of them."""
+
+
+def _key(node: ast.expr) -> str:
+    """The last name of ``self.agent.saved``."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

@@ -58,3 +58,24 @@ def test_an_array_of_unknown_rank_may_have_axes(source: str, wanted: str) -> Non
 def test_what_callers_hand_over_as_numbers_is_left_alone() -> None:
     source = "import torch\n\n\ndef show(t):\n    return float(t)\n\n\nvalue = show(3) + torch.ones(1)\n"
     assert "return float(t)\n" in translate(source).code
+
+
+WORDS = """\
+import torch
+
+words = ["a", "b", "c"]
+text = "abc"
+
+def decode(scores: torch.Tensor):
+    best = scores.max(2, keepdim=True)[1]
+    print(text[scores.argmax()], words[torch.tensor(1)])
+    return [words[i] for i in best]
+
+print(decode(torch.ones(4, 1, 3)))
+"""
+
+
+def test_a_list_is_indexed_by_the_number_of_an_array_with_axes() -> None:
+    code = translate(WORDS).code
+    assert "[words[i.item()] for i in best]" in code
+    assert "words[jnp.array(1)]" in code

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.item_stores import is_mask
-from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
 
@@ -35,6 +35,8 @@ class Subscripts:
         if isinstance(node.value, ast.Call) and isinstance(part := self.renderer.render(node.value), Part):
             return Piece(part.text, part.precedence)
         held = self.ctx.fact(node.value)
+        if isinstance(node.ctx, ast.Load) and (item := self._item_of_list(node, held)) is not None:
+            return item
         if not isinstance(node.ctx, ast.Load) or not isinstance(held, Tensor) and is_known(held):
             return None
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -59,6 +61,16 @@ class Subscripts:
             for p in parts
         ]
         return Piece(f"{bracket(self.copier.render_in(node, 'value', node.value), ATOM)}[{', '.join(texts)}]")
+
+    def _item_of_list(self, node: ast.Subscript, held: Fact) -> Piece | None:
+        """``words[i.item()]`` for ``words[i]`` of a list and a tensor of one element, which in JAX may have no axes."""
+        index = self.ctx.fact(node.slice)
+        listed = isinstance(held, Tuple) or isinstance(held, ListOf) and held.keys is None
+        a_list = listed or isinstance(held, Scalar) and held.kind == "str"
+        if not a_list or not isinstance(index, Tensor) or index.rank == 0 or index.dtype not in (None, "int"):
+            return None
+        number = f"{bracket(self.renderer.argument(node.slice), ATOM)}.item()"
+        return Piece(f"{bracket(self.copier.render_in(node, 'value', node.value), ATOM)}[{number}]")
 
     def _is_list(self, index: ast.expr) -> bool:
         """Whether an index is a list that picks elements: one of numbers, and no tuple, which has one for each axis."""

@@ -142,6 +142,8 @@ refuse("torch.Tensor.get_device", "A JAX array has x.device; code under jit can'
 
 
 trait(Trait.TO_NUMPY, "numpy")
+trait(Trait.TAKES_OUT, "item", "numpy", "tolist")
+trait(Trait.STOPS_GRADIENT, "item", "numpy", "tolist", "detach", "data", "sample", "argmax", "argsort")
 
 
 def _leaving(call: Call, template: str) -> Piece:

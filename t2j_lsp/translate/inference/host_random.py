@@ -10,6 +10,7 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Instance, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .call_sites import called_function
 from .file import Inference
@@ -21,7 +22,7 @@ _NO_DRAWS = ("seed", "getstate", "setstate", "get_state", "set_state", "default_
 HOST_RANDOM = Gate(libraries=_LIBRARIES)
 _BUILTINS = frozenset(dir(builtins))
 PRINTS = Gate(words=frozenset({"print"}))
-TAKES_OUT = frozenset({"item", "numpy", "tolist"})
+TAKES_OUT = names_with(Trait.TAKES_OUT)
 """Methods of tensors that take their values out of JAX."""
 _TAKES_OUT = Gate(words=TAKES_OUT)
 ONCE = "is drawn once under jit, when this is traced: draw from rngs, or hand the number in"

@@ -129,6 +129,8 @@ class Trait(Enum):
     ONES = "a call that makes a tensor of ones"
     FROM_NUMPY = "a call whose tensor has the memory of the array that it is given"
     TO_NUMPY = "a tensor's method that gives an array of NumPy with its memory"
+    TAKES_OUT = "a tensor's method that takes its values out of JAX"
+    STOPS_GRADIENT = "a method or attribute through which no gradient flows"
     FROM_VALUES = "a call that makes a tensor of Python values"
     PARAMETER = "a call that makes a parameter or buffer"
     LINEAR = "a layer whose weight becomes a kernel of two axes, transposed"

@@ -18,8 +18,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .once import FILLED_ELSEWHERE, GROWING
 
-_CUTS = frozenset({"detach", "item", "tolist", "numpy", "sample", "argmax", "argsort", "data"})
-"""Methods and attributes through which no gradient flows."""
+_CUTS = names_with(Trait.STOPS_GRADIENT)
 _Value = tuple[ast.AST, ast.expr]
 
 

@@ -28,7 +28,23 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .step_calls import Refused
 
-_ARRAYS = frozenset("input target other mask index tensor tensors src source mat2 vec2 batch2 weight".split())
+_ARRAYS = frozenset(
+    [
+        "input",
+        "target",
+        "other",
+        "mask",
+        "index",
+        "tensor",
+        "tensors",
+        "src",
+        "source",
+        "mat2",
+        "vec2",
+        "batch2",
+        "weight",
+    ]
+)
 """Parameters of PyTorch's functions that are tensors."""
 _OF_NO_VALUE = frozenset({"len", "isinstance", "type"})
 """Functions that say of an array what its values don't decide."""

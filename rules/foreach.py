@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.pieces import ANY
 from t2j_lsp.translate.rule.record import CLOSE, EXACT, Argument, Call, Piece, Refusal, refuse, rule
 
 _UNARY = {
@@ -129,17 +131,33 @@ def norm(call: Call) -> Piece | Refusal:
     return _each(call, "vector_norm({self}, {ord})", "ord")
 
 
-for _name in (
-    *_UNARY,
-    *_BINARY,
-    *_SCALED,
-    *_ADDED,
-    *_EXTREMES,
-    "clamp_max",
-    "clamp_min",
-    "copy",
-    "lerp",
-    "pow",
-    "zero",
-):
+def _in_place(name: str, signature: str, value: str, *others: str, scaled: str = "") -> None:
+    """The form in place: of a list that the function made itself, the list is bound anew."""
+
+    @rule(f"torch._foreach_{name}_(self{signature})", jax=f"xs = tuple({value} for x in xs)", result="none")
+    def emit(call: Call) -> Piece | Refusal:
+        node = call["self"].node
+        if node is None or not call.site.owns(node):
+            return call.refuse(_IN_PLACE)
+        given = bool(scaled) and call.given(scaled)
+        form = value if given else value.replace(f"{{{scaled}}} * ", "")
+        made = _each(call, form, *(other for other in others if given or other != scaled))
+        return made if isinstance(made, Refusal) else Piece(f"{ast.unparse(node)} = {made.text}", ANY)
+
+
+for _name, _value in {**_UNARY, "zero": "jnp.zeros_like({self})"}.items():
+    _in_place(_name, "", _value)
+for _name, _sign in _BINARY.items():
+    _in_place(_name, ", other", f"{{self}} {_sign} {{other}}", "other")
+for _name in _EXTREMES:
+    _in_place(_name, ", other", f"jnp.{_name}({{self}}, {{other}})", "other")
+for _name, _sign in _SCALED.items():
+    _in_place(_name, ", other, *, alpha=1", f"{{self}} {_sign} {{alpha}} * {{other}}", "other", "alpha", scaled="alpha")
+for _name, _sign in _ADDED.items():
+    _value = f"{{self}} + {{value}} * {{tensor1}} {_sign} {{tensor2}}"
+    _in_place(_name, ", tensor1, tensor2, value=1", _value, "tensor1", "tensor2", "value", scaled="value")
+for _name in ("clamp_max", "clamp_min", "copy", "lerp", "pow"):
     refuse(f"torch._foreach_{_name}_", _IN_PLACE)
+
+_OPERATIONS = (*_UNARY, *_BINARY, *_SCALED, *_ADDED, *_EXTREMES, "norm", "zero")
+trait(Trait.OF_LISTS, *(f"torch._foreach_{name}{end}" for name in _OPERATIONS for end in ("", "_")))

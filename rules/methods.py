@@ -120,6 +120,8 @@ trait(Trait.GIVEN_NUMBERS, *NUMBERS.split())
 trait(Trait.OF_PAIRS, "copy_", "lerp_", "lerp", "mul", "add", "sub", "div")
 trait(Trait.OF_PAIRS, "torch.lerp", "torch.mul", "torch.add", "torch.sub")
 trait(Trait.BOOLEAN_IN_PLACE, "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_", "less_")
+NEW = "clone mean sum norm sqrt abs neg mul add sub div square exp log"
+trait(Trait.NEW_TENSOR, *NEW.split())
 trait(Trait.ELEMENTWISE_METHOD, "relu", "sigmoid", "tanh")
 
 # What PyTorch's modules keep under names of their own

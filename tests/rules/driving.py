@@ -108,6 +108,9 @@ class FakeSite:
     def claim(self, names: frozenset[str]) -> None:
         return None
 
+    def owns(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name)
+
     def fact(self, node: ast.expr) -> Fact:
         return UNKNOWN
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .conversion import agrees, refused
+from .conversion import agrees, converted, refused
 
 FOREACH = [
     ("torch._foreach_neg([x, z])", "tuple(-x for x in [x, z])", "xz"),
@@ -42,6 +42,39 @@ FOREACH = [
 @pytest.mark.parametrize(("torch", "jax", "inputs"), FOREACH)
 def test_each_tensor_of_a_list(torch: str, jax: str, inputs: str) -> None:
     agrees(torch, jax, inputs)
+
+
+IN_PLACE = [
+    ("torch._foreach_neg_(v)", "v = tuple(-x for x in v)"),
+    ("torch._foreach_add_(v, [a], alpha=-2)", "v = tuple(x + -2 * y for x, y in zip(v, [a], strict=True))"),
+    ("torch._foreach_sub_(v, 3.0)", "v = tuple(x - 3.0 for x in v)"),
+    (
+        "torch._foreach_addcmul_(v, [a], [b], value=0.5)",
+        "v = tuple(x + 0.5 * y * z for x, y, z in zip(v, [a], [b], strict=True))",
+    ),
+    ("torch._foreach_addcdiv_(v, [a], [b])", "v = tuple(x + y / z for x, y, z in zip(v, [a], [b], strict=True))"),
+    ("torch._foreach_sqrt_(v)", "v = tuple(jnp.sqrt(x) for x in v)"),
+]
+
+
+@pytest.mark.parametrize(("torch", "jax"), IN_PLACE)
+def test_a_list_that_the_function_made_is_bound_anew(torch: str, jax: str) -> None:
+    """Also in a loop around all of its life, and behind comprehensions that only compute with it."""
+    agrees(f"v = [x * x for x in [a, b][:1]]; {torch}; v[0]", f"v = [x * x for x in [a, b][:1]]; {jax}; v[0]", "ab")
+
+
+TAKEN = [
+    "v = [a, b]; torch._foreach_neg_(v); a",
+    "v = [x * 2 for x in [a, b]]; w = v[0]; torch._foreach_neg_(v); w",
+    "v = torch._foreach_neg([a, b]); w = v; torch._foreach_neg_(v); w",
+    "v = [x.to(a.dtype) for x in [a, b]]; torch._foreach_neg_(v); a",
+]
+
+
+@pytest.mark.parametrize("source", TAKEN)
+def test_a_list_whose_tensors_have_other_names_stays(source: str) -> None:
+    gaps = converted(source, "ab")[1].gaps
+    assert any("PyTorch writes into every tensor of the list" in gap.reason for gap in gaps)
 
 
 @pytest.mark.parametrize(

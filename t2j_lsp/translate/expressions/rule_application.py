@@ -34,6 +34,7 @@ from .context import Context
 from .handlers import ExpressionRenderer
 from .known_values import KnownValues
 from .needs import NeededNames
+from .own_lists import is_own_list
 from .rngs import rngs_expression
 from .variables import Variables
 
@@ -158,6 +159,9 @@ class CallSite:
     def optimizer(self) -> OptimizerPlan | None:
         """What the file does with the optimizer that this call makes."""
         return self.ctx.plan.optimizers.get(self.node)
+
+    def owns(self, node: ast.expr) -> bool:
+        return self.statement and is_own_list(self.ctx, node)
 
     def fact(self, node: ast.expr) -> Fact:
         """What is known of any expression."""

@@ -190,6 +190,9 @@ class SilentSite:
     def init(self, arguments: str) -> str:
         return arguments
 
+    def owns(self, node: ast.expr) -> bool:
+        return False
+
     def fact(self, node: ast.expr) -> Fact:
         return UNKNOWN
 

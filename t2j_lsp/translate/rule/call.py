@@ -157,6 +157,10 @@ class Site(Protocol):
         """What the file does with the optimizer that this call makes."""
         ...
 
+    def owns(self, node: ast.expr) -> bool:
+        """Whether a statement's name is a list of tensors that its function made, and that nothing else holds."""
+        ...
+
     def fact(self, node: ast.expr) -> Fact:
         """What is known of any expression, also of a part of an argument."""
         ...

@@ -105,6 +105,8 @@ class Trait(Enum):
     AUTOCAST = "a context of mixed precision"
     STUB = "a decorator of type stubs: the stub goes"
     DROPPED_DECORATOR = "a decorator that goes"
+    NEW_TENSOR = "a method whose tensor shares its storage with no other"
+    OF_LISTS = "one operation on every tensor of a list"
     TRACES = "a call whose function JAX traces"
     COMPILES = "a decorator that goes with a word on nnx.jit"
     PLAIN_ANNOTATION = "a generic type that stands for its argument"

@@ -1,7 +1,10 @@
-"""Names of a text: which scope binds which, as the interpreter itself decides; and what a node stands in.
+"""Names of a text: which scope binds which, as the interpreter itself decides; what a node stands in, and what in it.
 
 ``symtable`` is asked once for a text. It knows every way to bind a name (imports inside functions, ``except ... as``,
 captures of ``match``, walrus, ``global``), so that no pass has a list of its own.
+
+A conversion walks a file some thirty times. `walk` and `children` take half the time of those of ``ast``: left out is
+what no pass can use, fields with names or numbers and contexts (``ast.Load``, ``ast.Store``, ``ast.Del``).
 """
 
 from __future__ import annotations
@@ -16,8 +19,6 @@ from functools import cached_property, partial
 from itertools import takewhile
 from typing import TypeVar
 
-from t2j_lsp import syntax
-
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Scope = FunctionNode | ast.ClassDef | ast.Lambda | Comprehension
@@ -26,6 +27,29 @@ Kind = TypeVar("Kind", bound=ast.AST)
 
 _COMPREHENSION_TARGET = 2 << 8
 """``DEF_COMP_ITER``: from Python 3.12 on, the table of a function lists the targets of its comprehensions too."""
+
+_LEAVES = frozenset({
+    "arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "module", "name", "simple",
+    "type_comment",
+})  # fmt: skip
+"""Fields that hold no node, or a context."""
+
+
+class _Parts(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of each kind of node that may hold nodes."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        if issubclass(kind, ast.Constant | ast.Global | ast.Nonlocal):
+            parts: tuple[str, ...] = ()
+        elif kind.__name__ == "TypeAlias":  # Python 3.12's, whose name is a node.
+            parts = kind._fields
+        else:
+            parts = tuple(field for field in kind._fields if field not in _LEAVES)
+        self[kind] = parts
+        return parts
+
+
+_PARTS = _Parts()
 
 
 class Symbols:
@@ -74,10 +98,10 @@ class Symbols:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield from self._locals(self._tables[scope.name, scope.lineno])
             case ast.Lambda():
-                yield from (n.arg for n in syntax.walk(scope.args) if isinstance(n, ast.arg))
+                yield from (n.arg for n in walk(scope.args) if isinstance(n, ast.arg))
                 yield from _walruses(scope.body)
             case _:
-                targets = (n for g in scope.generators for n in syntax.walk(g.target))
+                targets = (n for g in scope.generators for n in walk(g.target))
                 yield from (n.id for n in targets if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
     def _locals(self, table: symtable.SymbolTable) -> Iterator[str]:
@@ -161,7 +185,7 @@ class Symbols:
     @cached_property
     def stars(self) -> tuple[ast.ImportFrom, ...]:
         """Every ``from module import *``."""
-        imports = (n for n in syntax.walk(self.tree) if isinstance(n, ast.ImportFrom))
+        imports = (n for n in walk(self.tree) if isinstance(n, ast.ImportFrom))
         return tuple(n for n in imports if n.names[0].name == "*")
 
     @cached_property
@@ -174,7 +198,7 @@ class Symbols:
                 self._add_import(node, scope, imports.setdefault(scope, {}))
             elif isinstance(node, FunctionNode | ast.ClassDef):
                 scope = node
-            stack += [(n, scope) for n in syntax.children(node) if not isinstance(n, ast.expr)]
+            stack += [(n, scope) for n in children(node) if not isinstance(n, ast.expr)]
         return imports
 
     def _add_import(
@@ -258,7 +282,7 @@ def _walruses(node: ast.AST) -> Iterator[str]:
     """Names that ``:=`` binds in a lambda's body: in comprehensions too, not in lambdas inside."""
     if isinstance(node, ast.NamedExpr):
         yield node.target.id
-    for child in syntax.children(node):
+    for child in children(node):
         if not isinstance(child, ast.Lambda):
             yield from _walruses(child)
 
@@ -279,7 +303,7 @@ def evaluated_once(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 def asked_before(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> set[str]:
     """The names in the conditions that decide about an expression: ``x`` for ``f(x) if x is not None else 0``."""
-    return {n.id for test in _deciding(node, parents) for n in syntax.walk(test) if isinstance(n, ast.Name)}
+    return {n.id for test in _deciding(node, parents) for n in walk(test) if isinstance(n, ast.Name)}
 
 
 def _of_expression(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
@@ -297,3 +321,31 @@ def _deciding(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast
             case ast.BoolOp(values=values) if values[0] is not inner:
                 yield from takewhile(partial(operator.is_not, inner), values)
         inner = place
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below a node, contexts left out, in the order of ``ast.iter_child_nodes``."""
+    found: list[ast.AST] = []
+    for field in _PARTS[node.__class__]:
+        value = getattr(node, field, None)
+        if value.__class__ is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and all below it, contexts left out, in the order of ``ast.walk``."""
+    found = [node]
+    add = found.append
+    for one in found:
+        for field in _PARTS[one.__class__]:
+            value = getattr(one, field, None)
+            if value.__class__ is list:
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        add(item)
+            elif isinstance(value, ast.AST):
+                add(value)
+        yield one

@@ -77,8 +77,7 @@ class Border:
 BORDERS = (
     Border("t2j_lsp", own=("t2j_lsp.api", "t2j_lsp.weights")),
     Border("t2j_lsp.contract"),
-    Border("t2j_lsp.symbols", ("t2j_lsp.syntax",)),
-    Border("t2j_lsp.syntax"),
+    Border("t2j_lsp.symbols"),
     Border("t2j_lsp.fixes.record", ("t2j_lsp.contract",)),
     Border("t2j_lsp.plugins", ("t2j_lsp.fixes.record",)),
     Border(
@@ -99,7 +98,7 @@ BORDERS = (
     ),
     Border(
         "t2j_lsp.translate",
-        ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.symbols", "t2j_lsp.syntax"),
+        ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.symbols"),
         frozenset({"libcst", "pyflakes"}),
     ),
     Border("t2j_lsp.rules", ("t2j_lsp.contract", *RULES)),
@@ -109,7 +108,7 @@ BORDERS = (
     Border("t2j_lsp.child", ("t2j_lsp.contract",)),
     Border(
         "t2j_lsp.check",
-        ("t2j_lsp.child.frames", "t2j_lsp.contract", "t2j_lsp.files.outline"),
+        ("t2j_lsp.child.frames", "t2j_lsp.contract", "t2j_lsp.files.outline", "t2j_lsp.files.projects"),
         frozenset({"numpy", "psutil"}),
     ),
     Border(
@@ -168,7 +167,11 @@ BORDERS = (
     Border("t2j_lsp.files.merge"),
     Border("t2j_lsp.files.repointing"),
     Border("t2j_lsp.files.written"),
-    Border("t2j_lsp.files.sources", ("t2j_lsp.contract", "t2j_lsp.files.merge", "t2j_lsp.files.written")),
+    Border(
+        "t2j_lsp.files.sources",
+        ("t2j_lsp.contract", "t2j_lsp.files.merge", "t2j_lsp.files.written", "t2j_lsp.files.projects"),
+    ),
+    Border("t2j_lsp.files.projects"),
     Border("t2j_lsp.files.outline"),
     Border("t2j_lsp.migration.verdict_store", ("t2j_lsp.contract", "t2j_lsp.files.outline", "t2j_lsp.files.written")),
     Border(

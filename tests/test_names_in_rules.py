@@ -41,6 +41,7 @@ KNOWN = {
     "torch.testing": PACKAGE,
     "torch.testing._internal.common_utils.TestCase": "a base class that makes a class a unit test",
     "einops.layers.torch": PACKAGE,
+    "torchvision.utils": PACKAGE,
     "torch.nn.utils.clip_grad": PACKAGE,
     "einops.reduce": "the one einops operation whose values have another dtype",
 }

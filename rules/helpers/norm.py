@@ -31,9 +31,11 @@ class BatchNorm(nnx.BatchNorm):
         if self.use_running_average or x.size == 0:
             return super().__call__(x, use_running_average=True)
         n, old = x.size // self.num_features, self.momentum * self.var[...]
+        if n == 1:
+            raise ValueError(f"Expected more than 1 value per channel, got {x.shape}")
         y = super().__call__(x)
-        # What was added to `old` is the biased variance; 1 / (n - 1) of it makes it unbiased. One value has none.
-        self.var[...] += (self.var[...] - old) * (1 / (n - 1))
+        # What was added to `old` is the biased variance; 1 / (n - 1) of it makes it the unbiased one.
+        self.var[...] += (self.var[...] - old) / (n - 1)
         return y
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from t2j_lsp.contract import SourceError, T2JError
 
 from .merge import Merged, marked_line, merge
+from .projects import INSTALLED, project_folders
 from .written import base_of, has_base, is_written, remember
 
 SUFFIXES = (".py", ".ipynb")
@@ -102,26 +103,6 @@ def source_path(converted: Path, suffix: str) -> Path | None:
     return converted.with_name(f"{converted.stem.removesuffix(suffix)}{converted.suffix}")
 
 
-_TEST_FOLDERS = ("tests", "test", "testing")
-_INSTALLED = ("site-packages", "dist-packages")
-_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
-_DEEPEST = 4
-"""Folders between a file's package and the root of its project."""
-
-
-def project_folders(top: Path) -> list[Path]:
-    """Where a project around a folder, like its ``examples``, keeps packages: its root and the ``src`` in it, if any.
-
-    The root is known by its files; the folder around tests is one without them.
-    """
-    if top.name in _INSTALLED:
-        return []
-    for root in [top, *top.parents][: _DEEPEST + 1]:
-        if any((root / name).exists() for name in _PROJECT_FILES):
-            return [root, root / "src"]
-    return [top.parent, top.parent / "src"] if top.name in _TEST_FOLDERS else []
-
-
 def neighbours(path: Path) -> Callable[[int, str], str | None]:
     """A resolver for ``Options.resolve``: source of the modules that the file at ``path`` imports from its own project.
 
@@ -133,7 +114,7 @@ def neighbours(path: Path) -> Callable[[int, str], str | None]:
     while (top / "__init__.py").exists() and top.parent != top:
         top = top.parent
     project = project_folders(top)
-    own = folder.relative_to(top).parts[:1] if top.name in _INSTALLED else ()
+    own = folder.relative_to(top).parts[:1] if top.name in INSTALLED else ()
     cache: dict[tuple[int, str], str | None] = {}
 
     def resolve(level: int, name: str) -> str | None:

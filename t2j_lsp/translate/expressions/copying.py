@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.rule.factory import KEYS, FactoryKeywords, FactoryName
 from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Qual, Tensor
@@ -149,7 +149,7 @@ class Copier:
         loop = self.ctx.source.parents.get(parent) if isinstance(parent, ast.Tuple | ast.List) else None
         if not isinstance(loop, ast.For) or loop.iter is not parent or not isinstance(loop.target, ast.Name):
             return False
-        return any(_writes(node, loop.target.id) for statement in loop.body for node in syntax.walk(statement))
+        return any(_writes(node, loop.target.id) for statement in loop.body for node in symbols.walk(statement))
 
     def _of_variable(self, parent: ast.AST) -> bool:
         """Whether it reads what a Variable has beside its array: its shape, and what a program keeps with it."""

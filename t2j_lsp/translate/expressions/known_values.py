@@ -7,7 +7,7 @@ import re
 import string
 from collections.abc import Iterator, Mapping
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.facts import Function, Tensor
 from t2j_lsp.translate.rule.library import SIZES
@@ -59,7 +59,7 @@ class KnownValues:
         function, value = self.code.function, node.value
         if function is None or not isinstance(value, ast.Call) or not isinstance(node.targets[0], ast.Name):
             return False
-        outer = {name for n in syntax.walk(function.node) if isinstance(n, ast.Global) for name in n.names}
+        outer = {name for n in symbols.walk(function.node) if isinstance(n, ast.Global) for name in n.names}
         if node.targets[0].id in outer and self.code.is_traced and self._makes_arrays(value):
             self._note(node, "global", _GLOBAL)
         return False
@@ -68,7 +68,7 @@ class KnownValues:
         """Whether a call gives an array, or what a function of the file makes of some."""
         called = self.ctx.fact(call.func)
         if isinstance(called, Function) and not called.info.external:
-            return any(isinstance(self.ctx.inference.facts.get(n), Tensor) for n in syntax.walk(called.info.node))
+            return any(isinstance(self.ctx.inference.facts.get(n), Tensor) for n in symbols.walk(called.info.node))
         return isinstance(self.ctx.fact(call), Tensor)
 
     def bound(self, node: ast.expr | None) -> bool:
@@ -83,7 +83,7 @@ class KnownValues:
         match node:
             case ast.Subscript(ast.Name() as held, ast.Name(index)) if not is_known(self.ctx.fact(held)):
                 function = self.code.function
-                around = syntax.walk(function.node) if function is not None else ()
+                around = symbols.walk(function.node) if function is not None else ()
                 return any(isinstance(n, ast.For) and index in _names(n.target) for n in around)
         return False
 
@@ -95,7 +95,7 @@ class KnownValues:
 
 
 def _names(target: ast.expr) -> set[str]:
-    return {n.id for n in syntax.walk(target) if isinstance(n, ast.Name)}
+    return {n.id for n in symbols.walk(target) if isinstance(n, ast.Name)}
 
 
 def _parts(argument: Argument) -> Iterator[ast.expr]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import called_by_modules
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, ListOf, Qual, Scalar, Tensor, Tuple
@@ -42,7 +42,7 @@ class TensorCode:
         if function is None or self.in_module:
             return function is not None
         if function not in self._computing:
-            facts = (self.ctx.inference.facts.get(node) for node in syntax.walk(function.node))
+            facts = (self.ctx.inference.facts.get(node) for node in symbols.walk(function.node))
             self._computing[function] = any(isinstance(fact, Tensor) for fact in facts)
         return self._computing[function]
 
@@ -58,8 +58,8 @@ class TensorCode:
         if function not in self._given:
             facts = self.ctx.inference.facts
             names = {a.arg for a in _parameters(function)}
-            read = [n for n in syntax.walk(function.node) if isinstance(n, ast.Name) and n.id in names and n in facts]
-            trains = any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in syntax.walk(function.node))
+            read = [n for n in symbols.walk(function.node) if isinstance(n, ast.Name) and n.id in names and n in facts]
+            trains = any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in symbols.walk(function.node))
             tensors = any(
                 _holds_tensors(facts[node]) or self.may_be_tensor(node) or self._becomes_tensor(node) for node in read
             )
@@ -85,7 +85,7 @@ class TensorCode:
             return node
         values = [
             n.value
-            for n in syntax.walk(self.function.node)
+            for n in symbols.walk(self.function.node)
             if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
         ]
         return values[0] if len(values) == 1 else node

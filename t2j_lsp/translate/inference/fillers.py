@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -61,7 +61,7 @@ def filled(info: FunctionInfo, inference: Inference) -> str | None:
 def stops_gradients(info: FunctionInfo, inference: Inference, seen: frozenset[FunctionInfo] = frozenset()) -> bool:
     """Whether anything in a function, or in one of those that it calls, is outside of what is differentiated."""
     home = info.home if isinstance(info.home, Inference) else inference
-    for node in syntax.walk(info.node):
+    for node in symbols.walk(info.node):
         fact = home.facts.get(node)
         if isinstance(fact, Qual) and fact.name in _NO_GRADIENT:
             return True
@@ -124,7 +124,7 @@ def _handed_on(written: dict[FunctionInfo, set[str]], inference: Inference) -> d
     waiting = list(written)
     while waiting:
         info = waiting.pop()
-        for call in (n for n in syntax.walk(info.node) if isinstance(n, ast.Call)):
+        for call in (n for n in symbols.walk(info.node) if isinstance(n, ast.Call)):
             inner = called_function(inference.fact(call.func))
             arguments = bound_arguments(call, inner) if inner is not None else ()
             handed = {p.arg for p, value in arguments if isinstance(value, ast.Name) and value.id in written[info]}
@@ -250,7 +250,7 @@ def _inner(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST
         node = waiting.pop(0)
         yield node
         if not isinstance(node, FunctionNode | ast.ClassDef | ast.Lambda):
-            waiting += syntax.children(node)
+            waiting += symbols.children(node)
 
 
 def _ends(body: list[ast.stmt]) -> bool:

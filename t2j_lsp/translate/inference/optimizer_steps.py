@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Object
 
 from .call_sites import called_function
@@ -19,7 +19,7 @@ def stepping_functions(inference: Inference) -> set[FunctionInfo]:
     if not inference.has(Gate(objects=frozenset({"optimizer"}))):
         return set()
     calls = {
-        info: [n for n in syntax.walk(info.node) if isinstance(n, ast.Call)]
+        info: [n for n in symbols.walk(info.node) if isinstance(n, ast.Call)]
         for info in inference.functions.values()
         if not info.external
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Sequence
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 
 from .file import Inference
@@ -120,7 +120,7 @@ def _decide(info: FunctionInfo) -> bool:
 
 def _has_generator(info: FunctionInfo) -> bool:
     """Whether a function makes its ``rngs`` itself, as an earlier conversion wrote it."""
-    return any(makes_rngs(node) for node in syntax.walk(info.node))
+    return any(makes_rngs(node) for node in symbols.walk(info.node))
 
 
 def makes_rngs(node: ast.AST) -> bool:

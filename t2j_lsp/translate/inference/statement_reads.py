@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
@@ -46,18 +46,18 @@ def _own_parts(node: ast.stmt) -> list[ast.AST]:
 def calls_of(node: ast.stmt) -> Iterator[ast.Call]:
     """The calls of a statement, without those of statements inside it."""
     for part in _own_parts(node):
-        yield from (n for n in syntax.walk(part) if isinstance(n, ast.Call))
+        yield from (n for n in symbols.walk(part) if isinstance(n, ast.Call))
 
 
 def loads(node: ast.AST, name: str) -> bool:
     """Whether the values of a name are read: not its shape, or how many items it has."""
-    about = {n.value for n in syntax.walk(node) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
-    for call in syntax.walk(node):
+    about = {n.value for n in symbols.walk(node) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
+    for call in symbols.walk(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _ASKED_ABOUT:
             about |= set(call.args)
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in about
-        for n in syntax.walk(node)
+        for n in symbols.walk(node)
     )
 
 
@@ -82,7 +82,7 @@ def stored(node: ast.stmt) -> set[str]:
     return {
         n.id
         for p in _own_parts(node)
-        for n in syntax.walk(p)
+        for n in symbols.walk(p)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
 

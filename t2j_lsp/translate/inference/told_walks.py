@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
@@ -34,11 +34,11 @@ def told_in_order(source: Source) -> frozenset[ast.Call]:
 
 def has_order(source: Source, loop: ast.For) -> bool:
     """Whether a loop over the parts of a module would do something else if they came in another order."""
-    inside = [n for s in loop.body for n in syntax.walk(s)]
+    inside = [n for s in loop.body for n in symbols.walk(s)]
     counters = {n.target.id for n in inside if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
     if loop.orelse:
         return True
-    later = {n for call in inside if _registers(call) for n in syntax.walk(call) if n is not call}
+    later = {n for call in inside if _registers(call) for n in symbols.walk(call) if n is not call}
     for node in inside:
         match node:
             case _ if node in later:
@@ -150,7 +150,7 @@ def _is_looked_at(source: Source, made: ast.Call) -> bool:
 
 def _only_read(source: Source, parts: list[ast.stmt] | list[ast.expr], item: str) -> bool:
     """Whether nothing keeps the parameter or writes into it."""
-    names = [n for part in parts for n in syntax.walk(part) if isinstance(n, ast.Name) and n.id == item]
+    names = [n for part in parts for n in symbols.walk(part) if isinstance(n, ast.Name) and n.id == item]
     return all(isinstance(n.ctx, ast.Load) and _is_read(source, n) for n in names)
 
 
@@ -192,7 +192,7 @@ def _read_behind(source: Source, loop: ast.For, item: str) -> bool:
         and n.id == item
         and isinstance(n.ctx, ast.Load)
         and not any(n is loop or _binds(n, item) for n in ancestors(n, source.parents))
-        for n in syntax.walk(around)
+        for n in symbols.walk(around)
     )
 
 
@@ -207,17 +207,17 @@ def _binds(node: ast.AST, name: str) -> bool:
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             binders = [g.target for g in node.generators]
         case ast.Lambda() | ast.FunctionDef():
-            return any(a.arg == name for a in syntax.walk(node.args) if isinstance(a, ast.arg))
+            return any(a.arg == name for a in symbols.walk(node.args) if isinstance(a, ast.arg))
         case _:
             return False
-    return any(isinstance(n, ast.Name) and n.id == name for binder in binders for n in syntax.walk(binder))
+    return any(isinstance(n, ast.Name) and n.id == name for binder in binders for n in symbols.walk(binder))
 
 
 def _has_late_parts(source: Source) -> bool:
     """Whether a part of a module is None at first and set behind other parts: PyTorch has it behind these then."""
     for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-            if _is_late([n for n in syntax.walk(node) if _is_own_store(n)], source):
+            if _is_late([n for n in symbols.walk(node) if _is_own_store(n)], source):
                 return True
     return False
 

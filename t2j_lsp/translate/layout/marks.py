@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ClassInfo, Instance, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -103,7 +103,7 @@ class ClassLayout:
         init = self.info.methods.get("__init__")
         if init is None or self.info.layer_base is not None:
             return {}
-        for node in syntax.walk(init.node):
+        for node in symbols.walk(init.node):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
                 target = node.targets[0]
                 if isinstance(self.inference.facts.get(target.value), Instance):
@@ -165,11 +165,11 @@ class ClassLayout:
                         self.wanted[node.value] = rank
                         self.last_names[target.id] = rank
                 elif isinstance(node, ast.AugAssign):
-                    for name in syntax.walk(node.target):
+                    for name in symbols.walk(node.target):
                         if isinstance(name, ast.Name):
                             self.last_names.pop(name.id, None)
                 continue
-            for child in syntax.children(node):
+            for child in symbols.children(node):
                 if isinstance(child, ast.expr):
                     self._mark(child)
             for part in ("body", "orelse", "finalbody"):
@@ -203,7 +203,7 @@ class ClassLayout:
         return None
 
     def _mark_inside(self, node: ast.AST) -> None:
-        for child in syntax.children(node):
+        for child in symbols.children(node):
             if isinstance(child, ast.expr):
                 self._mark(child)
             elif isinstance(child, ast.keyword | ast.comprehension):
@@ -263,14 +263,9 @@ class ClassLayout:
     def _stays_last(self, name: str, rank: int, rest: list[ast.stmt], top: bool) -> bool:
         """Whether every later read of the name, up to its next binding, takes a channels-last value."""
         for node in rest:
-            reads = [
-                n for n in syntax.walk(node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-            ]
-            stores = [
-                n
-                for n in syntax.walk(node)
-                if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
-            ]
+            names = [n for n in symbols.walk(node) if isinstance(n, ast.Name) and n.id == name]
+            reads = [n for n in names if isinstance(n.ctx, ast.Load)]
+            stores = [n for n in names if not isinstance(n.ctx, ast.Load)]
             simple = isinstance(node, ast.Assign | ast.Return | ast.Expr)
             if (reads or stores) and not simple:
                 return False

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 
 from .problem import Problem
 
@@ -148,7 +148,7 @@ class _Scope:
         else:
             for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
                 ways = self._read(default, ways)
-            parameters = frozenset(a.arg for a in syntax.walk(node.args) if isinstance(a, ast.arg))
+            parameters = frozenset(a.arg for a in symbols.walk(node.args) if isinstance(a, ast.arg))
             inner = _Scope(node.body, path, bound_names(node.body) | parameters, parameters)
         self.problems += inner.problems
         return ways.bind(node.name)
@@ -189,7 +189,7 @@ class _Scope:
     # --- expressions --------------------------------------------------------------------------------------------------
 
     def _read_parts(self, node: ast.AST, ways: _Ways) -> _Ways:
-        for child in syntax.children(node):
+        for child in symbols.children(node):
             ways = self._read(child, ways)
         return ways
 
@@ -220,7 +220,7 @@ class _Scope:
                 return self._read_parts(node, ways)
 
     def _comprehension(self, node: _Comprehension, ways: _Ways) -> _Ways:
-        own = {n.id for g in node.generators for n in syntax.walk(g.target) if isinstance(n, ast.Name)}
+        own = {n.id for g in node.generators for n in symbols.walk(g.target) if isinstance(n, ast.Name)}
         outer = self._read(node.generators[0].iter, ways)
         if isinstance(node, ast.GeneratorExp):
             return outer  # computed when it is asked for
@@ -284,7 +284,7 @@ def bound_names(body: list[ast.stmt]) -> frozenset[str]:
             case ast.Lambda():
                 continue
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                names |= {n.target.id for n in syntax.walk(node) if isinstance(n, ast.NamedExpr)}
+                names |= {n.target.id for n in symbols.walk(node) if isinstance(n, ast.NamedExpr)}
                 continue
             case ast.Name(ctx=ast.Store() | ast.Del()):
                 names.add(node.id)
@@ -300,20 +300,20 @@ def bound_names(body: list[ast.stmt]) -> frozenset[str]:
                 away |= set(node.names)
             case _:
                 pass
-        todo += syntax.children(node)
+        todo += symbols.children(node)
     return frozenset(names - away)
 
 
 def deleted_names(body: list[ast.stmt]) -> frozenset[str]:
     """Names that statements delete."""
     return frozenset(
-        n.id for s in body for n in syntax.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)
+        n.id for s in body for n in symbols.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)
     )
 
 
 def _captures(pattern: ast.pattern) -> frozenset[str]:
     names = set()
-    for node in syntax.walk(pattern):
+    for node in symbols.walk(pattern):
         if isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
             names.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.contract import SourceMapEntry
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import Edits
@@ -75,7 +75,7 @@ def _reaching(output: ast.Module, helpers: Set[str]) -> set[str]:
 
 def _derived(output: ast.Module) -> Iterator[tuple[str, str]]:
     """Classes by whose bases they can be got: these keep them, or are asked for their ``__subclasses__``."""
-    asked = any(isinstance(n, ast.Attribute) and n.attr == "__subclasses__" for n in syntax.walk(output))
+    asked = any(isinstance(n, ast.Attribute) and n.attr == "__subclasses__" for n in symbols.walk(output))
     classes = [s for s in output.body if isinstance(s, ast.ClassDef)]
     keeping = {s.name for s in classes if asked or any(getattr(m, "name", "") == "__init_subclass__" for m in s.body)}
     yield from ((s.name, base) for s in classes for base in _bases(s) if base in keeping)
@@ -93,7 +93,7 @@ def _run(statement: ast.stmt) -> Iterator[str]:
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             defaults = [d for d in (*statement.args.defaults, *statement.args.kw_defaults) if d is not None]
-            notes = [a.annotation for a in syntax.walk(statement.args) if isinstance(a, ast.arg) and a.annotation]
+            notes = [a.annotation for a in symbols.walk(statement.args) if isinstance(a, ast.arg) and a.annotation]
             for part in (*statement.decorator_list, *defaults, *notes, statement.returns):
                 yield from _read(part) if part is not None else ()
         case ast.ClassDef():
@@ -120,11 +120,11 @@ def _is_hooked(node: ast.ClassDef) -> bool:
 
 
 def _read(node: ast.AST) -> Iterator[str]:
-    return (n.id for n in syntax.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return (n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, FunctionNode | ast.ClassDef):
         yield statement.name
     else:
-        yield from (n.id for n in syntax.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        yield from (n.id for n in symbols.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
 from t2j_lsp.translate.inference.class_labels import class_labels
@@ -38,7 +38,7 @@ from .helper_place import WrittenCode, first_user, rebound
 def loads(tree: ast.AST) -> Counter[str]:
     """Names that a tree reads, in annotations written as strings too."""
     counts: Counter[str] = Counter()
-    nodes = list(syntax.walk(tree))
+    nodes = list(symbols.walk(tree))
     written = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
@@ -195,7 +195,7 @@ def _late_imports(source: Source, output: WrittenCode | None) -> dict[str, ast.s
                     late.setdefault(alias or name, node)
     if not late or output is None:
         return {}
-    reads = [n for n in syntax.walk(output.tree) if isinstance(n, ast.Name) and n.id in late]
+    reads = [n for n in symbols.walk(output.tree) if isinstance(n, ast.Name) and n.id in late]
     first = {n.id: n.lineno for n in sorted(reads, key=lambda n: n.lineno, reverse=True)}
     lines = {a.asname: n.lineno for n in output.tree.body if isinstance(n, ast.Import) for a in n.names}
     return {name: node for name, node in late.items() if first.get(name, lines.get(name, 0)) < lines.get(name, 0)}
@@ -225,7 +225,7 @@ def _remove_unused(ctx: Context, used: Counter[str]) -> None:
     gone: set[ast.AST] = set()
     for node in ctx.source.nodes:
         if isinstance(node, ast.Try) and is_fallback(node) and _only_imports_torch(node, used):
-            gone.update(syntax.walk(node))
+            gone.update(symbols.walk(node))
             ctx.edits.drop(*ctx.source.span(node))
             ctx.edits.delete(node)
         elif isinstance(node, ast.Import | ast.ImportFrom) and node not in gone:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from textwrap import dedent
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Outcome, Rewrite, Severity, SourceMapEntry, Span
 from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.backward import differentiates
@@ -221,7 +221,7 @@ def _steps(output: ast.Module, names: set[str]) -> dict[str, SourceMapEntry | No
         if isinstance(node, ast.FunctionDef) and node.name in names:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             steps[f"def {node.name}"] = SourceMapEntry(0, 0, first, node.end_lineno or first)
-    for inner in syntax.walk(output):
+    for inner in symbols.walk(output):
         if isinstance(inner, ast.Assign | ast.Expr) and isinstance(call := inner.value, ast.Call):
             name = call.func.id if isinstance(call.func, ast.Name) else ""
             if name in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .assignment import bound_names, scope_name
@@ -71,7 +71,7 @@ class _Calls:
             for name in bound_names([statement]):
                 known = isinstance(statement, ast.FunctionDef | ast.ClassDef) and name not in self.definitions
                 self.definitions[name] = statement if known else None
-        self.rebound = {name for n in syntax.walk(tree) if isinstance(n, ast.Global) for name in n.names}
+        self.rebound = {name for n in symbols.walk(tree) if isinstance(n, ast.Global) for name in n.names}
 
     def read(self, node: ast.AST, path: tuple[str, ...], owner: ast.ClassDef | None, local: frozenset[str]) -> None:
         """Note the calls in a node that fail, in a scope with these names of its own."""
@@ -84,7 +84,7 @@ class _Calls:
             case ast.Lambda():
                 local |= _parameter_names(node.args)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                local |= {n.id for g in node.generators for n in syntax.walk(g.target) if isinstance(n, ast.Name)}
+                local |= {n.id for g in node.generators for n in symbols.walk(g.target) if isinstance(n, ast.Name)}
             case ast.Call(func=ast.Name(id=name)) if name not in local and name not in self.rebound:
                 definition = self.definitions.get(name)
                 parameters = self._called(definition)
@@ -98,7 +98,7 @@ class _Calls:
                         self.problems.append(Problem(node.lineno, path, name, True, f"self.{name} {reason}"))
             case _:
                 pass
-        for child in syntax.children(node):
+        for child in symbols.children(node):
             self.read(child, path, owner, local)
 
     def _called(self, definition: ast.stmt | None) -> _Parameters | None:
@@ -146,7 +146,7 @@ class _Calls:
     def _assigned(self, node: ast.ClassDef, name: str) -> bool:
         """Whether the class has an attribute of that name, too."""
         return any(
-            isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Store) for n in syntax.walk(node)
+            isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Store) for n in symbols.walk(node)
         )
 
 
@@ -187,4 +187,4 @@ def _keeps_signature(decorator: ast.expr) -> bool:
 
 
 def _parameter_names(arguments: ast.arguments) -> frozenset[str]:
-    return frozenset(a.arg for a in syntax.walk(arguments) if isinstance(a, ast.arg))
+    return frozenset(a.arg for a in symbols.walk(arguments) if isinstance(a, ast.arg))

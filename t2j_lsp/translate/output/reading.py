@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pyflakes import checker, messages
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.contract import Severity, SourceMapEntry
 from t2j_lsp.symbols import imported, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
@@ -39,7 +39,7 @@ _FAIL = (
 
 def problems(code: ast.Module) -> list[Problem]:
     """What fails in a text when it runs, as far as the text alone tells."""
-    nodes = list(syntax.walk(code))
+    nodes = list(symbols.walk(code))
     early = unassigned(code) if reads_what_it_assigns(code, nodes) else []
     seen = {(p.line, p.name) for p in early}
     return [

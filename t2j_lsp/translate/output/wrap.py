@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.contract import SourceMapEntry
 from t2j_lsp.translate.source.brackets import Bracket
 from t2j_lsp.translate.source.concrete import Concrete, Unreadable
@@ -65,7 +65,7 @@ def _broken_lines(lines: list[str], long: list[int], tree: ast.Module, limit: in
 
 def _shorten(lines: list[str], nodes: list[ast.stmt], long: list[int]) -> None:
     """Put ``pass`` in the place of every statement that has its lines for itself, and no long one among them."""
-    for node in (n for one in nodes for n in syntax.walk(one)):
+    for node in (n for one in nodes for n in symbols.walk(one)):
         if not isinstance(node, ast.stmt) or hasattr(node, "body") or node.end_lineno is None:
             continue
         first, last = node.lineno, node.end_lineno

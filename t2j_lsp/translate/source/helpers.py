@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.plugins import helper_sources
 from t2j_lsp.symbols import scopes_around
 
@@ -104,7 +104,7 @@ def _helpers_of(file: str) -> dict[str, Helper]:
 
 def _described(helper: Helper, node: ast.stmt, imports: Mapping[str, str]) -> Helper:
     """A helper with what its definition uses."""
-    loaded = {n.id for n in syntax.walk(node) if isinstance(n, ast.Name)} - {helper.name} | _string_annotations(node)
+    loaded = {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)} - {helper.name} | _string_annotations(node)
     lines = sorted({line for bound, line in imports.items() if bound in loaded})
     return replace(helper, uses=tuple(sorted(loaded)), imports=tuple(lines))
 
@@ -230,7 +230,7 @@ def _import_lines(tree: ast.Module) -> dict[str, str]:
 
 def _string_annotations(node: ast.stmt) -> set[str]:
     names: set[str] = set()
-    for inner in syntax.walk(node):
+    for inner in symbols.walk(node):
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.isidentifier():
             names.add(inner.value)
     return names & set(IMPORT_ROOTS)

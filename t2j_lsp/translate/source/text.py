@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.contract import MARK, SourceError, SourceMapEntry, Span
 from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
 from t2j_lsp.translate.rule.names import computes_with_torch, is_torch
@@ -111,7 +111,7 @@ class Source:
     @cached_property
     def written_nodes(self) -> list[ast.AST]:
         """The nodes of what is converted."""
-        return self.nodes if self.written == self.tree.body else [n for s in self.written for n in syntax.walk(s)]
+        return self.nodes if self.written == self.tree.body else [n for s in self.written for n in symbols.walk(s)]
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -143,7 +143,7 @@ class Source:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(TEST_FRAMEWORKS):
                 return True
         tests = [n for n in self.tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test_")]
-        return ast.Assert in self.kinds and any(isinstance(n, ast.Assert) for f in tests for n in syntax.walk(f))
+        return ast.Assert in self.kinds and any(isinstance(n, ast.Assert) for f in tests for n in symbols.walk(f))
 
     @cached_property
     def symbols(self) -> Symbols:
@@ -255,7 +255,7 @@ class Source:
             elif (
                 isinstance(node, FunctionNode | ast.ClassDef)
                 or "*" in torch
-                or any(isinstance(n, ast.Name) and n.id in torch for n in syntax.walk(node))
+                or any(isinstance(n, ast.Name) and n.id in torch for n in symbols.walk(node))
             ):
                 break
             statements.append(node)

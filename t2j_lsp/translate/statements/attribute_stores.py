@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
@@ -168,7 +168,7 @@ class AttributeStores:
             return False
         around = list(with_ancestors(node, source.parents))
         others = [
-            n for n in syntax.walk(function.node) if isinstance(n, ast.stmt) and n is not node and _gives(n, target)
+            n for n in symbols.walk(function.node) if isinstance(n, ast.stmt) and n is not node and _gives(n, target)
         ]
         before = (n for n in others if n.lineno < node.lineno)
         return bool(others) and not any(one in around for n in before for one in source.block_of(n) or ())
@@ -176,7 +176,7 @@ class AttributeStores:
     def _plain_before(self, node: ast.Assign, target: ast.Attribute) -> bool:
         """Whether the function gave the attribute a plain value before, which NNX takes for its kind from then on."""
         function = self.ctx.scope.function
-        for other in syntax.walk(function.node) if function is not None else ():
+        for other in symbols.walk(function.node) if function is not None else ():
             if isinstance(other, ast.Assign) and other.lineno < node.lineno:
                 fact = self.ctx.fact(other.value)
                 plain = not is_module(fact) and not is_tensor(fact) and not isinstance(fact, Tuple | ListOf)
@@ -245,7 +245,7 @@ class AttributeStores:
         for around in ancestors(node, self.ctx.source.parents):
             for block in (getattr(around, name, None) for name in ("body", "orelse", "finalbody")):
                 behind = block[block.index(inner) + 1 :] if isinstance(block, list) and inner in block else []
-                stores = (n for statement in behind for n in syntax.walk(statement) if isinstance(n, ast.Attribute))
+                stores = (n for statement in behind for n in symbols.walk(statement) if isinstance(n, ast.Attribute))
                 if any(isinstance(n.ctx, ast.Store) and ast.unparse(n) == ast.unparse(target) for n in stores):
                     return True
             if isinstance(around, ast.FunctionDef):
@@ -257,11 +257,11 @@ class AttributeStores:
         """Whether all that the class gives the attribute later are layers that become functions, which are no data."""
         others = [
             other
-            for other in syntax.walk(owner.cls.info.node)
+            for other in symbols.walk(owner.cls.info.node)
             if isinstance(other, ast.Assign | ast.AnnAssign) and other.value is not None and not _is_none(other.value)
             if ast.unparse(target) in map(ast.unparse, _targets(other))
         ]
-        own = list(syntax.walk(self.ctx.scope.function.node)) if self.ctx.scope.function is not None else []
+        own = list(symbols.walk(self.ctx.scope.function.node)) if self.ctx.scope.function is not None else []
         return bool(others) and all(
             other in own
             and other.lineno > node.lineno
@@ -275,7 +275,7 @@ class AttributeStores:
         """Report modules with parameters that a plain list holds, and the class registers under no other name."""
         hidden = [i for i in items if not isinstance(i, ast.Attribute) and _has_parameters(self.ctx.fact(i))]
         known = {*map(ast.unparse, node.targets), *map(ast.unparse, hidden)}
-        if hidden and not any(_registers(n, known) for n in syntax.walk(owner.cls.info.node)):
+        if hidden and not any(_registers(n, known) for n in symbols.walk(owner.cls.info.node)):
             self.ctx.report.gap(node, "list", "refused", UNREGISTERED)
 
     def _modules_added(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> list[ast.expr]:
@@ -284,7 +284,7 @@ class AttributeStores:
         if not empty or not owner.cls.info.is_module or not self._in_constructor():
             return []
         name = ast.unparse(target)
-        added = [value for part in syntax.walk(owner.cls.info.node) for value in _added_to(part, name)]
+        added = [value for part in symbols.walk(owner.cls.info.node) for value in _added_to(part, name)]
         return [value for value in added if is_module(self.ctx.fact(value))]
 
     def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
@@ -301,7 +301,7 @@ class AttributeStores:
             return True
         stored = [
             self.ctx.fact(store.value)
-            for store in syntax.walk(info.node)
+            for store in symbols.walk(info.node)
             if isinstance(store, ast.Assign) and isinstance(store.targets[0], ast.Subscript)
             if ast.unparse(store.targets[0].value) == ast.unparse(target)
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
@@ -40,12 +40,12 @@ class CapturedModules:
     def _kept(self, value: ast.expr) -> list[ast.AST]:
         """The nodes of a value, without the lambdas in it that a function of the file calls and doesn't hand on."""
         called: set[ast.AST] = set()
-        for call in (n for n in syntax.walk(value) if isinstance(n, ast.Call)):
+        for call in (n for n in symbols.walk(value) if isinstance(n, ast.Call)):
             info = called_function(self.ctx.fact(call.func))
             for parameter, given in bound_arguments(call, info) if info is not None else ():
                 if info is not None and isinstance(given, ast.Lambda) and _is_only_called(parameter.arg, info.node):
-                    called.update(syntax.walk(given))
-        return [n for n in syntax.walk(value) if n not in called]
+                    called.update(symbols.walk(given))
+        return [n for n in symbols.walk(value) if n not in called]
 
     def _holds_modules(self, node: ast.AST) -> bool:
         match node:
@@ -53,7 +53,7 @@ class CapturedModules:
                 return any(self._is_held(n) for n in self._free_names(node))
             case ast.Name() if isinstance(fact := self.ctx.fact(node), Function) and self._is_nested(fact.info):
                 own = self.ctx.source.symbols.bound(fact.info.node)
-                names = [n for n in syntax.walk(fact.info.node) if isinstance(n, ast.Name)]
+                names = [n for n in symbols.walk(fact.info.node) if isinstance(n, ast.Name)]
                 return any(self._is_held(n) for n in names if n.id not in own)
             case ast.Attribute(ctx=ast.Load()) if not self._is_called(node):
                 fact, owner = self.ctx.fact(node), self.ctx.fact(node.value)
@@ -71,8 +71,8 @@ class CapturedModules:
         return isinstance(parent, ast.Call) and parent.func is node or isinstance(parent, ast.Attribute)
 
     def _free_names(self, node: ast.Lambda) -> list[ast.Name]:
-        own = {a.arg for a in syntax.walk(node.args) if isinstance(a, ast.arg)}
-        return [n for n in syntax.walk(node.body) if isinstance(n, ast.Name) and n.id not in own]
+        own = {a.arg for a in symbols.walk(node.args) if isinstance(a, ast.arg)}
+        return [n for n in symbols.walk(node.body) if isinstance(n, ast.Name) and n.id not in own]
 
     def _is_held(self, node: ast.Name) -> bool:
         return _holds(self.ctx.fact(node))
@@ -85,7 +85,7 @@ class CapturedModules:
         owner = function.owner if function is not None else None
         if function is None or owner is None or not isinstance(node.value, ast.Lambda) or self.ctx.report.quiet:
             return False
-        init, taken = function.node, {a.arg for a in syntax.walk(function.node.args) if isinstance(a, ast.arg)}
+        init, taken = function.node, {a.arg for a in symbols.walk(function.node.args) if isinstance(a, ast.arg)}
         arguments = node.value.args
         if node not in init.body or function.name != "__init__" or not isinstance(target.value, ast.Name):
             return False
@@ -117,10 +117,10 @@ class CapturedModules:
         )
         self.ctx.edits.delete(node)
         for name, alias in aliases.items():
-            inside = {n for n in syntax.walk(node.value) if isinstance(n, ast.Name)}
+            inside = {n for n in symbols.walk(node.value) if isinstance(n, ast.Name)}
             if all(
                 n in inside
-                for n in syntax.walk(init)
+                for n in symbols.walk(init)
                 if isinstance(n, ast.Name) and n.id == name and n is not alias.targets[0]
             ):
                 self.ctx.edits.delete(alias)
@@ -134,7 +134,7 @@ class CapturedModules:
     def _alias(self, init: ast.FunctionDef | ast.AsyncFunctionDef, name: str, myself: str) -> ast.Assign | None:
         """The one statement that gives a name to a part of the module, if that is all that the name is."""
         stores = [
-            n for n in syntax.walk(init) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+            n for n in symbols.walk(init) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
         ]
         alias = self.ctx.source.parents.get(stores[0]) if len(stores) == 1 else None
         if not isinstance(alias, ast.Assign) or alias not in init.body or alias.targets != stores:
@@ -147,7 +147,7 @@ class CapturedModules:
     def _is_set_elsewhere(self, owner: ast.ClassDef, target: ast.Attribute) -> bool:
         return any(
             isinstance(n, ast.Attribute) and n.attr == target.attr and isinstance(n.ctx, ast.Store) and n is not target
-            for n in syntax.walk(owner)
+            for n in symbols.walk(owner)
         )
 
 
@@ -167,10 +167,10 @@ def _is_only_called(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef)
     In ``return d() if callable(d) else d`` the last ``d`` is no function.
     """
     fine: set[ast.AST] = set()
-    for node in syntax.walk(function):
+    for node in symbols.walk(function):
         match node:
             case ast.Call(func=ast.Name() as callee):
                 fine |= {callee, *(node.args if callee.id in _ASKING else ())}
             case ast.IfExp(test=ast.Call(func=ast.Name(id=asking), args=[ast.Name(id=asked)]), orelse=ast.Name() as no):
                 fine |= {no} if asking in _ASKING and no.id == asked else set()
-    return all(n in fine for n in syntax.walk(function) if isinstance(n, ast.Name) and n.id == name)
+    return all(n in fine for n in symbols.walk(function) if isinstance(n, ast.Name) and n.id == name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
@@ -135,7 +135,7 @@ def _reads_training(node: ast.ClassDef, without: Collection[ast.AST]) -> bool:
         and n.value.id == "self"
         and isinstance(n.ctx, ast.Load)
         and n not in without
-        for n in syntax.walk(node)
+        for n in symbols.walk(node)
     )
 
 

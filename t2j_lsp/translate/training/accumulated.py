@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRewriter
@@ -54,7 +54,7 @@ class AddedGradients:
             raise Refused(reason)
         if not zeros:
             raise Refused(NOT_ZEROED if reason == ELSEWHERE else reason)
-        root = next((r for r in loops(self.body) if one.items[0].node in set(syntax.walk(r))), None)
+        root = next((r for r in loops(self.body) if one.items[0].node in set(symbols.walk(r))), None)
         zeroed = any(self._comes_first(zero.node, one.items[0].node) for zero in zeros)
         cleared = self._cleared_each_time(one, phase, step_calls)
         if root is None and not zeroed and not cleared:
@@ -86,7 +86,7 @@ class AddedGradients:
         zeros = [p for p, conditional in parts if p.kind == "zero" and not conditional]
         early = [p for p in zeros if p.node.lineno <= back.lineno]
         used = [p for p in step_calls if p.kind in ("step", "clip")]
-        inside = {n for s in one.block for n in syntax.walk(s)}
+        inside = {n for s in one.block for n in symbols.walk(s)}
         if not early or len(phase.backs) > 1 or any(p.node not in inside or p.node.lineno < back.lineno for p in used):
             return []
         last = max(p.node.lineno for p in used)
@@ -96,7 +96,7 @@ class AddedGradients:
 
     def reads_gradients(self) -> bool:
         """Whether the scope uses ``p.grad`` for more than clearing it."""
-        cleared = {i for p in self._step_calls() if p.kind == "zero" for i in syntax.walk(p.node)}
+        cleared = {i for p in self._step_calls() if p.kind == "zero" for i in symbols.walk(p.node)}
         expressions = [i for block in blocks(self.body) for node in block for i in own_expressions(node)]
         return any(
             isinstance(n, ast.Attribute)
@@ -156,7 +156,7 @@ class AddedGradients:
                     return False
         around = ancestors(step.node, self.ctx.source.parents)
         tests = [node.test for node in around if isinstance(node, ast.If)]
-        return not any(isinstance(n, ast.Or) for test in tests for n in syntax.walk(test))
+        return not any(isinstance(n, ast.Or) for test in tests for n in symbols.walk(test))
 
     def _start(self, root: ast.stmt, module: str, grads: str, left: ast.stmt | None) -> None:
         """Gradients start at zero in front of the loop. ``left`` is a step that some may still wait for behind it."""
@@ -195,11 +195,11 @@ def clipped(ctx: Context, clip: StepCall, grads: str, statements: StatementRewri
 def own_expressions(node: ast.stmt) -> list[ast.AST]:
     """The expressions of a statement, without those of the statements inside it."""
     out: list[ast.AST] = []
-    stack: list[ast.AST] = [c for c in syntax.children(node) if not isinstance(c, ast.stmt)]
+    stack: list[ast.AST] = [c for c in symbols.children(node) if not isinstance(c, ast.stmt)]
     while stack:
         one = stack.pop()
         out.append(one)
-        stack += [c for c in syntax.children(one) if not isinstance(c, ast.stmt | ast.Lambda)]
+        stack += [c for c in symbols.children(one) if not isinstance(c, ast.stmt | ast.Lambda)]
     return out
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context, Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
@@ -136,7 +136,7 @@ class Data:
 
     def _follow(self, node: ast.AST, scope: VariableScope) -> None:
         """Keep what the names in kept code come from."""
-        for inner in syntax.walk(node):
+        for inner in symbols.walk(node):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
                 if isinstance(node, ast.ClassDef | ast.FunctionDef) and self.ctx.source.bound_in(inner, node):
                     continue
@@ -206,7 +206,7 @@ class Data:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr=method))):
                 return receiver == name and (method in ("append", "extend", "update") or method.endswith("_"))
         for target in targets:
-            for node in syntax.walk(target):
+            for node in symbols.walk(target):
                 if isinstance(node, ast.Name) and node.id == name:
                     return True
         return False
@@ -226,7 +226,7 @@ class Data:
 
     def _uses_torch(self, node: ast.AST) -> bool:
         """Whether code makes or handles tensors."""
-        for inner in syntax.walk(node):
+        for inner in symbols.walk(node):
             fact = self.ctx.fact(inner)
             if isinstance(fact, Qual) and is_torch(fact.name) and not fact.name.startswith((PIPELINE, *SURROUNDINGS)):
                 if fact.name not in PACKAGES:
@@ -237,7 +237,7 @@ class Data:
 
     def _only_pipeline(self, node: ast.AST) -> bool:
         """Whether the tensors of a statement are all inside expressions that are kept already."""
-        return any(isinstance(i, ast.Call) and self._is_pipeline(i) for i in syntax.walk(node)) and not any(
+        return any(isinstance(i, ast.Call) and self._is_pipeline(i) for i in symbols.walk(node)) and not any(
             isinstance(f := self.ctx.fact(i), Qual) and is_torch(f.name) and f.name not in PACKAGES
             for i in self._outside(node)
         )
@@ -250,7 +250,7 @@ class Data:
             if isinstance(one, ast.Call) and self._is_pipeline(one):
                 continue
             yield one
-            stack.extend(syntax.children(one))
+            stack.extend(symbols.children(one))
 
     # --- where kept values are used -------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
@@ -67,7 +67,7 @@ class Inputs:
         """
         inputs: dict[str, Input] = {}
         self.parts = parts
-        names = {n.id for part in parts for n in syntax.walk(part) if isinstance(n, ast.Name)}
+        names = {n.id for part in parts for n in symbols.walk(part) if isinstance(n, ast.Name)}
         self.taken = {n for n in names if not self._is_self(n)}
         for text in modules:
             inputs[text] = Input(self._name(text), text, "module")
@@ -77,7 +77,7 @@ class Inputs:
         for part in parts:
             # What only the moved code itself gives a value can't be passed; it is read where that has happened.
             exposed = {n for n in self.flow.reads(part) if n in around or n in self.flow.exposed(part)} - defined
-            for node in sorted((n for n in syntax.walk(part) if isinstance(n, ast.expr)), key=_position):
+            for node in sorted((n for n in symbols.walk(part) if isinstance(n, ast.expr)), key=_position):
                 if isinstance(node, ast.Call) and node in self.flow.passed:
                     self._add_passed(self.flow.passed[node], exposed, inputs)
                 elif self.flow.variable(node) in exposed and (_is_load(node) or self._is_added_to(node)):
@@ -112,13 +112,13 @@ class Inputs:
 
     def _around(self, parts: Sequence[ast.AST]) -> set[str]:
         """The variables that something else than some parts of the code gives a value."""
-        moved = {node for part in parts for node in syntax.walk(part)}
+        moved = {node for part in parts for node in symbols.walk(part)}
         scope = self.scope.function.node if self.scope.function is not None else self.ctx.source.tree
         return set(self._given_in(scope, moved, frozenset()))
 
     def _given_in(self, node: ast.AST, moved: set[ast.AST], inner: frozenset[str]) -> Iterator[str]:
         """The variables that get a value inside ``node``; ``inner`` are names of functions in it, which are others."""
-        for child in syntax.children(node):
+        for child in symbols.children(node):
             if child in moved:
                 continue
             own = inner
@@ -201,21 +201,21 @@ class Inputs:
 
     def _libraries(self, node: ast.AST) -> set[str]:
         """The names of modules that are imported, and of what they have."""
-        return {n.id for n in syntax.walk(node) if isinstance(n, ast.Name) and isinstance(self.ctx.fact(n), Qual)}
+        return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(self.ctx.fact(n), Qual)}
 
     def _of_values(self, call: ast.Call, exposed: set[str]) -> bool:
         """Whether a call takes lists of values that are known before the step, looked up by others."""
-        whole = any(_whole(self.ctx.fact(node)) for node in syntax.walk(call.args[0]) if isinstance(node, ast.expr))
+        whole = any(_whole(self.ctx.fact(node)) for node in symbols.walk(call.args[0]) if isinstance(node, ast.expr))
         if not whole and not isinstance(call.args[0], ast.List | ast.ListComp):
             return False
-        own = {n.id for n in syntax.walk(call) if isinstance(n, ast.Name) and not _is_load(n)}
-        for node in syntax.walk(call):
+        own = {n.id for n in symbols.walk(call) if isinstance(n, ast.Name) and not _is_load(n)}
+        for node in symbols.walk(call):
             if isinstance(node, ast.Name) and node.id not in own and not isinstance(self.ctx.fact(node), Qual):
                 if isinstance(self.ctx.fact(node), Tensor) or is_module(self.ctx.fact(node)):
                     return False
                 if node.id not in exposed:
                     return False
-        return whole or any(isinstance(node, ast.Subscript) for node in syntax.walk(call))
+        return whole or any(isinstance(node, ast.Subscript) for node in symbols.walk(call))
 
     def _part_of_array(self, node: ast.expr, exposed: set[str]) -> ast.Subscript | None:
         """``x[i:i + 16]`` around a name in it, passed as a whole: a step that is given ``i`` is compiled for each.
@@ -236,11 +236,11 @@ class Inputs:
 
     def _varies(self, part: ast.Subscript, exposed: set[str]) -> bool:
         """Whether a part of an array is cut by numbers that are known before the step, and change."""
-        numpy = any(_is_numpy(self.ctx.fact(n)) for n in syntax.walk(part.slice) if isinstance(n, ast.Name))
-        if not numpy and not any(isinstance(n, ast.Slice) for n in syntax.walk(part.slice)):
+        numpy = any(_is_numpy(self.ctx.fact(n)) for n in symbols.walk(part.slice) if isinstance(n, ast.Name))
+        if not numpy and not any(isinstance(n, ast.Slice) for n in symbols.walk(part.slice)):
             return False
-        names = [n for n in syntax.walk(part.slice) if isinstance(n, ast.Name) and not hasattr(builtins, n.id)]
-        if any(isinstance(n, ast.Attribute | ast.Lambda | ast.comprehension) for n in syntax.walk(part.slice)):
+        names = [n for n in symbols.walk(part.slice) if isinstance(n, ast.Name) and not hasattr(builtins, n.id)]
+        if any(isinstance(n, ast.Attribute | ast.Lambda | ast.comprehension) for n in symbols.walk(part.slice)):
             return False
         if not all(n.id in exposed and not isinstance(self.ctx.fact(n), Tensor) for n in names):
             return False
@@ -261,7 +261,7 @@ class Inputs:
     def _name_of_part(self, part: ast.Call | ast.Subscript, value: ast.expr) -> str:
         """The name of the value that something is made of, where nothing else of it is read."""
         name, text = ast.unparse(value), ast.unparse(part)
-        reads = [n for at in self.parts for n in syntax.walk(at) if isinstance(n, ast.Name) and n.id == name]
+        reads = [n for at in self.parts for n in symbols.walk(at) if isinstance(n, ast.Name) and n.id == name]
         if name.isidentifier() and all(text in map(ast.unparse, self._around_of(n)) for n in reads):
             return name
         return self._name(f".{name}")

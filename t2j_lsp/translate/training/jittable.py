@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.host_random import (
@@ -136,7 +136,7 @@ class Jittable:
                 continue
             out.append(one)
             skipped = {one.annotation} if isinstance(one, ast.AnnAssign | ast.arg) else set()
-            stack.extend(c for c in syntax.children(one) if c not in skipped)
+            stack.extend(c for c in symbols.children(one) if c not in skipped)
         return out
 
     def _problem(self, node: ast.AST) -> str | None:
@@ -229,7 +229,7 @@ class Jittable:
         changing = self._changing
         for info in self.inference.functions.values() if changing else ():
             if info.runs_in_module and not info.external:
-                names = [n for n in syntax.walk(info.node) if isinstance(n, ast.Name) and n.id in changing]
+                names = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id in changing]
                 bound_in = self.inference.source.bound_in
                 for name in (n.id for n in names if not bound_in(n, info.node)):
                     return f"{info.name} reads {name}, which changes while the program runs; make it a parameter"
@@ -241,7 +241,7 @@ class Jittable:
         source = self.inference.source
         found = set(source.symbols.bound_again)
         for node in source.tree.body:
-            names = [n for n in syntax.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+            names = [n for n in symbols.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
             stores = [
                 n for n in names if not any(isinstance(a, ast.comprehension) for a in ancestors(n, source.parents))
             ]
@@ -354,7 +354,7 @@ class Jittable:
 
     def _function_problem(self, info: FunctionInfo) -> str | None:
         if info.external:
-            host = {n.attr for n in syntax.walk(info.node) if isinstance(n, ast.Attribute)} & HOST_METHODS
+            host = {n.attr for n in symbols.walk(info.node) if isinstance(n, ast.Attribute)} & HOST_METHODS
             return f"{info.name} uses .{sorted(host)[0]}()" if host else None
         once: str | None = None
         for statement in info.node.body:

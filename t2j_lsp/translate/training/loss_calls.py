@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Tensor, is_module
@@ -85,7 +85,7 @@ class LossCalls:
             if isinstance(one, ast.Call) and gives_number(self.ctx.inference, one):
                 continue
             yield one
-            stack += syntax.children(one)
+            stack += symbols.children(one)
 
     def _depends(self, node: ast.expr, tainted: set[str]) -> bool:
         """Whether an expression is computed with a module, or with what was."""
@@ -105,7 +105,9 @@ class LossCalls:
         if info.node not in self._reads:
             self._reads[info.node] = False
             own = self.ctx.source.symbols.bound(info.node)
-            names = [n for n in syntax.walk(info.node) if isinstance(n, ast.Name | ast.Attribute) and self._is_model(n)]
+            names = [
+                n for n in symbols.walk(info.node) if isinstance(n, ast.Name | ast.Attribute) and self._is_model(n)
+            ]
             outside = any(ast.unparse(n).partition(".")[0] not in own - {"self"} for n in names)
             self._reads[info.node] = outside or any(map(self.reads_module, self.called(info.node)))
         return self._reads[info.node]
@@ -114,7 +116,7 @@ class LossCalls:
 def _parts(node: ast.stmt) -> list[ast.expr]:
     """The outermost expressions of a statement itself."""
     out: list[ast.expr] = []
-    for child in syntax.children(node):
+    for child in symbols.children(node):
         if isinstance(child, ast.expr):
             out.append(child)
         elif isinstance(child, ast.withitem):

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, scopes_around
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Instance, Scalar, Tensor, is_module
@@ -33,7 +33,7 @@ class LostGradients:
         """Why a step of some code can't be given what it reads; it updates ``modules``, or nobody knows which."""
         if not self._fills:
             return None
-        moved = {node for part in code for node in syntax.walk(part)}
+        moved = {node for part in code for node in symbols.walk(part)}
         names = {text.rpartition(".")[2] for text in modules or ()}
         trained = _Trained(names, self._classes(names), modules is None)
         for node in moved:
@@ -115,7 +115,7 @@ class LostGradients:
         if fact.info.node in seen or self._is_without(fact.info):
             return False
         seen.add(fact.info.node)
-        returned = [n.value for n in syntax.walk(fact.info.node) if isinstance(n, ast.Return) and n.value is not None]
+        returned = [n.value for n in symbols.walk(fact.info.node) if isinstance(n, ast.Return) and n.value is not None]
         return any(self._carries(value, trained, seen) for value in returned)
 
     def _uncut(self, value: ast.AST) -> Iterator[ast.AST]:
@@ -190,7 +190,7 @@ class LostGradients:
                     targets = [target]
                 case _:
                     continue
-            for name in (n for t in targets for n in syntax.walk(t) if isinstance(n, ast.Name)):
+            for name in (n for t in targets for n in symbols.walk(t) if isinstance(n, ast.Name)):
                 found.setdefault((self._function(node), name.id), []).append((node, value))
         return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.unknown_makers import ADDING
@@ -123,7 +123,7 @@ class LostParameters:
         """Where an optimizer is made of which module; for one that a function hands out, where that is called."""
         yield from ((call, module) for module in modules)
         function = self.objects.scope(call).function
-        if function is None or not any(isinstance(n, ast.Return) for n in syntax.walk(function.node)):
+        if function is None or not any(isinstance(n, ast.Return) for n in symbols.walk(function.node)):
             return
         for place in self.objects.calls(function):
             given = {parameter.arg: ast.unparse(value) for parameter, value in bound_arguments(place, function)}
@@ -164,7 +164,7 @@ class LostParameters:
             return not any(line > statement.lineno for line in made)
         made = [s.lineno for s in self._stores(name, scope) if s.lineno > statement.lineno]
         loops = self._loops(statement)
-        for node in syntax.walk(scope.node or self.objects.tree):
+        for node in symbols.walk(scope.node or self.objects.tree):
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 again = any(line < node.lineno for line in made)
                 if (node.lineno > statement.lineno or self._loops(node) & loops) and not again:
@@ -188,7 +188,7 @@ class LostParameters:
                     if _is_part(written, text) and self._is_new(value, written):
                         yield written
         if not hasattr(statement, "body"):
-            for call in (n for n in syntax.walk(statement) if isinstance(n, ast.Call)):
+            for call in (n for n in symbols.walk(statement) if isinstance(n, ast.Call)):
                 yield from self._replaced_by(call, text, depth)
 
     def _replaced_by(self, call: ast.Call, text: str, depth: int) -> Iterator[str]:

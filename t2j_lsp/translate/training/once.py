@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import (
@@ -118,7 +118,7 @@ class Episode:
 
     def _check_kept(self, code: list[ast.stmt]) -> None:
         """Raises Refused if a list that a module holds is filled by code that isn't part of the episode."""
-        inside = {n for statement in code for n in syntax.walk(statement)}
+        inside = {n for statement in code for n in symbols.walk(statement)}
         for node in inside:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and keeps(self.inference, node):
                 for place in grows(self.inference, node.attr):
@@ -138,7 +138,7 @@ class Episode:
     def bound(self, moved: Iterable[int]) -> set[str]:
         """The variables that the episode gives a value, and doesn't only add to. Raises Refused."""
         out: set[str] = set()
-        for node in (n for i in moved for n in syntax.walk(self.items[i].node)):
+        for node in (n for i in moved for n in symbols.walk(self.items[i].node)):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                 root = self.flow.root(node)
                 if root is not None and holds_arrays(self.inference.fact(node.value)):
@@ -149,7 +149,7 @@ class Episode:
 
     def check_added(self, moved: Iterable[int], names: set[str]) -> None:
         """Raises Refused if arrays that gradients are traced through stay in lists that are read behind the update."""
-        for node in (n for i in moved for n in syntax.walk(self.items[i].node)):
+        for node in (n for i in moved for n in symbols.walk(self.items[i].node)):
             match node:
                 case ast.Call(func=ast.Attribute(attr=attr, value=held)) if attr in GROWING:
                     if self.flow.root(held) in names and takes_arrays(self.inference, node):
@@ -167,7 +167,7 @@ def keeps(inference: Inference, node: ast.Attribute) -> bool:
 
 def filled(inference: Inference, info: FunctionInfo) -> set[str]:
     """What a function of the file adds to that a module keeps, whatever it gives itself."""
-    added = (_adds_to_kept(inference, node) for node in syntax.walk(info.node)) if not info.external else ()
+    added = (_adds_to_kept(inference, node) for node in symbols.walk(info.node)) if not info.external else ()
     return {ast.unparse(held) for held in added if held is not None}
 
 
@@ -181,10 +181,10 @@ def _adds_to_kept(inference: Inference, node: ast.AST) -> ast.Attribute | None:
 
 def only_fills(inference: Inference, flow: DataFlow, info: FunctionInfo, name: str) -> bool:
     """Whether all that a function does to a variable from outside is to add to what it keeps."""
-    nodes = [node for statement in info.node.body for node in syntax.walk(statement) if isinstance(node, ast.stmt)]
+    nodes = [node for statement in info.node.body for node in symbols.walk(statement) if isinstance(node, ast.stmt)]
     plain = [node for node in nodes if not isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try)]
     changing = [node for node in plain if name in flow.writes(node)]
-    added = [held for node in changing for n in syntax.walk(node) if (held := _adds_to_kept(inference, n)) is not None]
+    added = [held for node in changing for n in symbols.walk(node) if (held := _adds_to_kept(inference, n)) is not None]
     return bool(changing) and len(added) == len(changing) and all(flow.root(held) == name for held in added)
 
 
@@ -199,7 +199,7 @@ def gives_number(inference: Inference, call: ast.Call) -> bool:
 def _filled(node: ast.AST) -> set[str]:
     """The names of lists that a statement adds to."""
     out: set[str] = set()
-    for inner in syntax.walk(node):
+    for inner in symbols.walk(node):
         match inner:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in GROWING:
                 out.add(name)

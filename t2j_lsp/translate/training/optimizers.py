@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -112,7 +112,7 @@ class Optimizers:
         parameter = next((p for p in named_parameters(function.node) if p.arg == name), None)
         if parameter is None:
             return ""
-        reads = [n for n in syntax.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
+        reads = [n for n in symbols.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
         if not all(isinstance(p := source.parents.get(n), ast.Call) and p.func is n for n in reads):
             return name
         places = [bound_arguments(place, function) for place in self.objects.calls(function)]
@@ -179,7 +179,7 @@ class Optimizers:
         scope = self.objects.scope(call)
         if scope.function is None:
             return False
-        returned = [n.value for n in syntax.walk(scope.function.node) if isinstance(n, ast.Return)]
+        returned = [n.value for n in symbols.walk(scope.function.node) if isinstance(n, ast.Return)]
         values = [v for one in returned for v in (one.elts if isinstance(one, ast.Tuple) else [one]) if v is not None]
         return any(call in (self.objects.constructors(value, scope) or ()) for value in values)
 
@@ -279,7 +279,7 @@ class Optimizers:
             return None
         scope = self.objects.scope(call)
         outers = set()
-        for node in syntax.walk(scope.node or self.ctx.source.tree):
+        for node in symbols.walk(scope.node or self.ctx.source.tree):
             if isinstance(node, ast.Name) and node.id == parent.targets[0].id and isinstance(node.ctx, ast.Load):
                 place: ast.AST | None = self.ctx.source.parents.get(node)
                 while isinstance(place, ast.List | ast.Tuple | ast.keyword):
@@ -335,18 +335,18 @@ class Optimizers:
             default = rule.signatures[0].by_name.get("lr") if rule is not None else None
             return default.default or "" if default is not None and not _starred(made) else ""
         plain = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
-        return ast.unparse(given) if all(isinstance(n, plain) for n in syntax.walk(given)) else ""
+        return ast.unparse(given) if all(isinstance(n, plain) for n in symbols.walk(given)) else ""
 
     def _visible(self, text: str, made: list[ast.Call], call: ast.Call) -> bool:
         """Whether an expression still has its value where the scheduler is made."""
-        names = {n.id for n in syntax.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+        names = {n.id for n in symbols.walk(ast.parse(text)) if isinstance(n, ast.Name)}
         if not names:
             return True
         scope = self.objects.scope(call)
         if any(self.objects.scope(m) != scope for m in made):
             return False
         first, last = min(m.lineno for m in made), call.lineno
-        for node in syntax.walk(scope.node or self.ctx.source.tree):
+        for node in symbols.walk(scope.node or self.ctx.source.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
                 if first <= node.lineno <= last:
                     return False

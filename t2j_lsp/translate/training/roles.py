@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters, nearest
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
@@ -65,7 +65,7 @@ def with_training_facts(inference: Inference) -> Inference:
 
 def has_training(tree: ast.AST) -> bool:
     """Whether a file computes gradients."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in syntax.walk(tree))
+    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in symbols.walk(tree))
 
 
 class _Roles:
@@ -127,10 +127,10 @@ class _Roles:
 
     def _places(self, info: FunctionInfo, name: str) -> list[ast.expr]:
         """The expressions that read a parameter, also through ``self.x = x`` in the class of a constructor."""
-        places: list[ast.expr] = [n for n in syntax.walk(info.node) if isinstance(n, ast.Name) and n.id == name]
+        places: list[ast.expr] = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id == name]
         if info.owner is None or info.name != "__init__":
             return places
-        for node in syntax.walk(info.node):
+        for node in symbols.walk(info.node):
             for target, value in _assigned(node):
                 if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                     if isinstance(moved := _unmoved(value), ast.Name) and moved.id == name:
@@ -158,7 +158,7 @@ class _Roles:
 
     def _inner_call(self, call: ast.Call) -> bool:
         """Whether a call takes no other call's value: a model is called on data, a loss on what a model returns."""
-        if not call.args or any(isinstance(n, ast.Call) for a in call.args for n in syntax.walk(a) if not _is_move(n)):
+        if not call.args or any(isinstance(n, ast.Call) for a in call.args for n in symbols.walk(a) if not _is_move(n)):
             return False
         return len(call.args) == 1 and not call.keywords
 
@@ -173,7 +173,7 @@ class _Roles:
     def _parents(self) -> dict[ast.AST, ast.AST]:
         parents: dict[ast.AST, ast.AST] | None = getattr(self, "_links", None)
         if parents is None:
-            parents = {c: n for n in self.inference.source.nodes for c in syntax.children(n)}
+            parents = {c: n for n in self.inference.source.nodes for c in symbols.children(n)}
             self._links = parents
         return parents
 
@@ -234,7 +234,7 @@ class _Roles:
 
     def _whole(self, loop: ast.AST, name: str) -> bool:
         """Whether the loop's only variable is one tensor, and not a tuple or dict of them."""
-        for node in syntax.walk(loop):
+        for node in symbols.walk(loop):
             match node:
                 case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=source)) if source == name:
                     return False
@@ -249,7 +249,7 @@ class _Roles:
         return self._used_as_tensor(loop, name)
 
     def _structure(self, loop: ast.AST, name: str) -> Fact:
-        for node in syntax.walk(loop):
+        for node in symbols.walk(loop):
             match node:
                 case ast.Subscript(value=ast.Name(id=source), slice=ast.Constant(value=str())) if source == name:
                     return ListOf(TENSOR, STR)
@@ -261,7 +261,7 @@ class _Roles:
 
     def _used_as_tensor(self, loop: ast.AST, name: str, depth: int = 0) -> bool:
         """Whether a variable is moved to a device or passed to a module, here or in a function of the file."""
-        for node in syntax.walk(loop):
+        for node in symbols.walk(loop):
             if not isinstance(node, ast.Call):
                 continue
             if _is_move(node) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
@@ -299,7 +299,7 @@ class _Roles:
 def _stores(scope: ast.AST) -> dict[str, list[ast.Name]]:
     """Where names are bound inside a scope."""
     stores: dict[str, list[ast.Name]] = {}
-    for node in syntax.walk(scope):
+    for node in symbols.walk(scope):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             stores.setdefault(node.id, []).append(node)
     return stores
@@ -317,7 +317,7 @@ def loader_of(node: ast.expr) -> ast.expr:
 
 def is_object(loop: ast.AST, name: str) -> bool:
     """Whether what a loop yields has attributes that neither tensors nor containers have: ``batch.src``."""
-    read = {n.attr for n in syntax.walk(loop) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name}
+    read = {n.attr for n in symbols.walk(loop) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name}
     return any(REGISTRY.get(f"torch.Tensor.{attr}") is None and attr not in _CONTAINERS for attr in read)
 
 
@@ -342,7 +342,7 @@ def batch_targets(loop: ast.For) -> list[ast.Name]:
                 return []
             target = target.elts[1]
         iterable = iterable.args[0]
-    return [n for n in syntax.walk(target) if isinstance(n, ast.Name)]
+    return [n for n in symbols.walk(target) if isinstance(n, ast.Name)]
 
 
 def _is_move(node: ast.AST) -> bool:
@@ -352,12 +352,12 @@ def _is_move(node: ast.AST) -> bool:
 def _moves_or_trains(loop: ast.For) -> bool:
     """Whether a loop moves what it iterates to a device, or computes gradients itself."""
     names = {t.id for t in batch_targets(loop)}
-    for node in syntax.walk(loop):
+    for node in symbols.walk(loop):
         if _is_move(node) and isinstance(node, ast.Call):
-            inner = {n.id for n in syntax.walk(node.func) if isinstance(n, ast.Name)}
+            inner = {n.id for n in symbols.walk(node.func) if isinstance(n, ast.Name)}
             if inner & names:
                 return True
-    inner_loops = [n for s in loop.body for n in syntax.walk(s) if isinstance(n, ast.For) and has_training(n)]
+    inner_loops = [n for s in loop.body for n in symbols.walk(s) if isinstance(n, ast.For) and has_training(n)]
     return has_training(loop) and not inner_loops and _is_plain(loop.iter)
 
 
@@ -387,7 +387,7 @@ def _unmoved(node: ast.expr) -> ast.expr:
 
 
 def _attributes(owner: ClassInfo, name: str) -> Iterator[ast.expr]:
-    for node in syntax.walk(owner.node):
+    for node in symbols.walk(owner.node):
         if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Name):
             if node.value.id == "self" and isinstance(node.ctx, ast.Load):
                 yield node

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -112,7 +112,7 @@ class Updates:
     def _read_elsewhere(self) -> set[str]:
         """Variables that other functions read: those of the module level, and attributes of ``self``."""
         if self.scope.function is not None:
-            names = {n for s in syntax.walk(self.scope.function.node) if isinstance(s, ast.Global) for n in s.names}
+            names = {n for s in symbols.walk(self.scope.function.node) if isinstance(s, ast.Global) for n in s.names}
             return names | {v for v in self.flow.writes(self.scope.function.node) if "." in v}
         out: set[str] = set()
         for function in self.ctx.inference.functions:
@@ -385,7 +385,7 @@ class Updates:
                 raise Refused("Code between the backward pass and the step uses the module or the optimizer.")
 
     def _changes_rate(self, node: ast.AST) -> bool:
-        facts = [self.ctx.fact(inner) for inner in syntax.walk(node) if isinstance(inner, ast.expr)]
+        facts = [self.ctx.fact(inner) for inner in symbols.walk(node) if isinstance(inner, ast.expr)]
         return any(isinstance(fact, Object) and fact.kind in ("scheduler", "optimizer") for fact in facts)
 
     def check_trace(self, update: Update) -> None:
@@ -466,7 +466,7 @@ class Updates:
     def _in_order(self, node: ast.stmt) -> list[str]:
         """Variables a statement writes, in the order they stand in."""
         names: list[str] = []
-        for inner in syntax.walk(node):
+        for inner in symbols.walk(node):
             name = self.flow.variable(inner)
             if name is not None and name in self.flow.writes(node) and name not in names:
                 names.append(name)

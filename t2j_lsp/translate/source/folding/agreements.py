@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.translate.source.helpers import Helper
 
 from .constants import is_literal, literal
@@ -35,7 +35,7 @@ def may_agree(copied: Iterable[Helper], user: ast.Module, written: Mapping[str, 
         isinstance(node, ast.Call)
         and any(_is_switch(k.value) for k in node.keywords)
         and any(isinstance(called, ast.Name) and called.id in classes for called in (node.func, *node.args[:1]))
-        for node in syntax.walk(user)
+        for node in symbols.walk(user)
     )
 
 

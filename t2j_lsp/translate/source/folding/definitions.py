@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
 
@@ -19,7 +19,7 @@ def definition(text: str) -> ast.stmt:
 @cache
 def nodes(part: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes of a helper's definition, or of a part of it, in the order of `ast.walk`: they are asked for often."""
-    return tuple(syntax.walk(part))
+    return tuple(symbols.walk(part))
 
 
 @cache
@@ -49,7 +49,7 @@ def annotated(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
 
 
 def names_in(places: Iterable[ast.expr]) -> set[ast.Name]:
-    return {n for place in places for n in syntax.walk(place) if isinstance(n, ast.Name)}
+    return {n for place in places for n in symbols.walk(place) if isinstance(n, ast.Name)}
 
 
 def defaults(node: ast.FunctionDef) -> dict[str, ast.expr]:
@@ -71,14 +71,14 @@ def _free(node: ast.AST, around: frozenset[str]) -> Iterator[str]:
         yield node.id
     if isinstance(node, FunctionNode | ast.Lambda | Comprehension):
         around |= bound_in(node)
-    for child in syntax.children(node):
+    for child in symbols.children(node):
         yield from _free(child, around)
 
 
 def bound_in(scope: ast.AST) -> set[str]:
     """The names that a function or comprehension binds itself."""
     names: set[str] = set()
-    todo = list(syntax.children(scope))
+    todo = list(symbols.children(scope))
     while todo:
         node = todo.pop()
         match node:
@@ -92,7 +92,7 @@ def bound_in(scope: ast.AST) -> set[str]:
             case ast.Lambda():
                 continue
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                names |= {n.target.id for n in syntax.walk(node) if isinstance(n, ast.NamedExpr)}
+                names |= {n.target.id for n in symbols.walk(node) if isinstance(n, ast.NamedExpr)}
                 continue
-        todo += syntax.children(node)
+        todo += symbols.children(node)
     return names

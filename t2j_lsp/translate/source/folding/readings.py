@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Place = tuple[str, str]
@@ -42,9 +42,9 @@ def read_helper(tree: ast.AST) -> Tree:
 def read(tree: ast.AST, side: str) -> Tree:
     """What a tree says, of the user's (``name``) or of a helper's (``own``)."""
     out, is_user = Tree(), side == "name"
-    for node in syntax.walk(tree):
+    for node in symbols.walk(tree):
         out.nodes.append(node)
-        for child in syntax.children(node):
+        for child in symbols.children(node):
             out.parents[child] = node
         match node:
             case ast.Name(ctx=ast.Load()):

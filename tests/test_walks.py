@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from t2j_lsp import syntax
+from t2j_lsp import symbols
 
 NEWEST = "type Pair[T] = tuple[T, T]\ndef f[*Ts, **P](x: int) -> T: ...\n" if sys.version_info >= (3, 12) else ""
 OTHERS = f"""{NEWEST}
@@ -32,7 +32,7 @@ lambda *, a: (yield (b := a))
 def test_walks_are_those_of_ast_without_contexts(text: str) -> None:
     tree = ast.parse(text)
     whole = [node for node in ast.walk(tree) if not isinstance(node, ast.expr_context)]
-    assert list(syntax.walk(tree)) == whole
+    assert list(symbols.walk(tree)) == whole
     for node in whole:
         below = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
-        assert syntax.children(node) == below
+        assert symbols.children(node) == below

@@ -1,0 +1,26 @@
+"""Where the project around a folder keeps its packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of packages that belong to no project."""
+
+_TEST_FOLDERS = ("tests", "test", "testing")
+_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_DEEPEST = 4
+"""Folders between a file's package and the root of its project."""
+
+
+def project_folders(top: Path) -> list[Path]:
+    """Where a project around a folder, like its ``examples``, keeps packages: its root and the ``src`` in it, if any.
+
+    The root is known by its files; the folder around tests is one without them.
+    """
+    if top.name in INSTALLED:
+        return []
+    for root in [top, *top.parents][: _DEEPEST + 1]:
+        if any((root / name).exists() for name in _PROJECT_FILES):
+            return [root, root / "src"]
+    return [top.parent, top.parent / "src"] if top.name in _TEST_FOLDERS else []

@@ -3,7 +3,8 @@
 Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.named_parameters
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from flax import nnx
 
@@ -34,3 +35,22 @@ def torch_name(module: nnx.Module, path: Sequence[str | int]) -> str:
             parts.append(str(part))
         owner = owner[part] if isinstance(part, int) else getattr(owner, part)
     return ".".join(parts)
+
+
+def in_torch_order(
+    module: nnx.Module, walk: Iterable[tuple[tuple[Any, ...], Any]]
+) -> list[tuple[tuple[Any, ...], Any]]:
+    """Paths in `module` and what stands there in PyTorch's order, that of assignment; Flax walks by names.
+
+    A module's own parameters come before those of its parts, and a module before its parts.
+    """
+
+    def places(found: tuple[tuple[Any, ...], Any]) -> list[tuple[bool, int]]:
+        owner, order = module, []
+        for part in found[0]:
+            counted, nodes = isinstance(part, int), list(owner._pytree__nodes)
+            owner = owner[part] if counted else getattr(owner, part)
+            order.append((not isinstance(owner, nnx.Variable), part if counted else nodes.index(part)))
+        return order
+
+    return sorted(walk, key=places)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import torch
 from flax import nnx
 
-from t2j_lsp.rules.helpers.names import torch_name
+from t2j_lsp.rules.helpers.names import in_torch_order, torch_name
 
 
 class Block(nnx.Module):
@@ -33,3 +33,31 @@ def test_modules_have_pytorchs_names_and_the_module_itself_none() -> None:
     block = Block(rngs=nnx.Rngs(0))
     names = {torch_name(block, path) for path, _ in nnx.iter_modules(block)}
     assert {"", "net", "net.0", "net.2", "layers", "layers.0"} <= names
+
+
+class Unsorted(nnx.Module):
+    """Parts whose names are in no order, a list of more than ten, parameters behind parts."""
+
+    def __init__(self, *, rngs: nnx.Rngs):
+        self.q = nnx.Linear(2, 2, rngs=rngs)
+        self.net = nnx.Sequential(*[nnx.Linear(2, 2, rngs=rngs) for _ in range(12)])
+        self.k = nnx.LayerNorm(2, rngs=rngs)
+        self.w = nnx.Param(jnp.ones(3))
+
+
+class TorchUnsorted(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q = torch.nn.Linear(2, 2)
+        self.net = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(12)])
+        self.k = torch.nn.LayerNorm(2)
+        self.w = torch.nn.Parameter(torch.ones(3))
+
+
+def test_walks_come_in_pytorchs_order_also_behind_jit() -> None:
+    module, reference = Unsorted(rngs=nnx.Rngs(0)), TorchUnsorted()
+    nnx.jit(lambda m: m.w.set_value(2 * m.w[...]))(module)
+    found = in_torch_order(module, nnx.to_flat_state(nnx.state(module, nnx.Param)))
+    assert [torch_name(module, path) for path, _ in found] == [name for name, _ in reference.named_parameters()]
+    names = [torch_name(module, path) for path, m in in_torch_order(module, nnx.iter_modules(module))]
+    assert list(dict.fromkeys(names)) == [name for name, _ in reference.named_modules()]

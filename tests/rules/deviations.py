@@ -35,7 +35,7 @@ UNDRIVEN: dict[str, str] = {
     "torch.linalg.eigh": "the signs of the vectors are arbitrary; test_linalg puts the matrix together again",
     "torch.linalg.eig": "as eigh",
     **{
-        f"torch.nn.attention.flex_attention.{name}": "it is given functions, which no sample is; test_functional runs it"
+        f"torch.nn.attention.flex_attention.{name}": "given functions, which no sample is; test_functional runs it"
         for name in ("flex_attention", "create_block_mask", "create_mask", "and_masks", "or_masks")
     },
 }

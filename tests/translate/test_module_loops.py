@@ -134,3 +134,54 @@ def test_the_flag_is_marked_in_a_file_that_freezes_some() -> None:
 def test_children_in_their_order_are_marked(line: str) -> None:
     gaps = translate(SOURCE.format(loop=line), Options()).gaps
     assert [gap.name for gap in gaps] == ["torch.nn.Module.children"]
+
+
+IN_SCRIPT = """import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {parts}
+
+
+def init(m):
+    if isinstance(m, nn.Linear):
+        nn.init.xavier_uniform_(m.weight)
+
+
+def scaled(m):
+    if isinstance(m, nn.Linear):
+        m.weight.data.mul_(2)
+
+
+model = Net()
+{walk}
+"""
+NAMED = "for n, p in model.named_parameters():"
+UNSORTED = "self.q = nn.Linear(4, 4)\n        self.k = nn.Linear(4, 4)"
+SORTED = "self.fc1 = nn.Linear(4, 4)\n        self.fc2 = nn.Linear(4, 4)"
+
+
+@pytest.mark.parametrize(
+    ("parts", "walk", "ordered"),
+    [
+        (UNSORTED, "model.apply(init)", True),
+        (UNSORTED, "for m in model.modules():\n    init(m)", True),
+        (UNSORTED, f"{NAMED}\n    nn.init.normal_(p)", True),
+        (UNSORTED, "for p in model.parameters():\n    p.data.uniform_(-1, 1)", True),
+        ("self.rnn = nn.LSTM(4, 4)", "for p in model.parameters():\n    p.data.uniform_(-1, 1)", True),
+        ("self.rnn = nn.LSTM(4, 4)", "model.apply(init)", False),
+        (UNSORTED, "model.apply(scaled)", False),
+        (UNSORTED, f"{NAMED}\n    nn.init.zeros_(p)", False),
+        (SORTED, "model.apply(init)", False),
+        (SORTED, f"{NAMED}\n    nn.init.normal_(p)", False),
+        (f"{UNSORTED}\n        self.apply(init)", "", False),
+    ],
+)
+def test_numbers_are_drawn_in_pytorchs_order(parts: str, walk: str, ordered: bool) -> None:
+    """Layers of one shape would get each other's; what doesn't draw, or is sorted, or built, walks as Flax does."""
+    translation = translate(IN_SCRIPT.format(parts=parts, walk=walk), Options())
+    assert not translation.gaps, translation.gaps
+    assert ("in in_torch_order(model, nnx." in translation.code) is ordered

@@ -7,8 +7,10 @@ was an argument of a compiled function. ``conv1``, ``conv2``, ``fc`` are in the 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.sequentials import is_stock_sequential
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Instance, Layer, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS
 
@@ -26,11 +28,29 @@ def in_torch_order(inference: Inference, fact: Fact) -> bool:
             counts_batches = rule is not None and "running_mean" in rule.attributes
             return rule is not None and not counts_batches and (bool(rule.attributes) or not rule.random)
         case Instance():
-            return _class_in_order(inference, fact.cls.info)
+            return _class_in_order(fact.cls.info, lambda part: in_torch_order(inference, part))
     return False
 
 
-def _class_in_order(inference: Inference, info: ClassInfo) -> bool:
+def walked_in_torch_order(inference: Inference, fact: Fact, kind: str) -> bool:
+    """Whether Flax is sure to come to the ``modules`` or ``parameters`` of a module in PyTorch's order.
+
+    Of layers' parameters those of one shape count: a recurrent layer's are out of order, a kernel and a bias may be.
+    """
+    match fact:
+        case Layer(items=items) if items is not None:
+            counted = len(items) <= 10 or fact.node is not None and is_stock_sequential(inference, fact.node)
+            return counted and all(walked_in_torch_order(inference, item, kind) for item in items)
+        case Layer():
+            rule = LAYERS.get(fact.name)
+            plain = rule is not None and (bool(rule.attributes) or rule.elementwise or not rule.random)
+            return kind == "modules" or plain
+        case Instance():
+            return _class_in_order(fact.cls.info, lambda part: walked_in_torch_order(inference, part, kind))
+    return False
+
+
+def _class_in_order(info: ClassInfo, in_order: Callable[[Fact], bool]) -> bool:
     names = _assigned(info)
     if names is None or not info.is_module or len(info.ancestry()) > 1 or info.layer_base is not None:
         return False
@@ -40,7 +60,7 @@ def _class_in_order(inference: Inference, info: ClassInfo) -> bool:
         if isinstance(held, Tensor) and held.variable:
             own.append(name)
         elif held is not None and is_module(held):
-            if not in_torch_order(inference, held):
+            if not in_order(held):
                 return False
             parts.append(name)
         elif not isinstance(held, Scalar | Tensor):

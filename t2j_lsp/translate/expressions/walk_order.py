@@ -1,16 +1,19 @@
 """Whether it matters in which order the parts of a module are walked.
 
 PyTorch walks them in the order of their assignment, Flax in alphabetical order. A sum doesn't mind; a list that is
-indexed and a line that is printed do. Random initial values are others in JAX anyway.
+indexed and a line that is printed do. Numbers that are drawn in a walk are given out in its order.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.told_walks import has_order
-from t2j_lsp.translate.rule.facts import Instance, Qual, is_module
+from t2j_lsp.translate.rule.facts import Function, Instance, Qual, is_module
+from t2j_lsp.translate.rule.record import REGISTRY
 
 WALKING = frozenset({
     "parameters", "named_parameters", "buffers", "named_buffers", "modules", "named_modules", "children",
@@ -70,6 +73,19 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
             case _:
                 return True
     return True
+
+
+def draws(inference: Inference, body: Iterable[ast.stmt]) -> bool:
+    """Whether statements draw numbers."""
+    for call in (n for statement in body for n in symbols.walk(statement) if isinstance(n, ast.Call)):
+        fact = inference.fact(call.func)
+        if isinstance(fact, Function) and fact.info.takes_rngs:
+            return True
+        method = f"torch.Tensor.{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""
+        rule = REGISTRY.get(fact.name if isinstance(fact, Qual) else method)
+        if rule is not None and rule.random:
+            return True
+    return False
 
 
 def _dict_is_read_in_order(inference: Inference, made: ast.expr) -> bool:

@@ -6,9 +6,11 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.expressions.walk_order import order_matters
+from t2j_lsp.translate.expressions.state_order import walked_in_torch_order
+from t2j_lsp.translate.expressions.walk_order import draws, order_matters
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
-from t2j_lsp.translate.rule.facts import Layer, is_module, layer_names
+from t2j_lsp.translate.inference.rngs import build_methods
+from t2j_lsp.translate.rule.facts import Instance, Layer, is_module, layer_names
 from t2j_lsp.translate.rule.values import WALKS
 
 _LISTS = frozenset(CONTAINERS[:2])
@@ -45,7 +47,10 @@ class ModuleLoops:
         if order_matters(self.ctx.inference, call) or kind == "children" and _calls(node, item):
             return False  # in Flax's order, which is alphabetical
         owner = self.renderer.render(call.func.value).text
-        self.ctx.edits.replace(call, WALKS[kind].format(owner, nnx=self.renderer.need("nnx")))
+        walk = WALKS[kind].format(owner, nnx=self.renderer.need("nnx"))
+        if kind != "children" and draws(self.ctx.inference, node.body):
+            walk = drawn_in_order(self.ctx, self.renderer, call.func.value, kind)
+        self.ctx.edits.replace(call, walk)
         self.ctx.edits.replace(node.target, f"{self._key(node, name[0], kind, owner) if name else '_'}, {item}")
         self.ctx.report.converted += 1
         return True
@@ -77,3 +82,20 @@ def _calls(node: ast.For | ast.AsyncFor, name: str) -> bool:
         for statement in node.body
         for n in ast.walk(statement)
     )
+
+
+def drawn_in_order(ctx: Context, renderer: ExpressionRenderer, owner: ast.expr, kind: str) -> str:
+    """A walk of a module in which numbers are drawn: in PyTorch's order, each layer gets those that PyTorch's gets.
+
+    What a constructor draws are the initial values, which are given or compared as a whole.
+    """
+    fact, text = ctx.fact(owner), renderer.render(owner).text
+    walk = WALKS[kind].format(text, nnx=renderer.need("nnx"))
+    function = ctx.scope.function
+    info = None if function is None else function.owner
+    if function is not None and info is not None and isinstance(fact, Instance) and fact.cls.info is info:
+        if function.name in build_methods(info) | {"__init__"}:
+            return walk
+    if walked_in_torch_order(ctx.inference, fact, kind):
+        return walk
+    return f"{renderer.need('in_torch_order')}({text}, {walk})"

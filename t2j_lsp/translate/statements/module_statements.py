@@ -12,6 +12,9 @@ from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Function, Instance, Qual, is_module, layer_names
 from t2j_lsp.translate.rule.layer import OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
+from t2j_lsp.translate.rule.values import WALKS
+
+from .module_loops import drawn_in_order
 
 
 class ModuleStatements:
@@ -141,7 +144,7 @@ class ModuleStatements:
         return True
 
     def _apply(self, node: ast.Expr, call: ast.Call, func: ast.Attribute) -> bool:
-        """``self.apply(init)`` calls it on every submodule, children first, as nnx.iter_modules yields them."""
+        """``self.apply(init)`` calls it on every submodule."""
         if not self.ctx.source.starts_line(node):
             return False
         owner = bracket(self.renderer.render(func.value), ATOM)
@@ -152,7 +155,10 @@ class ModuleStatements:
             rngs = f", rngs={rngs_expression(self.ctx)}"
         indent = self.ctx.edits.indent(node.lineno)
         module = self.ctx.names.fresh("module")
-        header = f"for _, {module} in {self.renderer.need('nnx')}.iter_modules({owner}):"
+        walk = WALKS["modules"].format(owner, nnx=self.renderer.need("nnx"))
+        if rngs:
+            walk = drawn_in_order(self.ctx, self.renderer, func.value, "modules")
+        header = f"for _, {module} in {walk}:"
         text = f"{header}{self.ctx.source.newline}{indent}    "
         self.ctx.edits.replace(call, f"{text}{function}({module}{rngs})")
         self.ctx.report.converted += 1

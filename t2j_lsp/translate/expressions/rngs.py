@@ -71,6 +71,6 @@ def _seeds(ctx: Context, block: Sequence[ast.stmt]) -> bool:
                 return True
             case ast.With() if _seeds(ctx, node.body):
                 return True
-            case ast.Expr() if node in ctx.rngs.seeds:
+            case ast.Expr() | ast.Assign() if node in ctx.rngs.seeds:
                 return True
     return False

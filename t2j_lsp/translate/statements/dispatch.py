@@ -20,6 +20,7 @@ from .control_flow import ControlFlow
 from .decorators import Decorators
 from .effects import Effects
 from .functions import Functions
+from .generators import Generators
 from .layer_parameters import LayerParameters
 from .module_loops import ModuleLoops
 from .module_statements import ModuleStatements
@@ -72,6 +73,7 @@ class Statements:
         plain = Assignments(self.ctx, self.renderer, self.header)
         return (
             self.renderer.known_values.kept,
+            self.generators.assigned,
             plain.factory_dict,
             plain.setting,
             plain.used_part,
@@ -93,6 +95,7 @@ class Statements:
             effects.chosen,
             effects.seed,
             effects.seeded_by_function,
+            self.generators.seeded,
             self.parameters.by_name,
             self.attributes.set_by_name,
             modules.call,
@@ -103,6 +106,10 @@ class Statements:
     @cached_property
     def effects(self) -> Effects:
         return Effects(self.ctx, self.renderer)
+
+    @cached_property
+    def generators(self) -> Generators:
+        return Generators(self.ctx, self.renderer)
 
     @cached_property
     def decorators(self) -> Decorators:

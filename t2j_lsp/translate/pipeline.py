@@ -18,6 +18,7 @@ from t2j_lsp.symbols import FunctionNode, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
 from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.torch_only import base_out_of_sight
 from t2j_lsp.translate.inference import shared_storage
 from t2j_lsp.translate.inference.call_sites import with_call_sites
 from t2j_lsp.translate.inference.file import Inference
@@ -177,6 +178,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     context = Context.of(inference, options, plan, known.drawing)
     if inference.holds_tests and inference.assumed or inference.has(TRAINING):
         plan_training(context)
+    stay = [info for info in inference.classes.values() if base_out_of_sight(info) is not None]
+    plan.untouched.update(method.node for info in stay for method in info.methods.values())
     asking = {info.node for info in inference.functions.values() if info.takes_rngs} & plan.untouched
     if asking := asking - known.untouched:
         known.untouched |= asking

@@ -342,3 +342,50 @@ def test_what_a_package_is_given_that_was_converted_is_said(statement: str, name
 )
 def test_what_takes_any_object_or_none_is_no_gap(statement: str) -> None:
     assert not translate(GIVEN.format(statement=statement), Options()).gaps
+
+
+BASE_OUT_OF_SIGHT = """import torch
+from torch import nn
+{imported}
+
+
+class Net({base}):
+    def __init__(self, width=3):
+        super().__init__()
+        {held}
+
+    def {method}(self, x):
+        return torch.relu(x)
+
+
+net = Net()
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "base", "held", "method"),
+    [
+        ("import pytorch_lightning as pl", "pl.LightningModule", "self.fc = nn.Linear(width, 2)", "training_step"),
+        ("from transformers import PreTrainedModel", "PreTrainedModel", "pass", "forward"),
+        ("from .base import Model", "Model", "self.w = nn.Parameter(torch.zeros(2))", "loss"),
+    ],
+)
+def test_a_class_whose_base_is_out_of_sight_stays(imported: str, base: str, held: str, method: str) -> None:
+    """Flax's layers in a PyTorch module are no parts of it: nothing was said, and nothing trained."""
+    source = BASE_OUT_OF_SIGHT.format(imported=imported, base=base, held=held, method=method)
+    translation = translate(source, Options())
+    assert [gap.reason for gap in translation.gaps if "isn't in sight" in gap.reason]
+    assert source[source.index("class Net") :] in translation.code
+
+
+@pytest.mark.parametrize(
+    ("imported", "base", "held", "method"),
+    [
+        ("import gym", "gym.Env", "self.fc = nn.Linear(width, 2)", "step"),
+        ("from metrics import Metric", "Metric", "self.width = width", "update"),
+        ("from hub import Mixin", "nn.Module, Mixin", "self.fc = nn.Linear(width, 2)", "forward"),
+    ],
+)
+def test_other_classes_convert(imported: str, base: str, held: str, method: str) -> None:
+    source = BASE_OUT_OF_SIGHT.format(imported=imported, base=base, held=held, method=method)
+    assert "torch.relu(x)" not in translate(source, Options()).code

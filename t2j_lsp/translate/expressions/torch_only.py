@@ -75,6 +75,8 @@ _TAKE_ANYTHING = sys.stdlib_module_names | {
     *("jax", "flax", "optax", "orbax", "chex", "numpy", "tqdm", "rich", "pytest", "einops", "cloudpickle", "t2j_lsp"),
 }
 """Packages whose functions take any object, or JAX's."""
+_PLAIN_BASES = frozenset({"gym", "gymnasium", "pydantic", "attr", "attrs", "typing_extensions", "omegaconf", "sklearn"})
+"""Packages whose classes are no PyTorch modules."""
 _COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
 """Names that compiled extensions of PyTorch have: ``_C``, ``selective_scan_cuda``, ``fused_act_ext``."""
 
@@ -236,6 +238,23 @@ def torch_base(options: Options, info: ClassInfo) -> str | None:
                 package = base.name.partition(".")[0]
                 if is_torch(base.name) or package in TORCH_PACKAGES and not _own(options, package):
                     return base.name
+    return None
+
+
+def base_out_of_sight(info: ClassInfo) -> str | None:
+    """A package's class from which one with layers or a ``forward`` derives, and which may be a PyTorch module.
+
+    ``pl.LightningModule``, ``PreTrainedModel``. None for modules of the file's own making, and for other classes.
+    """
+    if info.is_module or info.mixed_in:
+        return None
+    held = (fact for one in info.ancestry() for fact in one.attributes.values())
+    is_like_module = info.method("forward") is not None or any(
+        is_module(fact) or isinstance(fact, Tensor) and fact.variable for fact in held
+    )
+    for name in info.torch_bases if is_like_module else ():
+        if not is_torch(name) and name.lstrip(".").partition(".")[0] not in _TAKE_ANYTHING | _PLAIN_BASES:
+            return name
     return None
 
 

@@ -9,11 +9,15 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.expressions.torch_only import problem_of_gradient
+from t2j_lsp.translate.expressions.torch_only import base_out_of_sight, problem_of_gradient
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, Instance, is_module_base
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
 from .decorators import Decorators
+
+_OUT_OF_SIGHT = (
+    "{} isn't in sight, and what derives from a PyTorch module is one: convert it along, or derive from torch.nn.Module"
+)
 
 
 class Classes:
@@ -42,6 +46,9 @@ class Classes:
             if (reason := CLASSES.get(torch_base, TorchClass()).derived) is not None:
                 self.ctx.report.gap(node, torch_base, "refused", reason)
                 return True
+        if (name := base_out_of_sight(info)) is not None:
+            self.ctx.report.gap(node, name, "refused", _OUT_OF_SIGHT.format(name))
+            return True
         if (problem := problem_of_gradient(info)) is not None:
             self.ctx.report.gap(node, info.torch_bases[0], "refused", problem)
             return True

@@ -283,7 +283,7 @@ def test_uniform_complex_numbers_are_a_gap() -> None:
     "arguments", ["device=x.device, dtype=x.dtype", "dtype=x.dtype", "x.device, x.dtype", "x", "torch.float32"]
 )
 def test_what_is_cast_to_what_a_tensor_is_is_one(arguments: str) -> None:
-    text = "class A(B):\n    def forward(self, x: torch.Tensor):\n        table = self.table[1:3]\n"
+    text = "class A(B, nn.Module):\n    def forward(self, x: torch.Tensor):\n        table = self.table[1:3]\n"
     done = convert("from other import B\n" + HEAD + text + f"        return table.to({arguments}) * x\n")
     assert ".to(" not in done.code
 

@@ -126,7 +126,7 @@ def test_layers_of_a_list_have_rates_of_their_own() -> None:
         "{'params': model.head.parameters()}, {'params': model.base.parts[1].parameters(), 'lr': 0.01}], lr=0.1)\n"
     )
     run = trained(source + groups + LOOP)
-    assert 'name.startswith("base.parts.0.")' in run.translation.code
+    assert 'name.startswith("base.parts.0.")' in "".join(run.translation.code.split())
 
 
 LEFT = {

@@ -25,7 +25,9 @@ from t2j_lsp.translate.expressions.needs import MEANINGS
 from t2j_lsp.translate.expressions.rngs import TAKEN
 from t2j_lsp.translate.source.helpers import helper_names
 
-HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
+WIDEST = f"WIDEST = '{'-' * 108}'"
+"""A line of 120 characters: the output's lines may be as long, whatever names the programs have."""
+HEAD = f"import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n{WIDEST}\n\n\n"
 
 CALLS = "F.layer_norm(torch.cat([x, x]), (4,)) + torch.softmax(x, -1)"
 """Calls that become jnp, jax and helpers, which have helpers and imports of their own."""

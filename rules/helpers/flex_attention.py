@@ -4,9 +4,9 @@ A block mask is an array of booleans here: XLA has no kernel that skips blocks.
 Source: https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html
 """
 
+import functools
 import math
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 import jax
@@ -32,12 +32,12 @@ def index_mask(
 
 def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
     """The function of indices that is true where all of them are."""
-    return lambda *indices: reduce(jnp.logical_and, [mask(*indices) for mask in mask_mods], jnp.array(True))
+    return lambda *indices: functools.reduce(jnp.logical_and, [mask(*indices) for mask in mask_mods], jnp.array(True))
 
 
 def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
     """The function of indices that is true where one of them is."""
-    return lambda *indices: reduce(jnp.logical_or, [mask(*indices) for mask in mask_mods], jnp.array(False))
+    return lambda *indices: functools.reduce(jnp.logical_or, [mask(*indices) for mask in mask_mods], jnp.array(False))
 
 
 def flex_attention(

@@ -16,11 +16,11 @@ _DEEPEST = 4
 def project_folders(top: Path) -> list[Path]:
     """Where a project around a folder, like its ``examples``, keeps packages: its root and the ``src`` in it, if any.
 
-    The root is known by its files; the folder around tests is one without them.
+    The root is known by its files; the folder around tests is one without them, also inside of a larger project.
     """
     if top.name in INSTALLED:
         return []
-    for root in [top, *top.parents][: _DEEPEST + 1]:
-        if any((root / name).exists() for name in _PROJECT_FILES):
-            return [root, root / "src"]
-    return [top.parent, top.parent / "src"] if top.name in _TEST_FOLDERS else []
+    roots = [top.parent] if top.name in _TEST_FOLDERS else []
+    near = [top, *top.parents][: _DEEPEST + 1]
+    roots += [root for root in near if any((root / name).exists() for name in _PROJECT_FILES)][:1]
+    return [folder for root in dict.fromkeys(roots) for folder in (root, root / "src")]

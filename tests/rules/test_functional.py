@@ -177,7 +177,7 @@ FLEX_ATTENTION = [
     ),
     (
         "t.flex_attention(q.expand(2, 4, 3, 4), q, q, None, None, 0.3, True)",
-        "flex_attention(jnp.broadcast_to(q, (2, 4, 3, 4)), q, q, scale=0.3, enable_gqa=True)",
+        "flex_attention(         jnp.broadcast_to(q, (2, 4, 3, 4)), q, q, scale=0.3, enable_gqa=True     )",
     ),
     (
         "t.create_mask(t.and_masks(lambda b, h, i, j: i > j, lambda b, h, i, j: h < b), 2, 2, 3, 4, 'cpu')",

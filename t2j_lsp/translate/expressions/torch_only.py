@@ -75,7 +75,9 @@ _TAKE_ANYTHING = sys.stdlib_module_names | {
     *("jax", "flax", "optax", "orbax", "chex", "numpy", "tqdm", "rich", "pytest", "einops", "cloudpickle", "t2j_lsp"),
 }
 """Packages whose functions take any object, or JAX's."""
-_PLAIN_BASES = frozenset({"gym", "gymnasium", "pydantic", "attr", "attrs", "typing_extensions", "omegaconf", "sklearn"})
+_NO_MODULES = _TAKE_ANYTHING | {
+    *("gym", "gymnasium", "pydantic", "attr", "attrs", "typing_extensions", "omegaconf", "sklearn"),
+}
 """Packages whose classes are no PyTorch modules."""
 _COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
 """Names that compiled extensions of PyTorch have: ``_C``, ``selective_scan_cuda``, ``fused_act_ext``."""
@@ -253,7 +255,7 @@ def base_out_of_sight(info: ClassInfo) -> str | None:
         is_module(fact) or isinstance(fact, Tensor) and fact.variable for fact in held
     )
     for name in info.torch_bases if is_like_module else ():
-        if not is_torch(name) and name.lstrip(".").partition(".")[0] not in _TAKE_ANYTHING | _PLAIN_BASES:
+        if not is_torch(name) and name.lstrip(".").partition(".")[0] not in _NO_MODULES:
             return name
     return None
 

@@ -80,8 +80,7 @@ class Generators:
         for node in source.tree.body:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
-                    seeded = call.func.value if isinstance(call.func, ast.Attribute) else None
-                    if self._makes(call) or isinstance(seeded, ast.Call) and self._makes(seeded):
+                    if self._makes(call) or self._is_made_and_seeded(call):
                         made.add(name)
         uses = [n for n in source.nodes if isinstance(n, ast.Name) and n.id in made] if made else []
         return frozenset(made - {n.id for n in uses if not self._is_of_draw(n)})

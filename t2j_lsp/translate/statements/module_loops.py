@@ -47,10 +47,8 @@ class ModuleLoops:
         if order_matters(self.ctx.inference, call) or kind == "children" and _calls(node, item):
             return False  # in Flax's order, which is alphabetical
         owner = self.renderer.render(call.func.value).text
-        walk = WALKS[kind].format(owner, nnx=self.renderer.need("nnx"))
-        if kind != "children" and draws(self.ctx.inference, node.body):
-            walk = drawn_in_order(self.ctx, self.renderer, call.func.value, kind)
-        self.ctx.edits.replace(call, walk)
+        drawn = kind != "children" and draws(self.ctx.inference, node.body)
+        self.ctx.edits.replace(call, walk_of(self.ctx, self.renderer, call.func.value, kind, drawn))
         self.ctx.edits.replace(node.target, f"{self._key(node, name[0], kind, owner) if name else '_'}, {item}")
         self.ctx.report.converted += 1
         return True
@@ -84,18 +82,22 @@ def _calls(node: ast.For | ast.AsyncFor, name: str) -> bool:
     )
 
 
-def drawn_in_order(ctx: Context, renderer: ExpressionRenderer, owner: ast.expr, kind: str) -> str:
-    """A walk of a module in which numbers are drawn: in PyTorch's order, each layer gets those that PyTorch's gets.
+def walk_of(ctx: Context, renderer: ExpressionRenderer, owner: ast.expr, kind: str, drawn: bool) -> str:
+    """The walk of a module, of its ``modules``, ``children`` or ``parameters``.
 
-    What a constructor draws are the initial values, which are given or compared as a whole.
+    Where numbers are ``drawn`` in it, it goes in PyTorch's order: each layer gets the numbers that PyTorch's gets.
     """
-    fact, text = ctx.fact(owner), renderer.render(owner).text
+    text = renderer.render(owner).text
     walk = WALKS[kind].format(text, nnx=renderer.need("nnx"))
-    function = ctx.scope.function
-    info = None if function is None else function.owner
-    if function is not None and info is not None and isinstance(fact, Instance) and fact.cls.info is info:
-        if function.name in build_methods(info) | {"__init__"}:
-            return walk
-    if walked_in_torch_order(ctx.inference, fact, kind):
+    if not drawn or _is_built(ctx, owner) or walked_in_torch_order(ctx.inference, ctx.fact(owner), kind):
         return walk
     return f"{renderer.need('in_torch_order')}({text}, {walk})"
+
+
+def _is_built(ctx: Context, owner: ast.expr) -> bool:
+    """Whether a module is walked while it is built: the initial values are given or compared as a whole."""
+    function, fact = ctx.scope.function, ctx.fact(owner)
+    info = None if function is None else function.owner
+    if function is None or info is None or not isinstance(fact, Instance) or fact.cls.info is not info:
+        return False
+    return function.name in build_methods(info) | {"__init__"}

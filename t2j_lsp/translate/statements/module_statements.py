@@ -12,9 +12,8 @@ from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Function, Instance, Qual, is_module, layer_names
 from t2j_lsp.translate.rule.layer import OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
-from t2j_lsp.translate.rule.values import WALKS
 
-from .module_loops import drawn_in_order
+from .module_loops import walk_of
 
 
 class ModuleStatements:
@@ -147,7 +146,6 @@ class ModuleStatements:
         """``self.apply(init)`` calls it on every submodule."""
         if not self.ctx.source.starts_line(node):
             return False
-        owner = bracket(self.renderer.render(func.value), ATOM)
         fact = self.ctx.fact(call.args[0])
         function = bracket(self.renderer.render(call.args[0]), ATOM)
         rngs = ""
@@ -155,9 +153,7 @@ class ModuleStatements:
             rngs = f", rngs={rngs_expression(self.ctx)}"
         indent = self.ctx.edits.indent(node.lineno)
         module = self.ctx.names.fresh("module")
-        walk = WALKS["modules"].format(owner, nnx=self.renderer.need("nnx"))
-        if rngs:
-            walk = drawn_in_order(self.ctx, self.renderer, func.value, "modules")
+        walk = walk_of(self.ctx, self.renderer, func.value, "modules", drawn=bool(rngs))
         header = f"for _, {module} in {walk}:"
         text = f"{header}{self.ctx.source.newline}{indent}    "
         self.ctx.edits.replace(call, f"{text}{function}({module}{rngs})")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors, scopes_around
+from t2j_lsp.symbols import ancestors, nearest, scopes_around
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Instance, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -177,7 +177,7 @@ class LostGradients:
 
     def _given(self, node: ast.Name) -> list[_Value]:
         """What a variable is given in the function that it stands in, each with its statement."""
-        return self._assigned.get((self._function(node), node.id), [])
+        return self._assigned.get((nearest(ast.FunctionDef, node, self.source.parents), node.id), [])
 
     @cached_property
     def _assigned(self) -> dict[tuple[ast.AST | None, str], list[_Value]]:
@@ -191,14 +191,12 @@ class LostGradients:
                 case _:
                     continue
             for name in (n for t in targets for n in symbols.walk(t) if isinstance(n, ast.Name)):
-                found.setdefault((self._function(node), name.id), []).append((node, value))
+                function = nearest(ast.FunctionDef, node, self.source.parents)
+                found.setdefault((function, name.id), []).append((node, value))
         return found
 
-    def _function(self, node: ast.AST) -> ast.AST | None:
-        return next((a for a in ancestors(node, self.source.parents) if isinstance(a, ast.FunctionDef)), None)
-
     def _class_around(self, node: ast.AST) -> ClassInfo | None:
-        around = next((a for a in ancestors(node, self.source.parents) if isinstance(a, ast.ClassDef)), None)
+        around = nearest(ast.ClassDef, node, self.source.parents)
         return self.inference.classes.get(around) if around is not None else None
 
 

@@ -256,6 +256,30 @@ def test_a_tied_linear_whose_own_weight_is_set_too_is_a_gap(bias: bool) -> None:
     assert [gap.name for gap in translation.gaps] == ["weight tying"]
 
 
+WALK = """\
+if isinstance(m, nn.Linear):
+            nn.init.normal_(m.weight, std=0.02)
+        elif isinstance(m, nn.Embedding):
+            nn.init.{tables}"""
+
+
+@pytest.mark.parametrize(
+    ("walk", "gaps"),
+    [
+        (WALK.format(tables="normal_(m.weight, std=0.02)"), []),
+        ("if isinstance(m, (nn.Linear, nn.Embedding)):\n            nn.init.normal_(m.weight, std=0.02)", []),
+        ("if isinstance(m, nn.Linear):\n            nn.init.zeros_(m.bias)", []),
+        (WALK.format(tables="normal_(m.weight, std=0.5)"), ["weight tying"]),
+        (WALK[: WALK.index("elif")], ["weight tying"]),
+    ],
+)
+def test_a_tied_weight_that_a_walk_fills_as_a_linears_is_a_gap(walk: str, gaps: list[str]) -> None:
+    """PyTorch fills it twice, as an Embedding's and as a Linear's; the layer on the table is no nnx.Linear."""
+    method = f"def fill(self, m):\n        {walk}"
+    source = TIED.format(here="self.head.weight = self.parts.wte.weight\n        self.apply(self.fill)", method=method)
+    assert [gap.name for gap in translate(source, Options()).gaps] == gaps
+
+
 TIED = """\
 import torch.nn as nn
 

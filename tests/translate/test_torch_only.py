@@ -368,6 +368,8 @@ net = Net()
         ("import pytorch_lightning as pl", "pl.LightningModule", "self.fc = nn.Linear(width, 2)", "training_step"),
         ("from transformers import PreTrainedModel", "PreTrainedModel", "pass", "forward"),
         ("from .base import Model", "Model", "self.w = nn.Parameter(torch.zeros(2))", "loss"),
+        ("from .models import *", "Model", "self.fc = nn.Linear(width, 2)", "forward"),
+        ("", "Model[int]", "self.fc = nn.Linear(width, 2)", "forward"),
     ],
 )
 def test_a_class_whose_base_is_out_of_sight_stays(imported: str, base: str, held: str, method: str) -> None:
@@ -383,9 +385,25 @@ def test_a_class_whose_base_is_out_of_sight_stays(imported: str, base: str, held
     [
         ("import gym", "gym.Env", "self.fc = nn.Linear(width, 2)", "step"),
         ("from metrics import Metric", "Metric", "self.width = width", "update"),
-        ("from hub import Mixin", "nn.Module, Mixin", "self.fc = nn.Linear(width, 2)", "forward"),
+        ("", "object", "self.fc = nn.Linear(width, 2)", "forward"),
+        ("from abc import ABC", "nn.Module, ABC", "self.fc = nn.Linear(width, 2)", "forward"),
+        ("from typing import Generic", "nn.Module, Generic[int]", "self.fc = nn.Linear(width, 2)", "forward"),
+        ("class Mixin:\n    pass", "nn.Module, Mixin", "self.fc = nn.Linear(width, 2)", "forward"),
     ],
 )
 def test_other_classes_convert(imported: str, base: str, held: str, method: str) -> None:
     source = BASE_OUT_OF_SIGHT.format(imported=imported, base=base, held=held, method=method)
-    assert "torch.relu(x)" not in translate(source, Options()).code
+    translation = translate(source, Options())
+    assert "torch.relu(x)" not in translation.code
+    assert not translation.gaps
+
+
+@pytest.mark.parametrize("imported", ["from hub import Mixin", "from .mixins import *"])
+def test_a_mixin_out_of_sight_is_said_beside_a_module(imported: str) -> None:
+    """Its methods take PyTorch's module, of which they are a part, and get Flax's."""
+    source = BASE_OUT_OF_SIGHT.format(
+        imported=imported, base="nn.Module, Mixin", held="self.fc = nn.Linear(width, 2)", method="forward"
+    )
+    translation = translate(source, Options())
+    assert [gap.reason.split()[0] for gap in translation.gaps] == ["hub.Mixin" if "hub" in imported else "Mixin"]
+    assert "nnx.Linear(" in translation.code

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
+from collections.abc import Iterator
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
@@ -244,9 +246,10 @@ def torch_base(options: Options, info: ClassInfo) -> str | None:
 
 
 def base_out_of_sight(info: ClassInfo) -> str | None:
-    """A package's class from which one with layers or a ``forward`` derives, and which may be a PyTorch module.
+    """A class that isn't read here, from which one with layers or a ``forward`` derives: it may be a PyTorch module.
 
-    ``pl.LightningModule``, ``PreTrainedModel``. None for modules of the file's own making, and for other classes.
+    ``pl.LightningModule``, ``PreTrainedModel``, a name that ``from models import *`` binds. None for modules of the
+    file's own making, and for other classes.
     """
     if info.is_module or info.mixed_in:
         return None
@@ -254,10 +257,24 @@ def base_out_of_sight(info: ClassInfo) -> str | None:
     is_like_module = info.method("forward") is not None or any(
         is_module(fact) or isinstance(fact, Tensor) and fact.variable for fact in held
     )
-    for name in info.torch_bases if is_like_module else ():
-        if not is_torch(name) and name.lstrip(".").partition(".")[0] not in _NO_MODULES:
-            return name
-    return None
+    return next((name for one in info.ancestry() for name in _unseen_bases(one)), None) if is_like_module else None
+
+
+def mixin_out_of_sight(info: ClassInfo) -> str | None:
+    """A class that isn't read here, beside ``nn.Module`` in a module's bases; its methods get Flax's module."""
+    return next(_unseen_bases(info), None) if info.is_module else None
+
+
+def _unseen_bases(info: ClassInfo) -> Iterator[str]:
+    """The names of a class's bases that may be anything of PyTorch: other packages', and those that nothing binds."""
+    for fact, node in zip(info.bases, info.node.bases, strict=True):
+        if isinstance(fact, Qual):
+            if not is_torch(fact.name) and fact.name.lstrip(".").partition(".")[0] not in _NO_MODULES:
+                yield fact.name
+        elif fact == UNKNOWN:
+            named = dotted(node.value if isinstance(node, ast.Subscript) else node)
+            if named and not hasattr(builtins, named):
+                yield named
 
 
 def problem_of_gradient(info: ClassInfo) -> str | None:

@@ -134,7 +134,9 @@ class Declarations:
     def declare_class(self, node: ast.ClassDef, env: Env) -> ClassInfo:
         if node in self.state.classes:
             return self.state.classes[node]
-        bases = tuple(self.infer.expr(base, env) for base in node.bases)
+        facts = [self.infer.expr(base, env) for base in node.bases]
+        generic = (base.value if isinstance(base, ast.Subscript) else None for base in node.bases)
+        bases = tuple(f if g is None else self.infer.expr(g, env) for f, g in zip(facts, generic, strict=True))
         info = ClassInfo(node.name, node, bases, home=self.state.home)
         self.state.classes[node] = info
         env[node.name] = info.fact

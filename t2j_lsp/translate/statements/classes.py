@@ -9,7 +9,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.expressions.torch_only import base_out_of_sight, problem_of_gradient
+from t2j_lsp.translate.expressions.torch_only import base_out_of_sight, mixin_out_of_sight, problem_of_gradient
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, Instance, is_module_base
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
@@ -18,6 +18,7 @@ from .decorators import Decorators
 _OUT_OF_SIGHT = (
     "{} isn't in sight, and what derives from a PyTorch module is one: convert it along, or derive from torch.nn.Module"
 )
+_MIXIN_OUT_OF_SIGHT = "{} isn't in sight, and what it does with a PyTorch module can't be done with Flax's: convert it along"
 
 
 class Classes:
@@ -60,6 +61,8 @@ class Classes:
             self.header.expression(keyword, "value", keyword.value)
         saved_class, saved_functions = self.ctx.scope.class_info, self.ctx.scope.functions
         self.ctx.scope.class_info, self.ctx.scope.functions = info, []
+        if (name := mixin_out_of_sight(info)) is not None:
+            self.ctx.report.gap(node, name, "unsure", _MIXIN_OUT_OF_SIGHT.format(name))
         if info.is_module:
             self._module_head(node, info)
         for statement in node.body:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.layers import Layers
 from t2j_lsp.translate.rule.binding import bind
-from t2j_lsp.translate.rule.facts import Layer
+from t2j_lsp.translate.rule.facts import Layer, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
+
+_TABLE = "torch.nn.Embedding"
 
 
 class WeightTying:
@@ -29,8 +32,8 @@ class WeightTying:
             self.ctx.report.gap(node, "weight tying", "unsure", "which layers share this weight is not known here")
             return True
         names = {into.name, source.name}
-        if names == {"torch.nn.Embedding", "torch.nn.Linear"}:
-            if into.name == "torch.nn.Embedding":
+        if names == {_TABLE, "torch.nn.Linear"}:
+            if into.name == _TABLE:
                 if not self.layers.is_linears_table(into.node):
                     reason = "the shared weight starts as an Embedding's here, and as a Linear's in PyTorch"
                     self.ctx.report.note(node, "weight tying", "note", reason)
@@ -56,6 +59,10 @@ class WeightTying:
             reason = "the Linear's own weight is used too, under a name that the layer on the table has not"
             self.ctx.report.gap(node, "weight tying", "unsure", reason)
             return True
+        if self._is_initialised_as_a_linear(layer):
+            reason = "the shared weight is initialised as a Linear's, and the layer on the table is none for Flax's walk"
+            self.ctx.report.gap(node, "weight tying", "unsure", reason)
+            return True
         head, table = self.renderer.render(linear).text, self.renderer.render(embedding).text
         arguments = f"{table}.embedding"
         if not self._without_bias(layer):
@@ -75,6 +82,22 @@ class WeightTying:
                     return True
         return False
 
+    def _is_initialised_as_a_linear(self, linear: Layer) -> bool:
+        """Whether the file fills the weights of all Linears, and not those of embeddings in the same way."""
+        filled: dict[ast.AST | None, tuple[set[str], set[str]]] = {}
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.If) and (kinds := self._classes_asked_for(node.test)) & LAYERS.keys():
+                fills = {ast.unparse(n) for n in node.body for part in ast.walk(n) if _is_weight(part)}
+                of_linears, of_tables = filled.setdefault(nearest(ast.FunctionDef, node, self.ctx.source.parents), (set(), set()))
+                of_linears.update(fills if linear.name in kinds else ())
+                of_tables.update(fills if _TABLE in kinds else ())
+        return any(of_linears - of_tables for of_linears, of_tables in filled.values())
+
+    def _classes_asked_for(self, test: ast.expr) -> set[str]:
+        """The layers that a condition names: ``isinstance(m, (nn.Linear, nn.Embedding))``."""
+        facts = (self.ctx.fact(node) for node in ast.walk(test) if isinstance(node, ast.Name | ast.Attribute))
+        return {fact.name for fact in facts if isinstance(fact, Qual)}
+
     def _without_bias(self, layer: Layer) -> bool:
         """Whether a Linear surely has no bias: its constructor says so."""
         given = bind(LAYERS[layer.name].signature, layer.node, None) if layer.node is not None else None
@@ -88,3 +111,7 @@ class WeightTying:
         if self.ctx.source.block_of(built) is self.ctx.source.block_of(node):
             self.ctx.edits.drop(*self.ctx.source.span(built))
             self.ctx.edits.delete(built)
+
+
+def _is_weight(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "weight"

@@ -18,7 +18,7 @@ from .decorators import Decorators
 _OUT_OF_SIGHT = (
     "{} isn't in sight, and what derives from a PyTorch module is one: convert it along, or derive from torch.nn.Module"
 )
-_MIXIN_OUT_OF_SIGHT = "{} isn't in sight, and what it does with a PyTorch module can't be done with Flax's: convert it along"
+_MIXIN_OUT_OF_SIGHT = "{} isn't in sight, and if it works on a PyTorch module it doesn't on Flax's: convert it along"
 
 
 class Classes:

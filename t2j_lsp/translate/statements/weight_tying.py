@@ -60,7 +60,7 @@ class WeightTying:
             self.ctx.report.gap(node, "weight tying", "unsure", reason)
             return True
         if self._is_initialised_as_a_linear(layer):
-            reason = "the shared weight is initialised as a Linear's, and the layer on the table is none for Flax's walk"
+            reason = "the shared weight is initialised as a Linear's, and the layer on the table is none in Flax"
             self.ctx.report.gap(node, "weight tying", "unsure", reason)
             return True
         head, table = self.renderer.render(linear).text, self.renderer.render(embedding).text
@@ -88,7 +88,8 @@ class WeightTying:
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.If) and (kinds := self._classes_asked_for(node.test)) & LAYERS.keys():
                 fills = {ast.unparse(n) for n in node.body for part in ast.walk(n) if _is_weight(part)}
-                of_linears, of_tables = filled.setdefault(nearest(ast.FunctionDef, node, self.ctx.source.parents), (set(), set()))
+                function = nearest(ast.FunctionDef, node, self.ctx.source.parents)
+                of_linears, of_tables = filled.setdefault(function, (set(), set()))
                 of_linears.update(fills if linear.name in kinds else ())
                 of_tables.update(fills if _TABLE in kinds else ())
         return any(of_linears - of_tables for of_linears, of_tables in filled.values())

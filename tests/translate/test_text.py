@@ -93,11 +93,33 @@ def test_wrap_breaks_a_comprehension_at_its_clauses() -> None:
         (f"x = {'f' * 60}(aaaaaaaaa, bbbbbbbbb, ccccccccc).squeeze(d)", f"x = {'f' * 60}("),
         (f"x = f({'a' * 60}, b) if exists({'c' * 9}) else {'d' * 9}", "x = f("),
         (f"x, y = {'f' * 60}(loss, has_aux=True)(model, batch)", f"x, y = {'f' * 60}(loss, has_aux=True)("),
+        (f"x = f({'a' * 84}) * (c)", "x = f("),
     ],
 )
 def test_wrap_breaks_a_line_where_most_is(line: str, first: str) -> None:
     lines = wrapped(line).splitlines()
     assert lines[0] == first and len(lines) == 3
+
+
+def test_wrap_breaks_conditions_in_a_bracket_and_dicts() -> None:
+    begins = [f'"the_label_{c}" if name.startswith("{c}.[if else]") else ' for c in "abc"]
+    assert wrapped(
+        f'x = labels({{"a": f("if"), "b": {"b" * 70}}}, lambda name: {"".join(begins)}"d")'
+    ).splitlines() == [
+        "x = labels(",
+        "    {",
+        '        "a": f("if"),',
+        f'        "b": {"b" * 70},',
+        "    },",
+        '    lambda name: "the_label_a"',
+        '    if name.startswith("a.[if else]")',
+        '    else "the_label_b"',
+        '    if name.startswith("b.[if else]")',
+        '    else "the_label_c"',
+        '    if name.startswith("c.[if else]")',
+        '    else "d",',
+        ")",
+    ]
 
 
 def test_wrap_gives_each_argument_of_a_line_its_own() -> None:

@@ -23,6 +23,7 @@ from t2j_lsp.translate.source.width import line_limit
 SHARE = 3
 """How many times as long as what is in the last bracket another one's is, that the line is broken there."""
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_BRANCH = re.compile(r"(?<=[\s)\]}\"'])(if|else)\b")
 
 
 def wrap_long_lines(
@@ -143,7 +144,7 @@ class _Unit:
         indent = code[: len(code) - len(code.lstrip())]
         part = _Part(indent, start + len(indent), start + len(code))
         parts = self._arguments(part) if len(part) > self.limit else [part]
-        out = [new for one in parts for new in self._lines(one)]
+        out = [new for one in parts for new in self._lines(one, inside=one is not part)]
         if len(out) > 1 and comment:
             out[-1] += f"  {comment}"
         return out if len(out) > 1 else whole
@@ -159,12 +160,20 @@ class _Unit:
             last = replace(last, suffix=",")
         return [*others, last]
 
-    def _lines(self, part: _Part) -> list[str]:
-        """A part as several lines, where it is too long and has a bracket to break at."""
-        whole = [self._line(part)]
-        bracket = self._chosen(part) if len(part) > self.limit else None
-        if bracket is None:
-            return whole
+    def _lines(self, part: _Part, *, inside: bool) -> list[str]:
+        """A part as several lines, where it is too long: at its conditions if it stands in a bracket, else at one."""
+        if len(part) <= self.limit:
+            return [self._line(part)]
+        branches = self._branches(part) if inside else []
+        if branches:
+            *others, last = self._pieces(part.indent, part.start, part.end, branches)
+            pieces = [*others, replace(last, suffix=part.suffix)]
+            return [line for one in pieces for line in self._lines(one, inside=True)]
+        bracket = self._chosen(part)
+        return [self._line(part)] if bracket is None else self._broken_at(bracket, part)
+
+    def _broken_at(self, bracket: Bracket, part: _Part) -> list[str]:
+        """A part with the content of one of its brackets on lines of its own."""
         head = part.indent + self.text[part.start : bracket.start + 1]
         tail = part.indent + self.text[bracket.end - 1 : part.end] + part.suffix
         inner = part.indent + "    "
@@ -177,10 +186,24 @@ class _Unit:
         if bracket.clauses:
             return [head, *map(self._line, pieces), tail]
         if bracket.commas:
-            defines = self._defines(part)
-            return [head, *(line for one in pieces for line in self._lines(self._item(one, defines))), tail]
-        deeper = self._lines(content)
-        return [head, *deeper, tail] if len(deeper) > 1 else whole
+            items = [self._item(one, self._defines(part)) for one in pieces]
+            return [head, *(line for one in items for line in self._lines(one, inside=True)), tail]
+        deeper = self._lines(content, inside=True)
+        return [head, *deeper, tail] if len(deeper) > 1 else [self._line(part)]
+
+    def _branches(self, part: _Part) -> list[int]:
+        """Where ``if`` and ``else`` of the conditional expressions stand that a part in a bracket is made of."""
+        top, text = self._top(part), self.text
+        found = [match.start() for match in _BRANCH.finditer(text, part.start, part.end)]
+        return [at for at in found if not any(one.start < at < one.end for one in top) and not self._in_string(at, at)]
+
+    def _top(self, part: _Part) -> list[Bracket]:
+        """The brackets of a part that stand in no other one of it."""
+        top: list[Bracket] = []
+        for one in self._starting_in(part.start, part.end):
+            if one.end <= part.end and one.start >= (top[-1].end if top else 0):
+                top.append(one)
+        return top
 
     def _line(self, part: _Part) -> str:
         return part.indent + self.text[part.start : part.end] + part.suffix
@@ -205,25 +228,26 @@ class _Unit:
         return re.match(r"(async\s+)?(def|class)\b", self.text[part.start : part.end]) is not None
 
     def _chosen(self, part: _Part) -> Bracket | None:
-        """The bracket to break at: of a definition the first, else a late call or, without one, a late list."""
-        top: list[Bracket] = []
-        for one in self._starting_in(part.start, part.end):
-            if one.end <= part.end and one.start >= (top[-1].end if top else 0):
-                top.append(one)
-        filled = [one for one in top if one.end > one.start + 2]
+        """The bracket to break at: of a definition the first, else a late call or, without one, a late list or dict."""
+        filled = [one for one in self._top(part) if one.end > one.start + 2]
         calls = [one for one in filled if self.text[one.start] == "("]
-        lists = [one for one in filled if self.text[one.start] == "[" and not self._subscript(part, one)]
+        lists = [one for one in filled if self.text[one.start] in "[{" and not self._subscript(part, one)]
         choice = calls or lists
         if not choice:
             return None
         return choice[0] if self._defines(part) else self._best(part, choice)
 
     def _best(self, part: _Part, choice: list[Bracket]) -> Bracket:
-        """The last bracket; but one with far more in it, if the line is three lines then: ``.squeeze(axis)`` stays."""
+        """The last bracket; but one with far more in it, if the line is three lines then: ``.squeeze(axis)`` stays.
+
+        Where no bracket makes three lines of it, one with far more in it counts if the line stays too long without it.
+        """
         three = [one for one in choice if self._makes_three(part, one)]
-        longest = max(three, key=lambda one: one.end - one.start, default=choice[-1])
-        short = SHARE * (choice[-1].end - choice[-1].start - 2) < longest.end - longest.start - 2
-        return longest if short or three and choice[-1] not in three else choice[-1]
+        last = choice[-1]
+        too_long = len(part.indent) + last.start + 1 - part.start > self.limit
+        longest = max(three or (choice if too_long else [last]), key=lambda one: one.end - one.start)
+        short = SHARE * (last.end - last.start - 2) < longest.end - longest.start - 2
+        return longest if short or three and last not in three else last
 
     def _makes_three(self, part: _Part, bracket: Bracket) -> bool:
         """Whether a part broken at a bracket fits into three lines."""

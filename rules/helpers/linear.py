@@ -37,7 +37,26 @@ class Linear(nnx.Linear):
         return self.kernel[...].T
 
 
-class TiedLinear(nnx.Module):
+class Transposed:
+    """The transpose of a matrix that is a parameter: what is written to it is written to the parameter."""
+
+    def __init__(self, param: nnx.Param):
+        self.param = param
+        self.shape, self.dtype, self.ndim = param.shape[::-1], param.dtype, 2
+
+    @property
+    def T(self) -> jax.Array:
+        """The matrix as the parameter holds it."""
+        return self.param[...]
+
+    def __getitem__(self, index: Any) -> jax.Array:
+        return self.param[...].T[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.param[...] = self.param[...].T.at[index].set(value).T
+
+
+class TiedLinear(nnx.Linear):
     """A linear layer whose weight is a parameter of another module, as `head.weight = embedding.weight` in PyTorch.
 
     Both modules hold the same `nnx.Param`, so its gradients add up and one update changes both.
@@ -51,6 +70,11 @@ class TiedLinear(nnx.Module):
         self.weight = weight
         self.out_features, self.in_features = weight.shape
         self.bias = nnx.data(None) if bias is None else bias
+
+    @property
+    def kernel(self) -> Transposed:
+        """The shared weight in Flax's layout, (in_features, out_features)."""
+        return Transposed(self.weight)
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Maps (..., in_features) to (..., out_features)."""

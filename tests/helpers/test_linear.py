@@ -75,6 +75,23 @@ def test_tied_weight_gets_the_gradients_of_both_uses(bias: bool) -> None:
     assert module.head.weight is module.table.embedding
 
 
+def test_the_kernel_of_a_tied_linear_is_the_transposed_weight() -> None:
+    module = TiedFlax(True, nnx.Rngs(0))
+    table, kernel = module.table.embedding, module.head.kernel
+    assert isinstance(module.head, nnx.Linear)
+    assert (kernel.shape, kernel.ndim, kernel.dtype) == ((4, 7), 2, table.dtype)
+    np.testing.assert_array_equal(kernel[...], table[...].T)
+    np.testing.assert_array_equal(kernel.T, table[...])
+    kernel[0] = jnp.arange(7.0)
+    np.testing.assert_array_equal(table[:, 0], np.arange(7.0))
+    kernel[...] = jnp.ones((4, 7))
+    np.testing.assert_array_equal(table[...], np.ones((7, 4)))
+    assert [path for path, _ in nnx.to_flat_state(nnx.state(module, nnx.Param))] == [
+        ("head", "bias"),
+        ("head", "weight"),
+    ]
+
+
 def test_reshaping_modules_agree_with_torch() -> None:
     x = array(2, 3, 4, 5)
     same_module(linear.Flatten(), torch.nn.Flatten(), x)

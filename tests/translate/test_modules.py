@@ -248,12 +248,43 @@ def test_a_tied_linear_keeps_its_own_bias() -> None:
     assert "self.head = TiedLinear(self.wte.embedding, self.head.bias)" in code
 
 
+TIED_HEAD = "self.head.weight = self.parts.wte.weight"
+TIED_TABLE = "self.parts.wte.weight = self.head.weight"
+
+
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_tied_linear_whose_own_weight_is_set_too_is_a_gap(bias: bool) -> None:
-    method = "def reset(self):\n        nn.init.zeros_(self.head.weight)"
-    source = TIED.format(here="self.head.weight = self.parts.wte.weight", method=method)
-    translation = translate(source.replace("bias=False", f"bias={bias}"), Options())
-    assert [gap.name for gap in translation.gaps] == ["weight tying"]
+@pytest.mark.parametrize("here", [f"{TIED_HEAD}\n        self.reset()", f"{TIED_TABLE}\n        self.reset()"])
+def test_the_own_weight_of_a_tied_linear_is_a_view_of_the_shared_one(here: str, bias: bool) -> None:
+    method = "def reset(self):\n        nn.init.uniform_(self.head.weight)"
+    translation = translate(TIED.format(here=here, method=method).replace("bias=False", f"bias={bias}"), Options())
+    assert not translation.gaps
+    assert "self.head = TiedLinear(self.parts.wte.embedding" in translation.code
+    assert "self.head.kernel[...] = rngs.params.uniform(" in translation.code
+    assert "class TiedLinear(nnx.Linear)" in translation.code and "class Transposed" in translation.code
+
+
+def test_a_linear_that_is_initialised_and_then_tied_is_built_first() -> None:
+    here = f"nn.init.zeros_(self.head.weight)\n        {TIED_HEAD}"
+    code = translate(TIED.format(here=here, method=""), Options()).code
+    built, zeros, tied = (code.index(f"self.head{x}") for x in (" = nnx.Linear", ".kernel[...] = ", " = TiedLinear"))
+    assert built < zeros < tied
+
+
+@pytest.mark.parametrize(
+    ("here", "method"),
+    [
+        (f"nn.init.zeros_(self.head.weight)\n        {TIED_TABLE}", ""),
+        (f"self.reset()\n        {TIED_TABLE}", "def reset(self):\n        nn.init.zeros_(self.head.weight)"),
+        (TIED_HEAD, "def parts(self):\n        return [self.head.weight]"),
+        (TIED_HEAD, "def freeze(self):\n        self.head.weight.requires_grad = False"),
+        (TIED_HEAD, "def untie(self):\n        self.head.weight = nn.Parameter(torch.zeros(3, 2))"),
+        (TIED_HEAD, "def tied(self):\n        return self.head.weight is self.parts.wte.weight"),
+        (TIED_HEAD, "def optimizer(self):\n        return torch.optim.SGD((self.head.weight,))"),
+    ],
+)
+def test_a_tied_linears_own_weight_is_a_gap_as_a_parameter_or_before_the_table_has_it(here: str, method: str) -> None:
+    translation = translate(TIED.format(here=here, method=method), Options())
+    assert "weight tying" in [gap.name for gap in translation.gaps]
 
 
 WALK = """\
@@ -270,17 +301,25 @@ if isinstance(m, nn.Linear):
         ("if isinstance(m, (nn.Linear, nn.Embedding)):\n            nn.init.normal_(m.weight, std=0.02)", []),
         ("if isinstance(m, nn.Linear):\n            nn.init.zeros_(m.bias)", []),
         (WALK.format(tables="normal_(m.weight, std=0.5)"), ["weight tying"]),
-        (WALK[: WALK.index("elif")], ["weight tying"]),
+        (WALK[: WALK.index("elif")], []),
     ],
 )
-def test_a_tied_weight_that_a_walk_fills_as_a_linears_is_a_gap(walk: str, gaps: list[str]) -> None:
-    """PyTorch fills it twice, as an Embedding's and as a Linear's; the layer on the table is no nnx.Linear."""
+def test_a_tied_weight_that_a_walk_fills_as_two_layers_is_a_gap(walk: str, gaps: list[str]) -> None:
+    """PyTorch fills it twice, as an Embedding's and as a Linear's, and Flax walks in another order."""
     method = f"def fill(self, m):\n        {walk}"
-    source = TIED.format(here="self.head.weight = self.parts.wte.weight\n        self.apply(self.fill)", method=method)
+    source = TIED.format(here=f"{TIED_HEAD}\n        self.apply(self.fill)", method=method)
     assert [gap.name for gap in translate(source, Options()).gaps] == gaps
 
 
+def test_a_walk_that_fills_linears_before_the_table_has_the_linears_weight_is_a_gap() -> None:
+    method = f"def fill(self, m):\n        {WALK[: WALK.index('elif')]}"
+    behind, before = f"{TIED_TABLE}\n        self.apply(self.fill)", f"self.apply(self.fill)\n        {TIED_TABLE}"
+    assert not translate(TIED.format(here=behind, method=method), Options()).gaps
+    assert [gap.name for gap in translate(TIED.format(here=before, method=method), Options()).gaps] == ["weight tying"]
+
+
 TIED = """\
+import torch
 import torch.nn as nn
 
 

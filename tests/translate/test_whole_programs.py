@@ -22,7 +22,6 @@ GAPS = {
     "sac": "can't be put in another order surely",
     "simclr": "isn't made in the function",
     "wgan_sn": "spectral_norm",
-    "word_lm": "the Linear's own weight",
 }
 """Words of a reason for which a program stays PyTorch in places; all others convert whole."""
 

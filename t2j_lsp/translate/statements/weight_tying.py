@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 
-from t2j_lsp.symbols import nearest
+from t2j_lsp.symbols import Comprehension, ancestors, nearest, walk
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.layers import Layers
 from t2j_lsp.translate.rule.binding import bind
-from t2j_lsp.translate.rule.facts import Layer, Qual
+from t2j_lsp.translate.rule.facts import Layer, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 
 _TABLE = "torch.nn.Embedding"
+
+GRADIENT_STATE = frozenset({"grad", "requires_grad", "requires_grad_", "register_hook"})
+"""What a parameter knows of its gradient."""
 
 
 class WeightTying:
@@ -55,44 +59,94 @@ class WeightTying:
         if not isinstance(linear, ast.Attribute):
             self.ctx.report.gap(node, "weight tying", "unsure", "the Linear that is tied has no name of its own here")
             return True
-        if self._has_other_uses(layer, linear):
-            reason = "the Linear's own weight is used too, under a name that the layer on the table has not"
-            self.ctx.report.gap(node, "weight tying", "unsure", reason)
-            return True
-        if self._is_initialised_as_a_linear(layer):
-            reason = "the shared weight is initialised as a Linear's, and the layer on the table is none in Flax"
+        uses, called = self._other_uses(layer, linear), self._calls_before(node)
+        early = any(self._may_run_before(use, node, called) for use in uses)
+        onto_linear = linear is node.targets[0].value if isinstance(node.targets[0], ast.Attribute) else False
+        reason = ""
+        if any(self._keeps_parameter(use) for use in uses):
+            reason = (
+                "the Linear's own weight is kept elsewhere, as a parameter under a name that the shared one has not"
+            )
+        elif early and not onto_linear:
+            reason = "the Linear's own weight may be written to before the table has it"
+        elif self._is_initialised_as_a_linear(layer, alone=onto_linear or not called):
+            reason = "the shared weight is initialised as a Linear's and as an Embedding's: which comes last isn't sure"
+        if reason:
             self.ctx.report.gap(node, "weight tying", "unsure", reason)
             return True
         head, table = self.renderer.render(linear).text, self.renderer.render(embedding).text
         arguments = f"{table}.embedding"
         if not self._without_bias(layer):
             arguments += f", {head}.bias"
-        elif layer.node is not None:
+        elif layer.node is not None and not early:
             self._drop_constructor(layer.node, node)
         self.ctx.edits.replace(node, f"{head} = {self.renderer.need('TiedLinear')}({arguments})")
         self.ctx.report.converted += 1
         return True
 
-    def _has_other_uses(self, layer: Layer, linear: ast.Attribute) -> bool:
-        """Whether the weight of a Linear is named elsewhere than where it is tied."""
-        for node in self.ctx.source.nodes:
-            if isinstance(node, ast.Attribute) and node.attr == "weight" and node.value is not linear:
-                fact = self.ctx.fact(node.value)
-                if isinstance(fact, Layer) and fact.node is layer.node and layer.node is not None:
-                    return True
-        return False
+    def _other_uses(self, layer: Layer, linear: ast.Attribute) -> list[ast.Attribute]:
+        """Where the weight of a Linear is named elsewhere than where it is tied."""
+        return [
+            node
+            for node in self.ctx.source.nodes
+            if isinstance(node, ast.Attribute) and node.attr == "weight" and node.value is not linear
+            if isinstance(fact := self.ctx.fact(node.value), Layer)
+            if fact.node is layer.node and layer.node is not None
+        ]
 
-    def _is_initialised_as_a_linear(self, linear: Layer) -> bool:
-        """Whether the file fills the weights of all Linears, and not those of embeddings in the same way."""
+    def _calls_before(self, tie: ast.Assign) -> bool:
+        """Whether a method may have been called that fills the Linear's weight before it is tied."""
+        home = nearest(ast.FunctionDef, tie, self.ctx.source.parents)
+        return (
+            home is None
+            or home.name != "__init__"
+            or any(
+                isinstance(one, ast.Call)
+                and isinstance(one.func, ast.Attribute)
+                and isinstance(one.func.value, ast.Name)
+                for statement in home.body
+                if isinstance(statement, ast.Expr) and statement.lineno < tie.lineno
+                for one in walk(statement)
+            )
+        )
+
+    def _may_run_before(self, use: ast.Attribute, tie: ast.Assign, called: bool) -> bool:
+        """Whether a use of the Linear's weight stands in front of where it is tied, or in what is called there."""
+        parents = self.ctx.source.parents
+        together = nearest(ast.FunctionDef, tie, parents) is nearest(ast.FunctionDef, use, parents)
+        return use.lineno < tie.lineno if together else called
+
+    def _keeps_parameter(self, use: ast.Attribute) -> bool:
+        """Whether a parameter is asked for itself and not its value: put into a list, trained, replaced."""
+        parent = self.ctx.source.parents.get(use)
+        if not isinstance(use.ctx, ast.Load) or isinstance(parent, ast.Compare) and not _of_values(parent):
+            return True
+        if isinstance(parent, ast.Attribute) and parent.attr in GRADIENT_STATE:
+            return True
+        if isinstance(parent, ast.Tuple) and isinstance(self.ctx.source.parents.get(parent), ast.Return):
+            return False
+        return any(
+            isinstance(one, ast.List | ast.Tuple | ast.Set | ast.Dict | Comprehension)
+            or isinstance(one, ast.Call)
+            and isinstance(self.ctx.fact(one), Object)
+            for one in takewhile(lambda one: not isinstance(one, ast.stmt), ancestors(use, self.ctx.source.parents))
+        )
+
+    def _is_initialised_as_a_linear(self, linear: Layer, alone: bool) -> bool:
+        """Whether the file fills the weights of all Linears, and those of embeddings otherwise.
+
+        Unless that may be ``alone``, also where it fills those of Linears only.
+        """
         filled: dict[ast.AST | None, tuple[set[str], set[str]]] = {}
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.If) and (kinds := self._classes_asked_for(node.test)) & LAYERS.keys():
                 fills = {ast.unparse(n) for n in node.body for part in ast.walk(n) if _is_weight(part)}
-                function = nearest(ast.FunctionDef, node, self.ctx.source.parents)
-                of_linears, of_tables = filled.setdefault(function, (set(), set()))
+                of_linears, of_tables = filled.setdefault(
+                    nearest(ast.FunctionDef, node, self.ctx.source.parents), (set(), set())
+                )
                 of_linears.update(fills if linear.name in kinds else ())
                 of_tables.update(fills if _TABLE in kinds else ())
-        return any(of_linears - of_tables for of_linears, of_tables in filled.values())
+        return any(linears - tables and (tables or not alone) for linears, tables in filled.values())
 
     def _classes_asked_for(self, test: ast.expr) -> set[str]:
         """The layers that a condition names: ``isinstance(m, (nn.Linear, nn.Embedding))``."""
@@ -116,3 +170,8 @@ class WeightTying:
 
 def _is_weight(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "weight"
+
+
+def _of_values(comparison: ast.Compare) -> bool:
+    """Whether a comparison asks for values, and not whether two objects are one."""
+    return not any(isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn) for operator in comparison.ops)

@@ -38,7 +38,6 @@ from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.rule.names import may_use_torch
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
-from t2j_lsp.translate.source.own_lines import on_own_lines
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.scopes import is_main
 from t2j_lsp.translate.source.text import Source, parse
@@ -48,9 +47,8 @@ from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.training import input_gradients, saved_states
 from t2j_lsp.translate.training.gate import LOSSES, TRAINING
-from t2j_lsp.translate.training.inlined import with_parts_of_steps_inlined
+from t2j_lsp.translate.training.otherwise import texts_put_otherwise
 from t2j_lsp.translate.training.plan import plan_training, refine
-from t2j_lsp.translate.training.unrolled import with_loops_over_optimizers_unrolled
 
 
 def translate(source: str, options: Options | None = None, project: Neighbours | None = None) -> Translation:
@@ -126,17 +124,11 @@ def _translated(
 def _put_otherwise(
     inference: Inference, translation: Translation, options: Options, project: Neighbours
 ) -> Translation:
-    """The translation with fewest gaps: of the text, or of one in which its statements are put otherwise.
-
-    Statements have lines of their own, loops over optimizers are unrolled, and parts of training steps stand where they
-    were called.
-    """
+    """The translation with fewest gaps: of the text, or of one in which its statements are put otherwise."""
     if MARK in inference.source.text:
         return translation
-    gaps, best = translation.gaps, translation
-    found = on_own_lines(inference.source, gaps), with_loops_over_optimizers_unrolled(inference, gaps)
-    rewritten = [text for text in found if text is not None]
-    for text in (*rewritten, *with_parts_of_steps_inlined(inference, gaps)):
+    best = translation
+    for text in texts_put_otherwise(inference, translation.gaps):
         other = _translated(inference.source.bom + text.text, options, None, project)
         if len(other.gaps) < len(best.gaps):
             best = of_source(translation.source, text, other)

@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.contract import Finding, Severity, Span
+from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.source.text import Source
+from t2j_lsp.translate.training.marked_rows import with_rows_filled_by_masks
 
 from .training_sides import trained
 
@@ -118,3 +123,89 @@ def test_a_scripts_own_writes_are_not_accused() -> None:
         "total += 1\nrows[0] = 2\nrows += 1\nlast = rows[-1]\nlast = last + 1\nprint(rows, part, total, last)\n"
     )
     assert not convert(text).gaps
+
+
+SMOOTHED = """\
+import torch
+import torch.nn as nn
+
+y = torch.tensor([0, 1, 1, 0, 2, 0, 0, 1])
+
+class Smoothed(nn.Module):
+    def __init__(self, pad=0):
+        super().__init__()
+        self.pad = pad
+        self.loss = nn.KLDivLoss(reduction="sum")
+
+    def forward(self, x, target):
+        wanted = torch.full_like(x, 0.2).scatter_(1, target.unsqueeze(1), 0.6)
+        {rows}
+        {fill}
+        return self.loss(x, wanted)
+
+model = nn.Linear(3, 3)
+smoothed = Smoothed()
+x = torch.arange(24.0).reshape(8, 3).sin()
+# train
+optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+losses = []
+for i in range(2):
+    optimizer.zero_grad()
+    loss = smoothed(model(x).log_softmax(1), y)
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+"""
+FILL = "wanted.index_fill_(0, rows.squeeze(), 0.0)"
+ROWS = "rows = torch.nonzero(target == self.pad)"
+NESTED = "\n            "
+
+
+def test_rows_that_are_looked_up_to_be_filled_are_filled_by_the_mask() -> None:
+    translation = convert(SMOOTHED.format(rows=ROWS, fill=f"if rows.dim() > 0:{NESTED}{FILL}"))
+    assert not translation.gaps
+    assert "rows = target == self.pad\n        wanted = set_where(wanted, rows, 0.0)\n" in translation.code
+
+
+def _filled(rows: str, fill: str) -> str:
+    """The text in which the rows are filled by their mask; "" where it stays."""
+    load_rules()
+    gap = Finding(Span(1, 0, 1, 0), "training loop", "training-loop", Severity.GAP, "")
+    text = with_rows_filled_by_masks(Inference(Source(SMOOTHED.format(rows=rows, fill=fill))), [gap])
+    return text.text if text is not None else ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "fill", "becomes"),
+    [
+        ("rows = torch.nonzero(target == 0, as_tuple=False)", f"if len(rows) > 0: {FILL}", "target == 0"),
+        ("rows = (target == 0).nonzero().squeeze()", "wanted.index_fill_(0, rows, 0.0)", "target == 0"),
+        (
+            "rows = (torch.arange(8) > 5).nonzero().view(-1)",
+            f"if rows.numel():{NESTED}wanted[rows] = 0.0",
+            "torch.arange(8) > 5",
+        ),
+        ("rows = (torch.arange(8) > 5).nonzero(as_tuple=True)[0]", "wanted[rows] = 0.0", "torch.arange(8) > 5"),
+    ],
+)
+def test_rows_have_many_spellings(rows: str, fill: str, becomes: str) -> None:
+    assert f"rows = {becomes}\n        wanted[rows] = 0.0\n        return" in _filled(rows, fill)
+
+
+@pytest.mark.parametrize(
+    ("rows", "fill"),
+    [
+        (ROWS, f"{FILL}\n        self.seen = rows"),
+        (ROWS, f"if rows.dim() > 2:{NESTED}{FILL}"),
+        (f"{ROWS}.squeeze()", f"if rows.dim() > 0:{NESTED}wanted.index_fill_(0, rows, 0.0)"),  # not for a single row
+        (ROWS, f"if rows.dim() > 0:{NESTED}{FILL}\n        else:{NESTED}x = x * 2"),
+        (f"{ROWS}.view(-1)", "wanted.index_fill_(0, rows, 0.0)"),  # the target may have axes
+        ("rows = torch.nonzero(target)", FILL),
+        (ROWS, "wanted.index_fill_(1, rows.squeeze(), 0.0)"),
+        (ROWS, "wanted.index_fill_(0, rows, 0.0)"),
+        (ROWS, "wanted[rows.squeeze()] = x[0]"),
+        ("rows = torch.nonzero(torch.ones(8, 3) > 0.5)", FILL),
+    ],
+)
+def test_rows_that_are_read_otherwise_stay(rows: str, fill: str) -> None:
+    assert not _filled(rows, fill)

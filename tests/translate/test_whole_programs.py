@@ -15,7 +15,6 @@ from t2j_lsp.translate import translate
 
 PROGRAMS = sorted(Path(__file__).parents[1].joinpath("programs").glob("*.py"))
 GAPS = {
-    "annotated_transformer": "isn't known under jit",
     "apply_init": "order",
     "distill_hinton": "frozen by requires_grad",
     "maml": "bare tensors",

@@ -40,7 +40,7 @@ def body(code: str) -> tuple[str, int]:
     """The last line of what becomes of the statements behind the head, and how many gaps they have."""
     done = convert(HEAD + textwrap.dedent(code))
     last = done.code.rstrip().rpartition("\n")[2].strip()
-    return re.sub(r"lax\.stop_gradient\((\w\[\.\.\.\])\)", r"\1", last), len(done.gaps)
+    return re.sub(r"lax\.stop_gradient\((\w+(?:\[k\])?\[\.\.\.\])\)", r"\1", last), len(done.gaps)
 
 
 PAIRS = "for p, q in zip(a.parameters(), b.parameters()):\n    "
@@ -57,6 +57,27 @@ PAIRS = "for p, q in zip(a.parameters(), b.parameters()):\n    "
 )
 def test_an_average_is_taken_in_flaxs_layouts(code: str, expected: str) -> None:
     assert body(PAIRS + code) == (expected, 0)
+
+
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        ("for k in kept.keys():\n    kept[k].data.mul_(d).add_(new[k].data, alpha=1 - d)",
+         "kept[k][...] = kept[k][...] * d + (1 - d) * new[k][...]"),
+        ("for k in kept:\n    kept[k].data = kept[k].data * d + new[k].data",
+         "kept[k][...] = kept[k][...] * d + new[k][...]"),
+        ("for k, p in kept.items():\n    p.data.copy_(new[k].data)", "p[...] = new[k][...]"),
+        ("for k, p in a.named_parameters():\n    kept[k].data.mul_(d).add_(p.data, alpha=1 - d)",
+         "kept[k][...] = kept[k][...] * d + (1 - d) * p[...]"),
+    ],
+)  # fmt: skip
+def test_parameters_by_their_names_come_in_pairs_too(loop: str, expected: str) -> None:
+    """StyleGAN's `accumulate`: they were no parameters of the dict, and the average died."""
+    made = "kept = dict(b.named_parameters())\nnew = dict(a.named_parameters())\n"
+    assert body(made + loop) == (expected, 0)
+    other = made.replace("dict(a.", "dict(nn.Sequential(nn.Linear(3, 2)).")
+    if "new[k]" in loop:
+        assert body(other + loop)[1]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.symbols import with_ancestors
+from t2j_lsp import symbols
+from t2j_lsp.symbols import nearest, with_ancestors
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, Instance, Qual, Tensor
+from t2j_lsp.translate.rule.facts import FunctionInfo, Instance, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .walk_order import walk_alike
@@ -36,6 +37,16 @@ def writes_alike(inference: Inference, statement: ast.AST | None) -> bool:
 def _paired(inference: Inference, loop: ast.For) -> set[str]:
     """The names of the parameters that a loop takes in pairs, and of what it computes of them."""
     match loop:
+        case (
+            ast.For(target=ast.Name(id=key), iter=ast.Name(id=walked) | ast.Call(
+                func=ast.Attribute(value=ast.Name(id=walked), attr="keys")))
+            | ast.For(target=ast.Tuple(elts=[ast.Name(id=key), ast.Name()]), iter=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=walked), attr="items")))
+        ) if walked in (dicts := _by_name(inference, loop)):  # fmt: skip
+            pairs_of = {holder for holder, owner in dicts.items() if owner == dicts[walked]}
+            names = {f"{holder}[{key}]" for holder in pairs_of}
+            if isinstance(loop.target, ast.Tuple):
+                names.add(ast.unparse(loop.target.elts[1]))
         case ast.For(target=ast.Tuple(elts=targets), iter=ast.Call(func=ast.Name(id="zip"), args=args) as pairs):
             if len(targets) != len(args) or not walk_alike(inference, pairs):
                 return set()
@@ -45,12 +56,37 @@ def _paired(inference: Inference, loop: ast.For) -> set[str]:
                     names |= {t.id for t in target.elts[1:] if isinstance(t, ast.Name)}
         case ast.For(
             target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=name)]),
-            iter=ast.Call(func=ast.Attribute(attr="named_parameters"), args=[], keywords=[]),
+            iter=ast.Call(func=ast.Attribute(value=owner, attr="named_parameters"), args=[], keywords=[]),
         ):
-            names = {name, f"[{key}]"}
+            same = _class(inference, owner)
+            of_pairs = {holder for holder, cls in _by_name(inference, loop).items() if cls == same}
+            names = {name, f"[{key}]", *(f"{holder}[{key}]" for holder in of_pairs)}
         case _:
             return set()
     return _computed(inference, loop, names)
+
+
+def _by_name(inference: Inference, loop: ast.For) -> dict[str, object]:
+    """The dicts of a module's parameters by their names that a function makes, with the module's class."""
+    found: dict[str, object] = {}
+    function = nearest(ast.FunctionDef, loop, inference.source.parents)
+    for node in symbols.walk(function) if function is not None else inference.source.tree.body:
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(
+                    func=ast.Name(id="dict"),
+                    args=[ast.Call(func=ast.Attribute(value=owner, attr="named_parameters"), args=[], keywords=[])],
+                    keywords=[],
+                ),
+            ):
+                found[name] = None if name in found else _class(inference, owner)
+    return {name: cls for name, cls in found.items() if cls is not None}
+
+
+def _class(inference: Inference, owner: ast.expr) -> object:
+    fact = inference.fact(owner)
+    return fact.cls.info if isinstance(fact, Instance) else fact if is_module(fact) else None
 
 
 def _computed(inference: Inference, loop: ast.For, names: set[str]) -> set[str]:

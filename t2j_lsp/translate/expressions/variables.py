@@ -49,6 +49,8 @@ class Variables:
         fact = self.ctx.fact(node)
         if isinstance(node, ast.Name):
             return (node.id, fact.any_layout) if isinstance(fact, Tensor) and fact.variable else None
+        if isinstance(node, ast.Subscript) and isinstance(fact, Tensor) and fact.variable and fact.any_layout:
+            return self.renderer.render(node).text, True  # of a list or dict of parameters
         if not isinstance(node, ast.Attribute) or not isinstance(fact, Tensor) or not fact.variable:
             return None
         text = bracket(self.renderer.render(node.value), ATOM)

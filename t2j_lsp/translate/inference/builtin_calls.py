@@ -92,5 +92,7 @@ class BuiltinCalls:
         named = [self.state.facts.get(keyword.value, UNKNOWN) for keyword in node.keywords if keyword.arg is not None]
         if node.args:
             copied = first if isinstance(first, ListOf) else ListOf(UNKNOWN, STR)
+            if copied.keys is None and isinstance(pair := copied.item, Tuple) and len(pair.items) == 2:
+                copied = ListOf(pair.items[1], pair.items[0])
             return ListOf(join_all([copied.item, *named]), copied.keys) if named else copied
         return ListOf(join_all(named) if len(named) == len(node.keywords) else UNKNOWN, STR)

@@ -5,7 +5,8 @@ Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
 
 import pickle
 import zipfile
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -16,11 +17,8 @@ from flax import nnx
 from .names import LAYERS_WITH_WEIGHTS
 
 TORCH_NAMES = {
-    "kernel": "weight",
-    "scale": "weight",
-    "embedding": "weight",
-    "mean": "running_mean",
-    "var": "running_var",
+    **{"kernel": "weight", "scale": "weight", "embedding": "weight"},
+    **{"mean": "running_mean", "var": "running_var"},
 }
 
 
@@ -38,16 +36,17 @@ class Place(NamedTuple):
     def read(self) -> jax.Array:
         """The array in PyTorch's layout."""
         array = getattr(self.layer, self.key)[...]
-        return array.transpose(array.ndim - 1, array.ndim - 2, *range(array.ndim - 2)) if self.is_kernel else array
+        return jnp.moveaxis(array, (-1, -2), (0, 1)) if self.is_kernel else array
 
     def laid_out(self, array: Any) -> Any:
         """An array of PyTorch's layout in that of the place."""
-        return array.transpose(*range(2, array.ndim), 1, 0) if self.is_kernel else array
+        return jnp.moveaxis(array, (0, 1), (-1, -2)) if self.is_kernel else array
 
     def write(self, array: Any) -> None:
         """Sets the array from PyTorch's layout."""
+        array = self.laid_out(array)
         variable = getattr(self.layer, self.key)
-        variable.set_value(jnp.array(self.laid_out(array), variable[...].dtype))
+        variable.set_value(jnp.array(array, variable[...].dtype))
 
 
 def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> Iterator[tuple[str, Place]]:
@@ -56,20 +55,21 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
     With `every`, also of the buffers that it doesn't save. They come in the order of their assignment, which Flax keeps
     in `_pytree__nodes`; `vars(module)` is in alphabetical order once `nnx.jit` was given the module.
     """
-    values = vars(module)
-    held = {key: values[key] for key in module._pytree__nodes if key in values and not key.startswith("_pytree__")}
-    own = {key: value for key, value in held.items() if isinstance(value, nnx.Variable)}
-    renamed = isinstance(module, LAYERS_WITH_WEIGHTS)
-    for key in sorted(own, key=lambda key: (not isinstance(own[key], nnx.Param), not (renamed and key in TORCH_NAMES))):
-        if not isinstance(own[key], nnx.RngState) and (every or own[key].get_metadata("persistent", True)):
-            yield prefix + (TORCH_NAMES.get(key, key) if renamed else key), Place(module, key)
+    names = TORCH_NAMES if isinstance(module, LAYERS_WITH_WEIGHTS) else {}
+    held = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
+    own = [key for key, value in held.items() if isinstance(value, nnx.Variable)]
+    own.sort(key=lambda key: (not isinstance(held[key], nnx.Param), key not in names))
+    for key in own:
+        kept = every or held[key].get_metadata("persistent", True)
+        if kept and not isinstance(held[key], nnx.RngState):
+            yield prefix + names.get(key, key), Place(module, key)
     for key, part in held.items():
-        if isinstance(part, nnx.Pytree) and not isinstance(part, nnx.Variable | nnx.Rngs | nnx.RngStream):
-            unnamed = isinstance(module, nnx.Sequential) and key == "layers"
-            yield from saved_places(part, prefix if unnamed else f"{prefix}{key}.", every)
+        if isinstance(part, nnx.Pytree):
+            bare = isinstance(module, nnx.Sequential) and key == "layers"
+            yield from saved_places(part, prefix if bare else f"{prefix}{key}.", every)
 
 
-class StateDict(MutableMapping[str, Any]):
+class StateDict(UserDict[str, Any]):
     """A module's parameters and buffers under PyTorch's names and in PyTorch's layouts.
 
     It follows the module, as PyTorch's `state_dict()` does; `copy.deepcopy` of it doesn't. `num_batches_tracked` is
@@ -77,23 +77,11 @@ class StateDict(MutableMapping[str, Any]):
     """
 
     def __init__(self, module: nnx.Module):
-        self.places: dict[str, Any] = dict(saved_places(module))
+        super().__init__(saved_places(module))
 
     def __getitem__(self, name: str) -> Any:
-        place = self.places[name]
+        place = self.data[name]
         return place.read() if isinstance(place, Place) else place
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self.places[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        del self.places[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
-
-    def __len__(self) -> int:
-        return len(self.places)
 
     def __deepcopy__(self, memo: Any) -> dict[str, Any]:
         return dict(self)
@@ -112,11 +100,12 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
     Raises RuntimeError where names or shapes differ; names only if `strict`.
     """
     places = dict(saved_places(module))
-    arrays = {name: np.asarray(value) for name, value in state.items() if not name.endswith("num_batches_tracked")}
+    counts = [name for name in state if name.endswith("num_batches_tracked")]
+    arrays = {name: np.asarray(state[name]) for name in state if name not in counts}
     missing = [name for name in places if name not in arrays]
     unexpected = [name for name in arrays if name not in places]
     found = [name for name in places if name in arrays]
-    misshapen = [name for name in found if places[name].read().shape != arrays[name].shape]
+    misshapen = [n for n in found if places[n].read().shape != arrays[n].shape]
     if misshapen or strict and (missing or unexpected):
         raise RuntimeError(
             f"Error(s) in loading state_dict for {type(module).__name__}: missing {missing}, unexpected {unexpected}, "
@@ -134,17 +123,18 @@ def save_pickle(value: Any, path: Any) -> None:
         def reducer_override(self, value: Any) -> Any:
             if isinstance(value, jax.Array):
                 return np.asarray(value).__reduce__()
-            return (dict, (dict(value),)) if isinstance(value, StateDict) else NotImplemented
+            plain = isinstance(value, StateDict)
+            return (dict, (dict(value),)) if plain else NotImplemented
 
     with open(path, "wb") as file:
         Pickler(file).dump(value)
 
 
 PLAIN = {
-    *(("numpy", name) for name in ("_reconstruct", "_frombuffer", "ndarray", "dtype", "scalar")),
-    *(("builtins", name) for name in ("dict", "set", "bytearray", "complex")),
-    *(("collections", name) for name in ("OrderedDict", "defaultdict", "Counter")),
-    *(("ml_dtypes", "bfloat16"), ("_codecs", "encode")),
+    "numpy": ("_reconstruct", "_frombuffer", "ndarray", "dtype", "scalar"),
+    "builtins": ("dict", "set", "bytearray", "complex"),
+    "collections": ("OrderedDict", "defaultdict", "Counter"),
+    **{"ml_dtypes": ("bfloat16",), "_codecs": ("encode",)},
 }
 
 
@@ -152,7 +142,7 @@ class PlainUnpickler(pickle.Unpickler):
     """Reads arrays, containers, numbers and texts, and nothing that could run code."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module.partition(".")[0], name) not in PLAIN:
+        if name not in PLAIN.get(module.partition(".")[0], ()):
             raise pickle.UnpicklingError(
                 f"a {module}.{name} is in the file: weights_only=False reads it, and may run code"
             )
@@ -169,9 +159,9 @@ def load_pickle(path: Any, weights_only: bool = True) -> Any:
 
 
 STORAGES = {
-    **{"FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16"},
-    **{"LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8"},
-    **{"ByteStorage": "uint8", "BoolStorage": "bool", "ComplexFloatStorage": "complex64"},
+    **{"Float": "float32", "Double": "float64", "Half": "float16", "Long": "int64"},
+    **{"Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"},
+    **{"Bool": "bool", "BFloat16": "bfloat16", "ComplexFloat": "complex64"},
 }
 
 
@@ -182,19 +172,21 @@ def load_torch_file(path: Any, unpickler: type[pickle.Unpickler]) -> Any:
         strides = [step * storage.itemsize for step in stride]
         return np.lib.stride_tricks.as_strided(storage[offset:], size, strides).copy()
 
-    functions = {"_rebuild_tensor_v2": tensor, "_rebuild_parameter": lambda data, *rest: data, "Size": tuple}
+    functions = {"_rebuild_tensor_v2": tensor, "Size": tuple}
+    functions["_rebuild_parameter"] = lambda data, *rest: data
 
     class Unpickler(unpickler):  # type: ignore[valid-type]
         def find_class(self, module: str, name: str) -> Any:
             if not module.startswith("torch"):
                 return super().find_class(module, name)
-            if name not in functions and name not in STORAGES:
-                raise pickle.UnpicklingError(f"a {module}.{name} is in the file: only PyTorch can read it")
-            return functions.get(name, name)
+            if name not in functions and name.removesuffix("Storage") not in STORAGES:
+                raise pickle.UnpicklingError(f"only PyTorch can read {module}.{name}")
+            return functions.get(name, name.removesuffix("Storage"))
 
         def persistent_load(self, place: Any) -> Any:
             _, storage, key, *_ = place
-            return np.frombuffer(archive.read(f"{folder}data/{key}"), jnp.dtype(STORAGES[storage]))
+            data = archive.read(f"{folder}data/{key}")
+            return np.frombuffer(data, jnp.dtype(STORAGES[storage]))
 
     with zipfile.ZipFile(path) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("data.pkl"))

@@ -8,18 +8,10 @@ from typing import Any
 
 from flax import nnx
 
+NORMS = nnx.BatchNorm, nnx.LayerNorm, nnx.GroupNorm, nnx.InstanceNorm, nnx.RMSNorm
+
 # The layers whose `kernel`, `scale` or `embedding` is called `weight` in PyTorch.
-LAYERS_WITH_WEIGHTS = (
-    nnx.Linear,
-    nnx.Conv,
-    nnx.ConvTranspose,
-    nnx.Embed,
-    nnx.BatchNorm,
-    nnx.LayerNorm,
-    nnx.GroupNorm,
-    nnx.InstanceNorm,
-    nnx.RMSNorm,
-)
+LAYERS_WITH_WEIGHTS = nnx.Linear, nnx.Conv, nnx.ConvTranspose, nnx.Embed, *NORMS
 
 
 def torch_name(module: nnx.Module, path: Sequence[str | int]) -> str:

@@ -62,6 +62,11 @@ FROZEN = {
         "optimizer = torch.optim.Adam(filter(lambda p: p.requires_grad, model.parameters()), lr=0.05)\n",
     ),
     "in the constructor": ("\n        self.base.requires_grad_(False)", ADAMW),
+    "one of two in pairs, which it copies": (
+        "\n        self.kept = Base()\n        for p, q in zip(self.base.parameters(), self.kept.parameters()):\n"
+        "            q.data.copy_(p.data)\n            q.requires_grad = False",
+        ADAMW,
+    ),
     "what a name says": (
         "",
         "for name, p in model.named_parameters():\n    if 'head' not in name:\n        p.requires_grad = False\n"

@@ -62,6 +62,27 @@ def test_one_that_prints_nothing_is_compiled() -> None:
     assert "forward(net, x)" in done.code
 
 
+@pytest.mark.parametrize(
+    ("inside", "reason"),
+    [
+        ("if (x > 5).any():\n            x = x.clamp(max=5)", "(x > 5).any() decides"),
+        ("assert not torch.isnan(x).any()", "not torch.isnan(x).any() decides"),
+        ("x = x if x.shape[0] and x.sum() > 1 else -x", "x.shape[0] and x.sum() > 1 decides"),
+        ("x = x * int(x.abs().max())", "int() takes values out"),
+    ],
+)
+def test_a_forward_pass_that_asks_for_an_arrays_value_is_not_compiled(inside: str, reason: str) -> None:
+    """ActNorm's `if not self.initialized`, MoCo's `int(self.queue_ptr)`: a tracer has none, and the step died."""
+    done = convert(program(inside))
+    assert not done.gaps
+    assert "nnx.jit" not in done.code
+    assert any("isn't compiled" in note.reason and reason in note.reason for note in done.findings)
+
+
+def test_one_that_asks_for_shapes_is_compiled() -> None:
+    assert "nnx.jit" in convert(program("if x.ndim == 2 and int(x.shape[0]) > 1:\n            x = x * 2")).code
+
+
 def test_a_print_of_values_has_none_where_gradients_are_traced() -> None:
     done = convert(program("print(x)"))
     assert [gap.reason for gap in done.gaps if "prints an array" in gap.reason]

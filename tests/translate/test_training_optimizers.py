@@ -101,7 +101,7 @@ GROUPS = [
     "Adam(model.classifier.parameters(), lr=0.05)",
     "Adam(list(model.features.parameters()) + list(model.classifier.parameters()), lr=0.05)",
     "SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)",
-    "SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)",
+    "SGD([p for p in model.parameters() if p.requires_grad == True], lr=0.1)",
     "Adam([p for p in model.parameters() if p.requires_grad and p.ndim < 2], lr=0.05)",
     "Muon([p for p in model.parameters() if p.ndim == 2])",
     "Muon([p for n, p in model.named_parameters() if p.ndim >= 2], lr=0.02, adjust_lr_fn='match_rms_adamw')",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Instance, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -24,7 +25,9 @@ _BUILTINS = frozenset(dir(builtins))
 PRINTS = Gate(words=frozenset({"print"}))
 TAKES_OUT = names_with(Trait.TAKES_OUT)
 """Methods of tensors that take their values out of JAX."""
-_TAKES_OUT = Gate(words=TAKES_OUT)
+_NUMBERS = frozenset({"int", "float", "bool"})
+_TAKES_OUT = Gate(words=TAKES_OUT | _NUMBERS)
+_DECIDING = ast.If | ast.IfExp | ast.While | ast.Assert
 ONCE = "is drawn once under jit, when this is traced: draw from rngs, or hand the number in"
 
 
@@ -55,6 +58,22 @@ def taken_out_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
     return [n for n in _passes(inference).host_calls(called) if _takes_out(n, inference.facts)]
 
 
+def decided_in_forward(inference: Inference, called: Fact) -> list[ast.expr]:
+    """The conditions on arrays' values that decide what a module does when it is called."""
+    functions = _passes(inference).functions_of(called)
+    tests = (n.test for info in functions for n in symbols.walk(info.node) if isinstance(n, _DECIDING))
+    return [test for test in tests if _asks_array(test, inference.facts)]
+
+
+def _asks_array(test: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _asks_array(inner, facts)
+        case ast.BoolOp(values=values):
+            return any(_asks_array(value, facts) for value in values)
+    return isinstance(facts.get(test), Tensor)
+
+
 def taken_out(inference: Inference, code: ast.AST) -> list[ast.Call]:
     """The same where some code runs, with the functions and modules of the file that it calls."""
     if not inference.has(_TAKES_OUT):
@@ -64,6 +83,9 @@ def taken_out(inference: Inference, code: ast.AST) -> list[ast.Call]:
 
 def _takes_out(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
     """Of what nothing is known it is taken to be a tensor's value: nothing else than arrays has these methods."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[given], keywords=[]) if name in _NUMBERS:
+            return isinstance(facts.get(given), Tensor)
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in TAKES_OUT:
         return False
     fact = facts.get(node.func.value, UNKNOWN)
@@ -106,19 +128,25 @@ class _Passes:
         calls, inner, unknown = self._in(code)
         return [*calls, *self._reached([*inner, *(self.every_forward if unknown else ())])]
 
+    def functions_of(self, called: Fact) -> list[FunctionInfo]:
+        """The functions of the file that run when a module is called."""
+        return self._run(self._forwards(called))
+
     def _reached(self, first: list[FunctionInfo]) -> list[ast.Call]:
-        found: list[ast.Call] = []
-        seen: set[FunctionInfo] = set()
+        return [call for info in self._run(first) for call in self._of(info)[0]]
+
+    def _run(self, first: list[FunctionInfo]) -> list[FunctionInfo]:
+        """Functions, with those that they call, in the order of their calls."""
+        seen: dict[FunctionInfo, None] = {}
         waiting = first[::-1]
         while waiting:
             info = waiting.pop()
             if info in seen or info.external:
                 continue
-            seen.add(info)
-            calls, inner, unknown = self._of(info)
-            found += calls
+            seen[info] = None
+            _, inner, unknown = self._of(info)
             waiting += [*inner, *(self.every_forward if unknown else ())][::-1]
-        return found
+        return list(seen)
 
     @cached_property
     def every_forward(self) -> list[FunctionInfo]:

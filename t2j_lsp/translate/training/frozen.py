@@ -44,7 +44,8 @@ class Frozen:
         freezing = [one.node for one in (*all_frozen, *some_frozen)]
         harmless = [n for n in freezing if self._harmless(n)]
         named = [n for n in self.ctx.source.nodes if _frozen_as_made(n) is not None and self._harmless(n)]
-        inside = {i for n in [*freezing, *named] for i in ast.walk(n)} - set(freezing)
+        flags = {n: _flag_of_pairs(n) or n for n in freezing}
+        inside = {i for n in [*flags.values(), *named] for i in ast.walk(n)} - set(freezing)
         others = [n for n in self.ctx.source.nodes if n not in inside]
         single = [n for n in others if (owner := _freezes_one(n)) is not None and self._may_be_trained(owner)]
         updated = [self._resolved(one) for one in (*all_frozen, *some_frozen) if one.node not in harmless]
@@ -55,8 +56,9 @@ class Frozen:
         for node in freezing:
             if not kept:
                 why = GROUPED if node in grouped else NOT_UPDATED
-                self.ctx.plan.on_statement(node, lambda _, node=node, why=why: self._drop(node, why))  # type: ignore[misc]
-            elif isinstance(node, ast.For):
+                flag = flags[node]
+                self.ctx.plan.on_statement(flag, lambda _, flag=flag, why=why: self._drop(flag, why))  # type: ignore[misc]
+            elif isinstance(node, ast.For) and flags[node] is node:
                 self.ctx.plan.on_statement(node, lambda statements, node=node: self._mark(node))  # type: ignore[misc]
         return MASKED if kept else ""
 
@@ -285,8 +287,32 @@ def frozen_module(node: ast.AST) -> ast.expr | None:
             orelse=[],
         ) if name == owner:
             return module
+        case ast.For() if (flag := _flag_of_pairs(node)) is not None:
+            return _walked_by(node, _freezes_one(flag))
         case ast.Expr(
             value=ast.Call(func=ast.Attribute(attr="requires_grad_", value=module), args=[ast.Constant(value=False)])
         ):
             return module
+    return None
+
+
+def _flag_of_pairs(node: ast.AST) -> ast.stmt | None:
+    """What freezes in a loop over the parameters of several modules in pairs, which does more: MoCo's ``param_k``."""
+    if not isinstance(node, ast.For) or not isinstance(node.target, ast.Tuple) or node.orelse:
+        return None
+    flags = [
+        n for n in node.body if _walked_by(node, _freezes_one(n.value if isinstance(n, ast.Expr) else n)) is not None
+    ]
+    return flags[0] if len(flags) == 1 else None
+
+
+def _walked_by(loop: ast.For, frozen: ast.expr | None) -> ast.expr | None:
+    """The module whose parameters a variable of a loop over pairs is."""
+    match loop:
+        case ast.For(target=ast.Tuple(elts=targets), iter=ast.Call(func=ast.Name(id="zip"), args=walks, keywords=[])):
+            for target, walk in zip(targets, walks, strict=False):
+                match walk:
+                    case ast.Call(func=ast.Attribute(attr="parameters", value=module), args=[], keywords=[]):
+                        if isinstance(frozen, ast.Name) and isinstance(target, ast.Name) and target.id == frozen.id:
+                            return module
     return None

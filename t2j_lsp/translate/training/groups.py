@@ -295,6 +295,9 @@ def _asks_grad(node: ast.expr) -> bool:
 
 
 def _is_grad(node: ast.expr, name: str) -> bool:
+    match node:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[ast.Constant(value=True)]):
+            node = left
     return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and ast.unparse(node.value) == name
 
 

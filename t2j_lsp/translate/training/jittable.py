@@ -12,6 +12,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.host_random import (
     ONCE,
     TAKES_OUT,
+    decided_in_forward,
     host_draw,
     is_host_draw,
     prints_an_array,
@@ -61,39 +62,11 @@ MODE_METHODS = frozenset(
         "apply",
     }
 )
-BUILTINS = frozenset(
-    [
-        "len",
-        "range",
-        "zip",
-        "enumerate",
-        "sum",
-        "min",
-        "max",
-        "abs",
-        "tuple",
-        "list",
-        "dict",
-        "set",
-        "isinstance",
-        "getattr",
-        "hasattr",
-        "sorted",
-        "reversed",
-        "int",
-        "float",
-        "bool",
-        "str",
-        "slice",
-        "map",
-        "any",
-        "all",
-        "round",
-        "type",
-        "callable",
-        "super",
-    ]
-)
+BUILTINS = frozenset({
+    "len", "range", "zip", "enumerate", "sum", "min", "max", "abs", "tuple", "list", "dict", "set", "isinstance",
+    "getattr", "hasattr", "sorted", "reversed", "int", "float", "bool", "str", "slice", "map", "any", "all", "round",
+    "type", "callable", "super",
+})  # fmt: skip
 PURE = (
     "jax",
     "math",
@@ -221,6 +194,8 @@ class Jittable:
             return selected
         for call in taken_out_in_forward(self.inference, fact):
             return Once(f"in {name}, {ast.unparse(call.func)}() takes values out of JAX")
+        for test in decided_in_forward(self.inference, fact):
+            return Once(f"in {name}, {ast.unparse(test)} decides with an array's value")
         return Once(f"{name} prints") if prints else None
 
     @cached_property

@@ -267,12 +267,26 @@ def grouped(o: Options, links: Links, plan: OptimizerPlan) -> str:
         made.append(f'"{group.label}": {"optax.set_to_zero()" if group.frozen else chain(one, links)}')
     label = f'"{plan.groups[-1].label}"'
     for group in reversed(plan.groups[:-1]):
-        label = f'"{group.label}" if {group.condition} else {label}'
+        label = _labelled(group, label)
     module = ""
     if any("torch_name" in group.reads for group in plan.groups):
         module, label = ", {target}", re.sub(r"\btorch_name\b", "name", label)
     labels = f"label_parameters(lambda name, parameter: {label}{module})"
     return f"optax.multi_transform({{{', '.join(made)}}}, {labels})"
+
+
+def _labelled(group: Group, others: str) -> str:
+    """The label of a parameter: the group's where its condition holds, which is said without a negation."""
+    tree = ast.parse(group.condition or "True", mode="eval").body
+    if (
+        isinstance(tree, ast.UnaryOp)
+        and isinstance(tree.op, ast.Not)
+        and others.startswith('"')
+        and " if " not in others
+    ):
+        asked = ast.unparse(tree.operand).replace("'", '"')
+        return f'{others} if {asked} else "{group.label}"'
+    return f'"{group.label}" if {group.condition} else {others}'
 
 
 def _masked(o: Options, links: Links, plan: OptimizerPlan) -> str | None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.contract import Finding, Severity, Span
+from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate import translate
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.source.text import Source
+from t2j_lsp.translate.training.sorted_parameters import with_sorted_parameters_as_lists
+from t2j_lsp.translate.training.trained_flags import with_trained_flags_by_name
 
 from .training_sides import trained
 
@@ -61,6 +67,23 @@ FROZEN = {
         "model.base.first.requires_grad_(False)\nmodel.head.requires_grad_(False)\n"
         "optimizer = torch.optim.Adam(filter(lambda p: p.requires_grad, model.parameters()), lr=0.05)\n",
     ),
+    "children that are counted": (
+        "",
+        "for i, child in enumerate(model.children()):\n    if i > 0:\n        for p in child.parameters():\n"
+        "            p.requires_grad = False\n" + ADAMW,
+    ),
+    "children that are counted by hand, and what is left": (
+        "",
+        "count = 0\nfor child in model.children():\n    count += 1\n    if count < 2:\n"
+        "        child.requires_grad_(False)\n"
+        "assert sum(p.numel() for p in model.parameters() if p.requires_grad) == 10\n" + ADAMW,
+    ),
+    "children that are named": (
+        "",
+        "for name, child in model.named_children():\n    if name not in ['base']:\n"
+        "        child.requires_grad_(False)\nprint([n for n, p in model.named_parameters() if p.requires_grad])\n"
+        + ADAMW,
+    ),
     "in the constructor": ("\n        self.base.requires_grad_(False)", ADAMW),
     "one of two in pairs, which it copies": (
         "\n        self.kept = Base()\n        for p, q in zip(self.base.parameters(), self.kept.parameters()):\n"
@@ -112,6 +135,104 @@ def test_a_teacher_is_trained_and_kept() -> None:
     assert "requires_grad" not in run.translation.code
 
 
+def test_a_teacher_is_trained_by_a_function_that_trains_others_too() -> None:
+    source = HEAD.format(init="", made="student = nn.Linear(3, 2)\n")
+    body = (ADAMW + LOOP).replace("    losses.append(loss.item())\n", "").replace("model", "net").splitlines(True)
+    fit = "def fit(net):\n" + "".join(f"    {line}" for line in body) + "\n\n"
+    asked = "print(sum(p.numel() for p in {}.parameters() if p.requires_grad))\n"
+    calls = "fit(model)\nmodel.requires_grad_(False)\n" + asked.format("model") + asked.format("student") + "fit({})\n"
+    done = translate(source.replace("# train", fit) + calls.format("student"))
+    assert not done.gaps and "requires_grad" not in done.code and "print(0)" in done.code
+    again = translate(source.replace("# train", fit) + calls.format("model"))
+    assert any("frozen by requires_grad" in gap.reason for gap in again.gaps)
+
+
+SORTED = """\
+decay, no_decay = [], []
+for name, p in model.named_parameters():
+    if not p.requires_grad:
+        continue  # frozen
+    if p.ndim <= 1 or name.endswith("bias"):
+        no_decay.append(p)
+    else:
+        decay.append(p)
+optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": 0.3}, {"params": no_decay}], lr=0.05, weight_decay=0)
+"""
+SORTED_INTO_DICT = """\
+lists = {"plain": [], "rest": []}
+for p in model.parameters():
+    lists["plain" if p.ndim > 1 else "rest"].append(p)
+optimizer = torch.optim.SGD([{"params": lists["plain"], "momentum": 0.9}, {"params": lists["rest"]}], lr=0.05)
+"""
+
+
+@pytest.mark.parametrize("made", [SORTED, SORTED_INTO_DICT])
+def test_parameters_that_a_loop_sorts_are_groups(made: str) -> None:
+    run = trained(HEAD.format(init="", made="") + made + LOOP)
+    assert "append" not in run.translation.code.partition("train_step")[0] and "else not" not in run.translation.code
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        SORTED + "decay.reverse()\n",
+        SORTED.replace("    else:\n", "        print(name)\n    else:\n"),
+        SORTED.replace("decay, no_decay = [], []\n", "decay, no_decay = [], [extra]\n"),
+        SORTED.replace("no_decay.append(p)\n", "no_decay.append(p * 1)\n"),
+    ],
+)
+def test_loops_that_do_more_with_parameters_stay(made: str) -> None:
+    load_rules()
+    gap = Finding(Span(1, 0, 1, 0), "training loop", "training-loop", Severity.GAP, "")
+    assert with_sorted_parameters_as_lists(Inference(Source(HEAD.format(init="", made="") + made)), [gap]) is None
+
+
+ASKED = """\
+for p in net.parameters():
+    if p.requires_grad:
+        print(p.shape)
+print([n for n, p in net.named_parameters() if not p.requires_grad])
+print(sum(p.numel() for p in net.parameters() if p.requires_grad))
+"""
+FLAGS = {
+    "a part": (
+        "net.base.requires_grad_(False)\n" + ASKED,
+        'for name, p in net.named_parameters():\n    if not name.startswith("base."):\n        print(p.shape)\n'
+        'print([n for n, p in net.named_parameters() if n.startswith("base.")])\n'
+        'print(sum(p.numel() for name, p in net.named_parameters() if not name.startswith("base.")))\n',
+    ),
+    "another module": (
+        "other = Base()\nother.requires_grad_(False)\n" + ASKED,
+        "for p in net.parameters():\n    print(p.shape)\nprint([n for n, p in net.named_parameters() if not True])\n"
+        "print(sum(p.numel() for p in net.parameters()))\n",
+    ),
+    "all but a new part": (
+        "net.requires_grad_(False)\nnet.head = nn.Linear(4, 3)\n"
+        "print([p.requires_grad for n, p in net.named_parameters()])\n",
+        'print([n.startswith("head.") for n, p in net.named_parameters()])\n',
+    ),
+    "what comes later": (
+        ASKED + "net.base.requires_grad_(False)\n",
+        "print(sum(p.numel() for p in net.parameters()))\n",
+    ),
+    "a condition": ("if x.mean() > 0:\n    net.base.requires_grad_(False)\n" + ASKED, ""),
+    "another name": ("part = net.base\npart.requires_grad_(False)\n" + ASKED, ""),
+    "a module that holds it": ("both = nn.Sequential(net)\nboth.requires_grad_(False)\n" + ASKED, ""),
+    "a part of two": ("other = Base()\nnet.base = other\nother.requires_grad_(False)\n" + ASKED, ""),
+    "one parameter": ("net.base.requires_grad_(False)\nnet.head.weight.requires_grad = False\n" + ASKED, ""),
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_who_asks_what_is_trained_asks_for_names(name: str) -> None:
+    load_rules()
+    text, becomes = FLAGS[name]
+    gap = Finding(Span(1, 0, 1, 0), "Tensor.requires_grad", "refused", Severity.GAP, "")
+    source = HEAD.format(init="", made="net = Net()\n") + text
+    put = with_trained_flags_by_name(Inference(Source(source)), [gap])
+    assert becomes in put.text if put is not None and becomes else put is None and not becomes
+
+
 KEEPER = "class Keeper:\n    def __init__(self, it):\n        self.it = it\n\nkeeper = Keeper(optimizer)\n"
 
 
@@ -140,9 +261,9 @@ LEFT = {
     + LOOP.replace("    optimizer.step", "    nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n    optimizer.step"),
     "only if somebody asks": "if len(x) > 3:\n    model.head.requires_grad_(False)\n" + ADAMW + LOOP,
     "behind some steps": ADAMW + LOOP + "model.head.requires_grad_(False)\n" + LOOP,
-    "children that are counted": "for i, child in enumerate(model.children()):\n    if i > 0:\n"
-    "        for p in child.parameters():\n            p.requires_grad = False\n" + ADAMW + LOOP,
-    "children that are named": "for name, child in model.named_children():\n    if name == 'head':\n"
+    "children of a class that may have more": "model.extra = nn.Linear(1, 1)\n"
+    "for i, child in enumerate(model.children()):\n    if i > 0:\n        child.requires_grad_(False)\n" + ADAMW + LOOP,
+    "children that something unknown picks": "for i, child in enumerate(model.children()):\n    if i > len(x):\n"
     "        child.requires_grad_(False)\n" + ADAMW + LOOP,
     "one parameter": "model.head.weight.requires_grad = False\n" + ADAMW + LOOP,
 }

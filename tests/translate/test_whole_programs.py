@@ -15,8 +15,6 @@ from t2j_lsp.translate import translate
 
 PROGRAMS = sorted(Path(__file__).parents[1].joinpath("programs").glob("*.py"))
 GAPS = {
-    "apply_init": "order",
-    "distill_hinton": "frozen by requires_grad",
     "maml": "bare tensors",
     "sac": "can't be put in another order surely",
     "simclr": "isn't made in the function",

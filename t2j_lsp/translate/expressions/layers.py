@@ -24,7 +24,7 @@ from t2j_lsp.translate.source.helpers import constructor_parameters, positional_
 from t2j_lsp.translate.source.text import Source
 
 from .context import Context
-from .copying import Copier
+from .copying import Copier, arguments_only
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .rule_application import Sites
@@ -65,12 +65,29 @@ class Layers:
         fact = self.ctx.fact(given[0]) if given else None
         if "dim" in layer.signature.by_name and isinstance(fact, Tensor) and fact.rank == 0:
             self.ctx.report.gap(node, layer.name, "refused", _NO_AXES)
+        if isinstance(node.func, ast.Call) and (whole := self._at_once(node, node.func)) is not None:
+            return whole
         if not given or node.args:
             return None
         rest = [k for k in node.keywords if k.arg != "input"]
         texts = [bracket(self.renderer.argument(given[0]), ARGUMENT)]
         texts += [f"{f'{k.arg}=' if k.arg else '**'}{bracket(self.renderer.argument(k.value), ARGUMENT)}" for k in rest]
         return Piece(f"{bracket(self.renderer.render(node.func), ATOM)}({', '.join(texts)})")
+
+    def _at_once(self, node: ast.Call, made: ast.Call) -> Piece | None:
+        """``nn.KLDivLoss(reduction="sum")(x, y)``, of a layer that is a function: one call of it."""
+        tree = ast.parse(self.renderer.render(made).text, mode="eval").body
+        match tree:
+            case ast.Call(func=func, args=[function], keywords=options) if ast.unparse(func) == "functools.partial":
+                pass
+            case _:
+                return None
+        if node.keywords or not node.args or not options or any(not k.arg for k in options):
+            return None
+        source = self.ctx.source
+        given = self.copier.splice(arguments_only(node), source.span(made)[1], source.span(node)[1])
+        given = given[: given.rindex(")")].rstrip(", \n")
+        return Piece(f"{ast.unparse(function)}{given}, {', '.join(map(ast.unparse, options))})")
 
     def _direct(self, node: ast.Call, layer: LayerRule) -> Piece | None:
         asked = self.ctx.inference.isinstance_classes

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.sequentials import is_stock_sequential
-from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Instance, Layer, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, Instance, Layer, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS
 
 ADDING = frozenset({"setattr", "add_module", "register_module", "register_buffer", "register_parameter"})
@@ -48,6 +48,17 @@ def walked_in_torch_order(inference: Inference, fact: Fact, kind: str) -> bool:
         case Instance():
             return _class_in_order(fact.cls.info, lambda part: walked_in_torch_order(inference, part, kind))
     return False
+
+
+def children_of(info: ClassInfo) -> list[str] | None:
+    """The attributes that hold a module's children, in PyTorch's order; None where that isn't plain."""
+    names = _assigned(info)
+    if names is None or not info.is_module or len(info.ancestry()) > 1 or info.layer_base is not None:
+        return None
+    held = {name: info.attributes.get(name, UNKNOWN) for name in names}
+    if any(fact == UNKNOWN for fact in held.values()) or info.nullable:
+        return None
+    return [name for name, fact in held.items() if is_module(fact)]
 
 
 def _class_in_order(info: ClassInfo, in_order: Callable[[Fact], bool]) -> bool:

@@ -120,7 +120,9 @@ class Frozen:
         if frozen is not None:
             return any(self._updated(name, self.objects.scope(place), place) for name, place in frozen)
         for call, plan in optimizer_plans(self.ctx):
-            if plan.of_tensors or _is_left(module, plan) or self._is_done(call, scope, node):
+            if plan.of_tensors or _is_left(module, plan):
+                continue
+            if self._is_done(call, scope, node) or self._has_ended(call, plan, module, scope, node):
                 continue
             for text in targets(plan.target) if plan.target else [""]:
                 local_name = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
@@ -169,6 +171,38 @@ class Frozen:
             return False
         reads = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == name]
         return all(n.lineno < node.lineno and self.objects.scope(n) == scope and self._passes(n) for n in reads)
+
+    def _has_ended(
+        self, optimizer: ast.Call, plan: OptimizerPlan, module: str, scope: VariableScope, node: ast.stmt
+    ) -> bool:
+        """Whether the function that makes an optimizer for itself has ended when a module is frozen, which it trained.
+
+        Further down it may be called for other modules: ``train(teacher); teacher.requires_grad_(False); train(net)``.
+        """
+        source, made = self.ctx.source, self.objects.scope(optimizer)
+        function = made.function
+        match source.parents.get(optimizer):
+            case ast.Assign(targets=[ast.Name(id=name)]) if function is not None and function.owner is None:
+                pass
+            case _:
+                return False
+        inside = list(ast.walk(function.node))
+        reads = [n for n in inside if isinstance(n, ast.Name) and n.id == name]
+        kept = not all(self.objects.scope(n) == made and self._passes(n) for n in reads)
+        if kept or any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal) for n in inside):
+            return False
+        if any(isinstance(n, ast.For | ast.While | ast.AsyncFor) for n in ancestors(node, source.parents)):
+            return False
+        named = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == function.name]
+        calls = list(self.objects.calls(function))
+        if len(named) != len(calls) or not all(self.objects.scope(call) == scope for call in calls):
+            return False
+        base = plan.target.partition(".")[0]
+        for call in (one for one in calls if one.lineno > node.lineno):
+            given = [ast.unparse(value) for p, value in bound_arguments(call, function) if p.arg == base]
+            if len(given) != 1 or f"{given[0]}.".startswith(f"{module}.") or f"{module}.".startswith(f"{given[0]}."):
+                return False
+        return True
 
     def _passes(self, read: ast.Name) -> bool:
         """Whether an optimizer is asked for something, or given to a function or a scheduler: no object keeps it."""

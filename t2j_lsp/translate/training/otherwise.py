@@ -9,20 +9,32 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.source.own_lines import on_own_lines
 from t2j_lsp.translate.source.rearranged import RearrangedText
 
+from .children_by_name import with_children_by_name
 from .inlined import with_parts_of_steps_inlined
 from .marked_rows import with_rows_filled_by_masks
+from .sorted_parameters import with_sorted_parameters_as_lists
+from .trained_flags import with_trained_flags_by_name
 from .unrolled import with_loops_over_optimizers_unrolled
+
+_WAYS = (
+    with_loops_over_optimizers_unrolled,
+    with_rows_filled_by_masks,
+    with_sorted_parameters_as_lists,
+    with_children_by_name,
+    with_trained_flags_by_name,
+)
 
 
 def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterator[RearrangedText]:
     """The texts of a file with ``gaps``, each put otherwise in one way.
 
-    Its statements have lines of their own, loops over optimizers are unrolled, rows are filled by masks, and parts of
-    training steps stand where they were called.
+    Its statements have lines of their own, loops over optimizers are unrolled, rows are filled by masks, loops that
+    sort parameters are comprehensions, children and frozen parameters are known by their names, and parts of training
+    steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text
-    for put in (with_loops_over_optimizers_unrolled, with_rows_filled_by_masks):
+    for put in _WAYS:
         if (text := put(inference, gaps)) is not None:
             yield text
     yield from with_parts_of_steps_inlined(inference, gaps)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import Tensor
-from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.facts import Layer, Tensor
+from t2j_lsp.translate.rule.layer import LAYERS, layer
+from t2j_lsp.translate.rule.library import Trait, names_with, trait
 from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, Row, refuse
+from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, Row, refuse, rule
 
 SYNCHRONISED = (
     "Under jit an array sharded over devices is one array: statistics of the batch are those of the whole batch."
@@ -79,12 +80,13 @@ refuse("torch.quantization.*", "JAX has no counterpart of PyTorch's quantisation
 # torch.nn.utils -------------------------------------------------------------------------------------------------
 
 FLAT = "The order and layouts of a flat vector are Flax's in JAX: see jax.flatten_util.ravel_pytree."
-SPECTRAL = "nnx.SpectralNorm wraps a layer and updates on request; PyTorch's updates in every training forward."
+SPECTRAL = (
+    "nnx.SpectralNorm writes the divided weight back into its layer; PyTorch's goes on training the weight itself."
+)
 WEIGHT = "nnx.WeightNorm wraps a layer and normalises its last axis, under other parameter names."
 for name, reason in {
     "parameters_to_vector": FLAT,
     "vector_to_parameters": FLAT,
-    "spectral_norm": SPECTRAL,
     "remove_spectral_norm": SPECTRAL,
     "parametrizations.spectral_norm": SPECTRAL,
     "weight_norm": WEIGHT,
@@ -102,3 +104,28 @@ for name, reason in {
     "skip_init": "Build the module under nnx.eval_shape, which initialises nothing.",
 }.items():
     refuse(f"torch.nn.utils.{name}", reason)
+
+
+@rule(
+    "torch.nn.utils.spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=None)",
+    jax="SpectralNorm(module, n_power_iterations, eps, rngs=rngs)",
+    fidelity=CLOSE,
+    note="Names that the program asks for have the layer's weight as weight; PyTorch's is weight_orig from then on.",
+    result=lambda call: call["module"].fact,
+)
+def spectral_norm(call: Call) -> Piece | Refusal:
+    """A module around the layer, which PyTorch changes in place."""
+    made = call["module"].fact
+    if not isinstance(made, Layer) or made.node is not call["module"].node:
+        return call.refuse("PyTorch changes the layer that it is given: build the layer in the call")
+    if made.name not in names_with(Trait.LINEAR) and LAYERS[made.name].flax != "nnx.Conv":
+        return call.refuse(f"SpectralNorm here is of linear layers and convolutions, and not of {made.name}")
+    if call.given("name") or call.literal("dim") not in (None, 0):
+        return call.refuse("SpectralNorm here is of the weight, with its outputs first")
+    return call.emit(
+        "SpectralNorm({module}, n_power_iterations={n_power_iterations?}, eps={eps?}, rngs={rngs})",
+        rngs=call.site.rngs(),
+    )
+
+
+trait(Trait.WRAPS, "torch.nn.utils.spectral_norm")

@@ -65,7 +65,7 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
             yield prefix + names.get(key, key), Place(module, key)
     for key, part in held.items():
         if isinstance(part, nnx.Pytree):
-            bare = isinstance(module, nnx.Sequential) and key == "layers"
+            bare = isinstance(module, nnx.Sequential | nnx.SpectralNorm) and key in ("layers", "layer_instance")
             yield from saved_places(part, prefix if bare else f"{prefix}{key}.", every)
 
 

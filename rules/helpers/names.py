@@ -23,7 +23,7 @@ def torch_name(module: nnx.Module, path: Sequence[str | int]) -> str:
     for part in path:
         if isinstance(owner, LAYERS_WITH_WEIGHTS) and part in ("kernel", "scale", "embedding"):
             parts.append("weight")
-        elif not (isinstance(owner, nnx.Sequential) and part == "layers"):
+        elif not (isinstance(owner, nnx.Sequential | nnx.SpectralNorm) and part in ("layers", "layer_instance")):
             parts.append(str(part))
         owner = owner[part] if isinstance(part, int) else getattr(owner, part)
     return ".".join(parts)

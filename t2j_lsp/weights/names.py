@@ -162,12 +162,14 @@ def _module_entries(
         place = (*path, key)
         if isinstance(value, nnx.Variable):
             if _in_state_dict(value):
-                yield _variable_entry(owner, value, prefix, place)
+                divided = key == "kernel" and bool(ancestors) and isinstance(ancestors[-1], nnx.SpectralNorm)
+                yield _variable_entry(owner, value, prefix, place, "_orig" if divided else "")
         elif isinstance(value, nnx.Pytree) and not isinstance(value, nnx.Rngs | nnx.RngStream):
             if (key, "kernel") in done:
                 continue
             unnamed = isinstance(owner, nnx.Sequential) and key == "layers" and isinstance(value, nnx.List | nnx.Dict)
-            child = prefix if unnamed else prefixes.get(str(key), f"{prefix}{key}.")
+            wrapped = isinstance(owner, nnx.SpectralNorm) and key == "layer_instance"
+            child = prefix if unnamed or wrapped else prefixes.get(str(key), f"{prefix}{key}.")
             yield from _module_entries(value, child, place, inside)
     if isinstance(owner, nnx.BatchNorm | nnx.InstanceNorm):
         counted = getattr(owner, "num_batches_tracked", None)
@@ -175,10 +177,10 @@ def _module_entries(
             yield _counter(prefix)
 
 
-def _variable_entry(owner: object, variable: nnx.Variable[Any], prefix: str, path: Path) -> TorchEntry:
+def _variable_entry(owner: object, variable: nnx.Variable[Any], prefix: str, path: Path, suffix: str) -> TorchEntry:
     rule = layout(owner, str(path[-1]), variable.get_value().shape)
     return TorchEntry(
-        prefix + rule.name,
+        prefix + rule.name + suffix,
         "parameter" if isinstance(variable, nnx.Param) else "buffer",
         (path,),
         (variable,),

@@ -34,6 +34,7 @@ NOT_STATED = {
     "torch.sum": "one record for sum(input) and sum(input, dim, keepdim)",
     "torch.mean": "one record for mean(input) and mean(input, dim, keepdim)",
     "torch.prod": "one record for prod(input) and prod(input, dim, keepdim)",
+    "torch.nn.utils.spectral_norm": "a module of PyTorch bears the function's name",
     "torch.save": "the default of pickle_module is a module",
     "torch.compile": "takes a dict of options by **: none of them changes a value",
     "torch.hamming_window": "one record for the four overloads with fewer arguments",
@@ -131,8 +132,8 @@ def test_every_rule_emits_something_for_some_call() -> None:
 REFUSING = {"torch.no_grad", "torch.inference_mode", "torch.manual_seed"}
 REFUSING |= {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
 REFUSING |= {f"torch.autograd.functional.{name}" for name in ("jvp", "hvp", "vhp")}
-REFUSING.add("torch.nn.init.dirac_")
-"""Rules for what the engine converts where it stands, or only of tensors for sure: made-up calls they refuse."""
+REFUSING |= {"torch.nn.init.dirac_", "torch.nn.utils.spectral_norm"}
+"""Rules for what the engine converts where it stands, or only of tensors and layers for sure: no made-up calls."""
 
 
 def test_emitted_names_and_keywords_exist() -> None:

@@ -116,3 +116,45 @@ def test_a_callee_in_brackets_that_stays_keeps_them() -> None:
     assert done.gaps
     compile(done.code, "converted", "exec")
     assert "(torch.ops.aten.cumsum if c else torch.ops.aten.cumprod)(" in done.code
+
+
+CALLED = """\
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, size, act="ReLU", *, rnn="GRU"):
+        super().__init__()
+        self.act = getattr(nn, act)()
+        self.rnn = getattr(nn, rnn)(3, size)
+
+
+def head(act):
+    return getattr(nn, act)(0.2)
+
+
+net = Net(4)
+other = {other}
+last = head("LeakyReLU")
+print(net)
+"""
+
+
+def test_what_a_programs_calls_give_to_a_parameter_tells_which_layer_it_may_be() -> None:
+    done = convert(CALLED.format(other='Net(2, "Tanh", rnn="LSTM")'))
+    assert not done.gaps, done.gaps
+    assert '{"ReLU": ReLU, "Tanh": Tanh}[act](rngs=rngs)' in done.code
+    assert '{"GRU": GRU, "LSTM": LSTM}[rnn](3, size, rngs=rngs)' in done.code
+    assert '{"LeakyReLU": LeakyReLU}[act](0.2, rngs=rngs)' in done.code
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["Net(2, name, rnn=name)", "Net(*sizes)", "Net(2, **options)", "map(Net, (1, 2))", "Net(2, 'Own', rnn='Own')"],
+)
+def test_calls_that_may_give_other_names_tell_nothing(other: str) -> None:
+    assert len(convert(CALLED.format(other=other)).gaps) == 2
+
+
+def test_a_library_may_be_called_from_anywhere() -> None:
+    assert len(convert(CALLED.format(other="None").partition("\n\n\nnet =")[0]).gaps) == 3

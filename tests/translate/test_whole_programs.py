@@ -18,7 +18,6 @@ GAPS = {
     "maml": "bare tensors",
     "sac": "can't be put in another order surely",
     "simclr": "isn't made in the function",
-    "wgan_sn": "spectral_norm",
 }
 """Words of a reason for which a program stays PyTorch in places; all others convert whole."""
 

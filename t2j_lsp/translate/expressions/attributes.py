@@ -32,6 +32,7 @@ from .library_objects import LibraryObjects
 from .module_methods import RESETS
 from .rule_application import RuleApplication
 from .variables import RENAMED, Variables
+from .wrapped_layers import INSIDE, is_being_built, is_wrapped
 
 BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
 _NO_GROUPS = "nnx.Optimizer has no groups: it keeps what optax.inject_hyperparams was given in its opt_state"
@@ -167,6 +168,11 @@ class Attributes:
         names = layer_names(owner)
         if node.attr in _PRIVATE and not (isinstance(owner, Instance) and _assigns(owner, node.attr)):
             return self._unsure(node, "Flax's modules keep no such dict: their parts are attributes")
+        if is_wrapped(self.ctx, owner):
+            written = is_being_built(self.ctx) and self.variables.is_initialised(node)
+            if node.attr.startswith("weight") and not written:
+                return self._unsure(node, "the weight is divided in each call: JAX keeps the one that is trained")
+            return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.{INSIDE}.{node.attr}")
         if owner == AnyModule() and node.attr in RENAMED and not self._answers_to_torch_names(node):
             reason = f"the class of {ast.unparse(node.value)} isn't known here, and Flax's layers call it otherwise"
             return self._unsure(node, reason)

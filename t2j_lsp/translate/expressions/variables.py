@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.tensors import behind_data
 
 from .context import Context
 from .handlers import ExpressionRenderer
+from .wrapped_layers import INSIDE, is_being_built, is_wrapped
 
 RENAMED = frozenset({"weight", "running_mean", "running_var"})
 """Attributes of PyTorch's layers that most of Flax's have under other names."""
@@ -55,6 +56,10 @@ class Variables:
             return None
         text = bracket(self.renderer.render(node.value), ATOM)
         owner = self.ctx.fact(node.value)
+        if is_wrapped(self.ctx, owner):
+            if not is_being_built(self.ctx):
+                return None
+            text += f".{INSIDE}"
         forms = flax_names(owner, node.attr)
         if forms:
             if len(forms) != 1:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from t2j_lsp.symbols import ancestors
+from t2j_lsp.symbols import ancestors, named_parameters, nearest
 from t2j_lsp.translate.rule.facts import Fact, Qual
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.names import canonical
+from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.source.text import Source
 
 BY_NAME = frozenset({"getattr"})
@@ -27,6 +28,7 @@ def chosen_names(source: Source) -> Mapping[ast.Call, tuple[str, ...]]:
         match node:
             case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name() | ast.Attribute() as name], keywords=[]):
                 names = _asked(source, node, name) or _of_parser(source, name) or _by_keywords(source, node)
+                names = names or _of_calls(source, node, name)
                 if names:
                     found[node] = tuple(dict.fromkeys(names))
     return found
@@ -35,7 +37,11 @@ def chosen_names(source: Source) -> Mapping[ast.Call, tuple[str, ...]]:
 def chosen_layers(owner: Fact, names: Sequence[str]) -> dict[str, LayerRule]:
     """The layers of a library that some names say, by these; none if one is no layer whose class stands for it."""
     rules = {n: LAYERS.get(canonical(f"{owner.name}.{n}")) for n in names} if isinstance(owner, Qual) else {}
-    layers = {name: rule for name, rule in rules.items() if rule is not None and rule.random and not rule.spatial}
+    layers = {
+        name: rule
+        for name, rule in rules.items()
+        if rule is not None and (rule.random or rule.elementwise) and not rule.spatial
+    }
     return layers if len(layers) == len(rules) else {}
 
 
@@ -117,3 +123,41 @@ def _by_keywords(source: Source, node: ast.Call) -> Sequence[str]:
         return ()
     names = [name.rpartition(".")[2] for name, rule in LAYERS.items() if given <= rule.signature.by_name.keys()]
     return names if len(names) <= _FEW else ()
+
+
+def _of_calls(source: Source, node: ast.Call, name: ast.expr) -> Sequence[str]:
+    """The texts that a program's every call of the function around gives to a parameter of it, or its default."""
+    function = nearest(ast.FunctionDef, node, source.parents)
+    if not isinstance(name, ast.Name) or function is None or not runs(source.tree) or _stores(function, name.id):
+        return ()
+    home = source.parents.get(function)
+    built = isinstance(home, ast.ClassDef) and function.name == "__init__"
+    called = home.name if built and isinstance(home, ast.ClassDef) else function.name
+    if not built and home is not source.tree or name.id not in [p.arg for p in named_parameters(function)]:
+        return ()
+    defaults = _defaults(function)
+    index = [p.arg for p in (*function.args.posonlyargs, *function.args.args)][built:]
+    given: list[ast.expr] = []
+    for use in source.nodes:
+        if isinstance(use, ast.Name) and use.id == called and isinstance(use.ctx, ast.Load):
+            call = source.parents.get(use)
+            if not isinstance(call, ast.Call) or call.func is not use or _spreads(call):
+                return ()
+            bound = dict(zip(index, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+            value = bound.get(name.id, defaults.get(name.id))
+            if value is None:
+                return ()
+            given.append(value)
+    return _texts(given)
+
+
+def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """What the parameters of a function are where a call says nothing of them."""
+    plain = [*function.args.posonlyargs, *function.args.args]
+    ends = zip(reversed(plain), reversed(function.args.defaults), strict=False)
+    named = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    return {parameter.arg: value for parameter, value in (*ends, *named) if value is not None}
+
+
+def _spreads(call: ast.Call) -> bool:
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)

@@ -135,6 +135,7 @@ class Trait(Enum):
     STOPS_GRADIENT = "a method or attribute through which no gradient flows"
     FROM_VALUES = "a call that makes a tensor of Python values"
     PARAMETER = "a call that makes a parameter or buffer"
+    WRAPS = "a function that changes a layer, and gives a module around it in Flax"
     LINEAR = "a layer whose weight becomes a kernel of two axes, transposed"
     LOSS = "a layer that is a loss although its name doesn't end so"
     ELEMENTWISE = "a function that treats all axes alike"

@@ -12,11 +12,9 @@ from t2j_lsp.translate.expressions.layers import Layers
 from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.facts import Layer, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 _TABLE = "torch.nn.Embedding"
-
-GRADIENT_STATE = frozenset({"grad", "requires_grad", "requires_grad_", "register_hook"})
-"""What a parameter knows of its gradient."""
 
 
 class WeightTying:
@@ -121,7 +119,7 @@ class WeightTying:
         parent = self.ctx.source.parents.get(use)
         if not isinstance(use.ctx, ast.Load) or isinstance(parent, ast.Compare) and not _of_values(parent):
             return True
-        if isinstance(parent, ast.Attribute) and parent.attr in GRADIENT_STATE:
+        if isinstance(parent, ast.Attribute) and self._tells_of_gradients(parent.attr):
             return True
         if isinstance(parent, ast.Tuple) and isinstance(self.ctx.source.parents.get(parent), ast.Return):
             return False
@@ -131,6 +129,11 @@ class WeightTying:
             and isinstance(self.ctx.fact(one), Object)
             for one in takewhile(lambda one: not isinstance(one, ast.stmt), ancestors(use, self.ctx.source.parents))
         )
+
+    @staticmethod
+    def _tells_of_gradients(attribute: str) -> bool:
+        read = f"torch.Tensor.{attribute}" in names_with(Trait.READS_GRADIENT)
+        return read or attribute.startswith("requires_grad")
 
     def _is_initialised_as_a_linear(self, linear: Layer, alone: bool) -> bool:
         """Whether the file fills the weights of all Linears, and those of embeddings otherwise.

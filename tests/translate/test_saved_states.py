@@ -140,3 +140,31 @@ def test_only_a_copy_between_modules_has_a_note_on_what_is_not_compared() -> Non
     between = convert(HEAD + "a.load_state_dict(b.state_dict())\n")
     within = convert(HEAD + "best = copy.deepcopy(a.state_dict())\na.load_state_dict(best)\n")
     assert [len([f for f in done.findings if "names and shapes" in f.reason]) for done in (between, within)] == [1, 0]
+
+
+STOPPING = """
+
+class Stopping:
+    def __call__(self, loss, model):
+        self.keep(model)
+
+    def keep(self, model):
+        self.best = copy.deepcopy(model.state_dict())
+
+
+stopping = Stopping()
+{used}
+"""
+
+
+def test_what_an_objects_call_is_given_is_known_in_its_methods() -> None:
+    assert not convert(HEAD + STOPPING.format(used="stopping(0.5, a)")).gaps
+
+
+@pytest.mark.parametrize("statement", ["kept = x.state_dict()", "x.load_state_dict(torch.load('a'))"])
+def test_the_state_of_what_is_not_known_is_a_gap(statement: str) -> None:
+    """Neither Flax's modules nor its optimizers have the method: it stood there without a word."""
+    done = convert(f"{HEAD}\n\ndef keep(x):\n    {statement}\n")
+    assert [gap.reason[:12] for gap in done.gaps] == ["what x is is"]
+    own = "\n\nclass Kept:\n    def state_dict(self):\n        pass\n\n    def load_state_dict(self, x):\n        pass\n"
+    assert not convert(f"{HEAD}{own}\n\ndef keep(x):\n    {statement}\n").gaps

@@ -82,6 +82,10 @@ class TensorMethods:
         name = func.attr
         if node in self.ctx.plan.traced:
             return self.method(node, func, Tensor(sure=False))
+        if name in _STATES and not any(info.name == name for info in self.ctx.inference.functions.values()):
+            reason = _NO_STATE.format(self.ctx.source.segment(func.value))
+            self.ctx.report.gap(node, f"torch.nn.Module.{name}", "unsure", reason)
+            return None
         rule = self._method_rule(name)
         owner = self.ctx.fact(func.value)
         foreign = isinstance(owner, UnknownParameter) and owner.foreign
@@ -137,4 +141,6 @@ class TensorMethods:
         return rule
 
 
+_STATES = frozenset({"state_dict", "load_state_dict"})
+_NO_STATE = "what {} is isn't known here, and neither modules nor optimizers have this method in Flax"
 _SAME_IN_JAX = names_with(Trait.SAME_IN_JAX)

@@ -19,6 +19,7 @@ from t2j_lsp.translate.rule.facts import (
     Fact,
     Function,
     FunctionInfo,
+    Instance,
     ListOf,
     Tensor,
     Tuple,
@@ -129,7 +130,7 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
                 for store in stores.get(_last_name(holder), ()) if node.args else ():
                     see(store, ListOf(facts.get(node.args[-1], UNKNOWN)))
             case ast.Call():
-                info = called_function(facts.get(node.func, UNKNOWN))
+                info = _called(facts.get(node.func, UNKNOWN))
                 if info is not None and not info.external:
                     for parameter, value in bound_arguments(node, info):
                         see(parameter, facts.get(value, UNKNOWN))
@@ -181,7 +182,7 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
     for node in inference.source.nodes:
         if not isinstance(node, ast.Call):
             continue
-        info = called_function(inference.fact(node.func))
+        info = _called(inference.fact(node.func))
         if info is None or info.external:
             continue
         through_class = not info.static and _is_through_class(inference, node)
@@ -192,6 +193,13 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
     constructed = {a for info in inference.functions.values() if info.name == "__init__" for a in info.node.args.args}
     some = {a: AnyModule(layer_names(fact)) if is_loss(fact) else AnyModule() for a, fact in seen.items()}
     return {a: some[a] if a in constructed else fact for a, fact in seen.items() if is_module(fact)}
+
+
+def _called(fact: Fact) -> FunctionInfo | None:
+    """The function of the file that a call runs; of an object that is no module its ``__call__``."""
+    if isinstance(fact, Instance) and not fact.cls.info.is_module:
+        return fact.cls.info.method("__call__")
+    return called_function(fact)
 
 
 def _is_through_class(inference: Inference, node: ast.Call) -> bool:

@@ -128,6 +128,7 @@ class CallFacts:
                         self.evidence().add(arguments[0])
                     forward = function.cls.info.method("forward")
                     return self.bodies.infer_function(forward) if forward else self._base_call(function)
+                self.state.hands_modules |= any(map(is_module, arguments))
                 return UNKNOWN
             case AnyModule():
                 if node.args:

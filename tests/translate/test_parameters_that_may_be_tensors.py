@@ -37,3 +37,38 @@ def test_the_data_of_a_parameter_that_may_be_a_tensor_is_a_gap() -> None:
 def test_the_data_of_another_object_stays() -> None:
     text = HEAD + "def f(batch):\n    batch.pin()\n    return torch.sum(batch.data)\n"
     assert not convert(text).gaps
+
+
+RETURNS = """
+
+class Net(torch.nn.Module):
+    def forward(self, x, every=False):
+        hidden = [torch.tanh(x)]
+        {returned}
+
+
+net = Net()
+out, hidden = net(torch.ones(2), every=True)
+total = sum(h.pow(2).sum() for h in hidden)
+"""
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "return (x, hidden) if every else x",
+        "if every:\n            return x, hidden\n        return x",
+        "if every:\n            return x, hidden\n        return x, hidden, x",
+    ],
+)
+def test_what_is_unpacked_is_the_tuple_that_a_function_returns(returned: str) -> None:
+    """In other cases it returns one tensor: nothing was known of either then, and `h.pow(2)` stayed."""
+    assert "total = sum((h**2).sum() for h in hidden)" in convert(HEAD + RETURNS.format(returned=returned)).code
+
+
+@pytest.mark.parametrize("walk", ["sum(h.abs().sum() for h in given)", "[h.abs() for h in given]"])
+def test_the_items_of_a_parameter_may_be_tensors_as_it_may_be_one(walk: str) -> None:
+    done = convert(f"{HEAD}def f(given):\n    return {walk}\n")
+    assert "absolute(h)" in done.code and "h.abs()" not in done.code
+    pandas = convert(f"import pandas\n{HEAD}def f(given):\n    return {walk}\n")
+    assert "h.abs()" in pandas.code

@@ -166,5 +166,5 @@ def test_the_state_of_what_is_not_known_is_a_gap(statement: str) -> None:
     """Neither Flax's modules nor its optimizers have the method: it stood there without a word."""
     done = convert(f"{HEAD}\n\ndef keep(x):\n    {statement}\n")
     assert [gap.reason[:12] for gap in done.gaps] == ["what x is is"]
-    own = "\n\nclass Kept:\n    def state_dict(self):\n        pass\n\n    def load_state_dict(self, x):\n        pass\n"
+    own = "\n\nclass Own:\n    def state_dict(self):\n        pass\n\n    def load_state_dict(self, x):\n        pass\n"
     assert not convert(f"{HEAD}{own}\n\ndef keep(x):\n    {statement}\n").gaps

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import Object, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Tensor
 from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, keeps_methods, names_with
 from t2j_lsp.translate.rule.names import (
     AMBIGUOUS,
@@ -122,9 +123,24 @@ class TensorMethods:
         return name in HARMLESS and other or name == "to" and bool(node.args or node.keywords)
 
     def _is_passed(self, node: ast.Call) -> bool:
-        """Whether the receiver is a parameter, in a file without other values that have methods which arrays lack."""
-        owner = self.ctx.fact(node.func.value) if isinstance(node.func, ast.Attribute) else None
-        return isinstance(owner, UnknownParameter) and self.ctx.inference.state.array_libraries <= {"numpy"}
+        """Whether the receiver is a parameter, or one of its items, in a file without others' arrays than numpy's."""
+        if not isinstance(node.func, ast.Attribute) or not self.ctx.inference.state.array_libraries <= {"numpy"}:
+            return False
+        held = self.ctx.fact(node.func.value)
+        if held == UNKNOWN and isinstance(node.func.value, ast.Name):
+            held = self._walked(node.func.value)
+        return isinstance(held, UnknownParameter)
+
+    def _walked(self, item: ast.Name) -> Fact:
+        """What a loop or comprehension walks, of which a variable is an item."""
+        for around in ancestors(item, self.ctx.source.parents):
+            if isinstance(around, ast.FunctionDef):
+                break
+            loops = [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
+            for loop in loops:
+                if isinstance(loop.target, ast.Name) and loop.target.id == item.id:
+                    return self.ctx.fact(loop.iter)
+        return UNKNOWN
 
     def _used(self, node: ast.Call) -> bool:
         """Whether the value of a call is read: ``seen.add(x)`` is a set's."""

@@ -14,6 +14,7 @@ from t2j_lsp.translate.rule.facts import (
     AnyModule,
     ClassInfo,
     Fact,
+    Function,
     Instance,
     ListOf,
     Shape,
@@ -101,12 +102,22 @@ class Bindings:
             _learn_rank(value.value, count, env)
         elif isinstance(fact, Shape) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             _learn_rank(value.func.value, count, env)
+        if isinstance(value, ast.Call) and not (isinstance(fact, Tuple) and len(fact.items) == count):
+            fact = self._returned(value, count) or fact
         if isinstance(fact, Tuple) and len(fact.items) == count and not starred:
             facts: list[Fact] = list(fact.items)
         else:
             facts = [INT if isinstance(fact, Shape) else element(fact)] * count
         for one, item in zip(target.elts, facts, strict=True):
             self.bind(one, item, env, None)
+
+    def _returned(self, call: ast.Call, count: int) -> Tuple | None:
+        """The tuple of this length that a function of the file returns in some case; what is unpacked is that one."""
+        called = self.state.facts.get(call.func)
+        info = called.info if isinstance(called, Function) else None
+        if isinstance(called, Instance) and called.cls.info.is_module:
+            info = called.cls.info.method("forward")
+        return info.tuples.get(count) if info is not None else None
 
     def assign(self, node: ast.Assign, env: Env) -> bool:
         fact = self.infer.expr(node.value, env)

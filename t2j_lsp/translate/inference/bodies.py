@@ -22,6 +22,7 @@ from t2j_lsp.translate.rule.facts import (
     Object,
     Qual,
     Scalar,
+    Tuple,
 )
 from t2j_lsp.translate.rule.join import assign, forget, join
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -227,7 +228,7 @@ class Bodies:
         saved = self.state.function, self.state.body
         self.state.function, self.state.body = info, Body()
         for _ in range(3):
-            self.state.body.returned, self.state.body.yielded = [], []
+            self.state.body.returned, self.state.body.yielded, self.state.body.tuples = [], [], []
             env = self._function_env(info)
             self.flow.block(info.node.body, env)
             if self.state.body.observed.items() <= info.learned.items():
@@ -242,6 +243,9 @@ class Bodies:
         out: Fact = returns[0] if returns else NONE
         for fact in returns[1:]:
             out = join(out, fact)
+        for made in body.tuples:
+            kept = join(info.tuples.get(len(made.items), made), made)
+            info.tuples |= {len(made.items): kept} if isinstance(kept, Tuple) else {}
         info.returns = declared if out in (UNKNOWN, NONE) and declared != UNKNOWN else out
         info.inferring = False
         if self.state.home is not None:

@@ -98,6 +98,8 @@ class Body:
     weak: set[str] = field(default_factory=set)
     """Parameters that only the names of methods make tensors, names that other objects may have too."""
     returned: list[Fact] = field(default_factory=list)
+    tuples: list[Tuple] = field(default_factory=list)
+    """What is returned as a tuple, in some case."""
     yielded: list[Fact] = field(default_factory=list)
 
 
@@ -364,6 +366,9 @@ class Flow:
 
     def _return(self, node: ast.Return, env: Env) -> bool:
         self.state.body.returned.append(self.infer.expr(node.value, env) if node.value else NONE)
+        chosen = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+        facts = (self.state.facts.get(value) for value in chosen if value is not None)
+        self.state.body.tuples += [fact for fact in facts if isinstance(fact, Tuple)]
         return False
 
 

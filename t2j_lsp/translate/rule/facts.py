@@ -267,6 +267,8 @@ class FunctionInfo:
     """Names that the function sees from outside."""
     returns: Fact | None = None
     """Join of its return values; None until inferred."""
+    tuples: dict[int, Tuple] = field(default_factory=dict)
+    """Join of the tuples among them, by their length: of ``return (x, hidden) if every else x``."""
     inferring: bool = False
     callees: set[FunctionInfo | ClassInfo] = field(default_factory=set)
     self_calls: set[str] = field(default_factory=set)

@@ -159,3 +159,36 @@ READS = [
 @pytest.mark.parametrize(("read", "expected"), READS)
 def test_what_is_read_of_a_data_set_becomes_an_array(read: str, expected: str) -> None:
     assert f"y = {expected}\n" in converted(READ % read)
+
+
+FED = """
+
+class Fitting:
+    def __init__(self, x, y, size):
+        self.mean = x.mean(0)
+        self.loader = DataLoader(TensorDataset(x, y), batch_size=size)
+
+
+def loader_of(x, y):
+    x = x.float()
+    return DataLoader(TensorDataset(x, y), batch_size=4)
+
+
+X, Y = torch.rand(8, 3), torch.rand(8, 1)
+fitting = Fitting(X[:4], y=Y[:4], size=2)
+for x, y in loader_of(X, Y):
+{step}
+pairs = [(torch.rand(3), i) for i in range(8)]
+for x, i in DataLoader(pairs, batch_size=4):
+    print(model(x).sum())
+print(model(X).sum(), model(torch.stack([x for x, _ in pairs])).sum())
+"""
+
+
+def test_what_is_handed_to_who_feeds_a_loader_stays() -> None:
+    """It was made an array on the way, which no TensorDataset takes."""
+    code = converted(FED.format(step=STEP.replace("        ", "    ")))
+    assert "Fitting(X[:4], y=Y[:4], size=2)" in code and "loader_of(X, Y)" in code
+    assert "self.mean = jnp.asarray(x).mean(axis=0)" in code
+    assert "model(jnp.asarray(X)).sum()" in code or "model, jnp.asarray(X)" in code
+    assert "for x, _ in jax.tree.map(jnp.asarray, pairs)" in code

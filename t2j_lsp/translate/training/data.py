@@ -13,8 +13,10 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context, Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.inference.forward_pass import join_all
 from t2j_lsp.translate.rule.facts import (
+    UNKNOWN,
     Class,
     Fact,
     Function,
@@ -23,6 +25,7 @@ from t2j_lsp.translate.rule.facts import (
     ListOf,
     Object,
     Qual,
+    Scalar,
     Tensor,
     Tuple,
     is_module,
@@ -178,7 +181,8 @@ class Data:
         self.names.add((name, home.node))
         for statement in self.objects.statements(home):
             if self._writes(statement, name):
-                assigned = True
+                loads = (n for n in symbols.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+                assigned = assigned or all(n.id != name for n in loads)
                 if statement not in self.kept and self._reaches(statement, node):
                     self._keep_if_torch(statement)
         if not assigned and home.function is not None and (name, home.node) not in self._followed:
@@ -262,16 +266,42 @@ class Data:
                 fact = self.ctx.fact(node.func)
                 if isinstance(fact, Function) and fact.info.node in self.kept and _holds_tensors(self.ctx.fact(node)):
                     self._convert(node)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and _holds_tensors(self.ctx.fact(node)):
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 home = self.objects.home(node.id, self.objects.scope(node))
-                if (node.id, home.node) in self.names and self._assigned_in_torch(node.id, home):
-                    self._convert(node)
+                if (node.id, home.node) not in self.names:
+                    continue
+                held = self.ctx.fact(node)
+                if not (made := self._assigned_in_torch(node.id, home)):
+                    held = self._given(node.id, home)
+                if _holds_tensors(held) and (made or held != UNKNOWN):
+                    self._convert(node, isinstance(held, Tensor))
 
     def _assigned_in_torch(self, name: str, home: VariableScope) -> bool:
         return any(s in self.kept and self._writes(s, name) for s in self.objects.statements(home))
 
-    def _convert(self, node: ast.expr) -> None:
-        if self.ctx.plan.keeps(node, self.ctx.source.parents):
+    def _given(self, name: str, home: VariableScope) -> Fact:
+        """What a parameter that kept code reads is given: tensors that are kept too."""
+        if home.function is None or (name, home.node) not in self._followed:
+            return UNKNOWN
+        calls = self.objects.calls(home.function)
+        given = [value for call in calls for p, value in bound_arguments(call, home.function) if p.arg == name]
+        return join_all([self.ctx.fact(value) for value in given])
+
+    def _feeds(self, node: ast.expr) -> bool:
+        """Whether a value is given, whole or in part, for a parameter that kept code reads."""
+        parents = self.ctx.source.parents
+        while isinstance(parent := parents.get(node), ast.Subscript) and node is parent.value:
+            node = parent
+        given, call = node, parents.get(node)
+        call = parents.get(call) if isinstance(call, ast.keyword) else call
+        info = called_function(self.ctx.fact(call.func)) if isinstance(call, ast.Call) else None
+        if info is None or not isinstance(call, ast.Call):
+            return False
+        bound = (p.arg for p, value in bound_arguments(call, info) if value is given)
+        return any((name, info.node) in self._followed for name in bound)
+
+    def _convert(self, node: ast.expr, one: bool | None = None) -> None:
+        if self.ctx.plan.keeps(node, self.ctx.source.parents) or self._feeds(node):
             return
         parent = self.ctx.source.parents.get(node)
         if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim", "append", "extend"):
@@ -281,8 +311,8 @@ class Data:
         if isinstance(parent, ast.Call) and self._is_jax(parent.func):
             return  # converted before
         text = self.ctx.source.segment(node)
-        one = isinstance(self.ctx.fact(node), Tensor)
-        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx.report, renderer, text, one))
+        alone = isinstance(self.ctx.fact(node), Tensor) if one is None else one
+        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx.report, renderer, text, alone))
 
     def _is_jax(self, node: ast.expr) -> bool:
         fact = self.ctx.fact(node)
@@ -306,7 +336,11 @@ class Data:
 
 
 def _holds_tensors(fact: Fact) -> bool:
-    """Whether a value is a tensor, or a list or tuple of them, or of such lists."""
+    """Whether a value is a tensor, or a list or tuple of them, of such lists, or of tensors and numbers."""
+    if isinstance(fact, Tuple) and fact.items:
+        numbers = [isinstance(item, Scalar) and item.kind in ("int", "float", "bool") for item in fact.items]
+        held = [_holds_tensors(item) for item in fact.items]
+        return any(held) and all(a or b for a, b in zip(numbers, held, strict=True))
     return isinstance(fact, Tensor) or isinstance(fact, ListOf | Tuple) and _holds_tensors(element(fact))
 
 

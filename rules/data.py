@@ -23,6 +23,9 @@ for name in ("", "Batch", "Random", "Sequential", "SubsetRandom", "WeightedRando
     keep(f"torch.utils.data.{name}Sampler", KEPT)
 keep("torch.utils.data.*", KEPT)
 
+trait(Trait.STACKS_ROWS, "torch.utils.data.DataLoader")
+trait(Trait.ROWS, "torch.utils.data.TensorDataset")
+trait(Trait.SOME_ROWS, "torch.utils.data.random_split")
 trait(Trait.SHUFFLES, "torch.utils.data.DataLoader")
 trait(Trait.KEPT_DRAW, "torch.utils.data.random_split")
 for name in ("Random", "SubsetRandom", "WeightedRandom"):

@@ -345,10 +345,46 @@ def test_an_expression_moves_only_where_its_names_mean_the_same() -> None:
 
 
 LABELS = "x, y = torch.randn(5, 3), torch.arange(5) % 3\n"
+LOOP = """def fit(loader, device="cpu"):
+    for i, (x, y) in enumerate(loader):
+        x, y = x.to(device), y.to(device)
+        print(F.cross_entropy(x, y))
+fit(made)
+"""
+OBJECT = """class Trainer:
+    def __init__(self, loader):
+        self.loader = loader
+    def train(self):
+        for batch in self.loader:
+            print(F.cross_entropy(batch[0], batch[1].cpu()))
+t = Trainer(loader=made)
+t.train()
+model.train()
+"""
+
+
+def fed(tensors: str, loop: str = LOOP, parts: str = "{}", options: str = "batch_size=2") -> str:
+    """A program whose loop gets batches of a dataset of some tensors."""
+    made = f"rows = {parts.format(f'TensorDataset({tensors})')}\n"
+    made = made if parts == "{}" else made.replace("rows =", "rows, _ =")
+    return (
+        f"from torch.utils.data import DataLoader, TensorDataset, random_split\n{LABELS.replace('x, y', 'xs, ys')}"
+        f"{made}made = DataLoader(rows, {options})\nmodel = nn.Linear(1, 1)\n{loop}"
+    )
+
+
 OF_LABELS = {
     "labels of one axis": (f"{LABELS}print(F.cross_entropy(x, y))", False, False),
     "labels of one axis, given to a layer": (f"{LABELS}f = nn.CrossEntropyLoss()\nprint(f(x, target=y))", False, False),
     "axes that differ": ("def f(x):\n    print(F.cross_entropy(x.view(-1, 3), x.y.view(-1)))\nf(1)", False, False),
+    "labels in batches": (fed("xs, ys"), False, False),
+    "labels in batches that an object has": (fed("xs, ys", OBJECT), False, False),
+    "labels in batches of a split": (fed("xs, ys", LOOP, "random_split({}, [3, 2])"), False, False),
+    "probabilities in batches": (fed("xs, xs"), True, True),
+    "batches that a function puts together": (fed("xs, ys", LOOP, "{}", "collate_fn=f"), True, True),
+    "batches with and without labels": (fed("xs, ys", f"{LOOP}fit(DataLoader(TensorDataset(xs, xs)))\n"), True, True),
+    "batches of others": (fed("xs, ys", f"{LOOP}run = fit\n"), True, True),
+    "labels that are changed": (fed("xs, ys", LOOP.replace("y.to(device)", "y.to(x)")), True, True),
     "labels of any axes": ("def f(x, y):\n    print(F.cross_entropy(x, y.long()))\nf(1, 2)", False, True),
     "labels and anything": (f"{LABELS}print(F.cross_entropy(x, y), F.cross_entropy(x, x.z))", True, True),
     "probabilities": (f"{LABELS}f = nn.CrossEntropyLoss()\nprint(f(x, y), f(x, x.softmax(1)))", True, True),

@@ -10,6 +10,7 @@ from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.record import REGISTRY
 
+from .batch_sources import BatchSources
 from .file import Inference
 
 Labels = Mapping[str, int | None]
@@ -26,15 +27,16 @@ def class_labels(inference: Inference, helpers: Iterable[str]) -> Labels:
         return {}
     found: dict[str, set[int | None]] = {}
     others: set[str] = set()
+    sources = BatchSources(inference)
     for node in inference.source.nodes:
         if not isinstance(node, ast.Call):
             continue
         fact = inference.facts.get(node.func, UNKNOWN)
         loss = _loss(fact)
         name = loss if isinstance(fact, Qual) or not _name(node.func) else _name(node.func)
-        rank = _labels(inference, node) if loss else ()
+        rank = _labels(inference, node, sources) if loss else ()
         if rank:
-            found.setdefault(name, set()).add(*rank)
+            found.setdefault(name, set()).update(rank)
         else:
             others.add(name)
     return {name: next(iter(ranks)) if len(ranks) == 1 else None for name, ranks in found.items() if name not in others}
@@ -55,15 +57,21 @@ def _name(func: ast.expr) -> str:
     return ""
 
 
-def _labels(inference: Inference, call: ast.Call) -> tuple[int | None, ...]:
+def _labels(inference: Inference, call: ast.Call, sources: BatchSources) -> tuple[int | None, ...]:
     """The axes of the class labels that a call of a loss is given; nothing where it may be given probabilities."""
     given = {k.arg: k.value for k in call.keywords}
     values = [*call.args[:2], *(given[name] for name in ("input", "target")[len(call.args) :] if name in given)]
     if len(values) != 2 or any(isinstance(value, ast.Starred) for value in values):
         return ()
     match [inference.facts.get(value, UNKNOWN) for value in values]:
-        case [_, Tensor(rank=rank, dtype=str() as dtype, sure=True)] if _WHOLE.fullmatch(dtype.rpartition(".")[2]):
+        case [_, Tensor(rank=rank) as target] if _is_whole(target):
             return (rank,)
         case [Tensor(rank=int() as scores, sure=True), Tensor(rank=int() as rank, sure=True)] if rank != scores:
             return (rank,)
-    return ()
+    cut = sources.of(values[1])
+    return tuple(one.rank for one in cut) if all(map(_is_whole, cut)) else ()
+
+
+def _is_whole(target: Tensor) -> bool:
+    """Whether a tensor surely has whole numbers."""
+    return target.sure and _WHOLE.fullmatch((target.dtype or "").rpartition(".")[2]) is not None

@@ -1,6 +1,7 @@
 # Everyday commands. Each sets up what it needs in .venv, from Python 3.11+ and a package index alone.
 #   make demo    convert a PyTorch model, run both versions, compare
-#   make test    all tests
+#   make test    all tests; of long tables a third of the rows, each day another (the first lines say which)
+#   make thorough  all tests, with every row
 #   make quick   the tests that need little: conversions as text, borders, the lint of the rules
 #   make rule S=spectral   the tests of one subject of the rules
 #   make lint    ruff and mypy
@@ -22,7 +23,7 @@ CLIENT := vscode-client
 NODE := $(CLIENT)/scripts/with-node.sh
 NODE_READY := $(CLIENT)/node_modules/.ready
 
-.PHONY: demo test quick rule lint docs bench gpu vsix vscode
+.PHONY: demo test thorough quick rule lint docs bench gpu vsix vscode
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -37,6 +38,9 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+thorough: $(READY)
+	T2J_ROWS=all $(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 quick: $(READY)
 	$(BIN)/python -m pytest -m unit $(PYTEST_FLAGS)

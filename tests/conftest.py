@@ -12,6 +12,7 @@ import random
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -21,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from t2j_lsp.check.process.compile_cache import open_cache, trim
+from tests.slices import ALL, ROWS, SHARES, asked, left_out
 
 ROOT = str(Path(__file__).resolve().parents[1])
 
@@ -86,6 +88,8 @@ FRAMEWORKS = ("torch", "torchvision", "jax", "flax", "optax")
 """A test that runs these is no ``unit``, whichever file it stands in."""
 CHECKING = ("worker", "server", "editor")
 """The kinds that start checks."""
+IN_SHARES = ("corpus", "jax", "worker", "server")
+"""The kinds whose long tables a run of all tests takes a share of: see `tests.slices`."""
 
 settings.register_profile(
     "gate",
@@ -104,9 +108,34 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False  # Tests with their asserts rewritten are kept for the next run.
     if not hasattr(config, "workerinput"):
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ[ROWS] = asked(os.environ, date.today()) if takes_shares(config) else ALL
         for package in ("t2j_lsp", "rules", "retrieval"):
             compileall.compile_dir(Path(ROOT, package), quiet=2)
         keep_what_jax_compiles(config)
+
+
+def takes_shares(config: pytest.Config) -> bool:
+    """Whether all tests are asked for, not some by path or by name."""
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword
+
+
+def pytest_report_header() -> str | None:
+    """Says which rows of long tables are run."""
+    share = os.environ[ROWS]
+    return (
+        None
+        if share == ALL
+        else f"rows of long tables: share {share} of {SHARES} ({ROWS}={share}; {ROWS}={ALL}: every row)"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the rows of long tables that are not of this run's share."""
+    rows = [(item.nodeid.partition("[")[0], item) for item in items if any(map(item.get_closest_marker, IN_SHARES))]
+    if out := left_out(rows, os.environ[ROWS]):
+        config.hook.pytest_deselected(items=out)
+        gone = set(out)
+        items[:] = [item for item in items if item not in gone]
 
 
 def keep_what_jax_compiles(config: pytest.Config) -> None:

@@ -7,7 +7,7 @@ stays: in front of the call what the step may need, behind it what reads its res
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .flow import DataFlow, is_mode
@@ -40,13 +40,15 @@ class UpdateSlice:
 class UpdateSlicer:
     """Slices one block."""
 
-    def __init__(self, items: Sequence[Item], flow: DataFlow, carried: DataFlow, apart: Collection[int] = ()) -> None:
+    def __init__(
+        self, items: Sequence[Item], flow: DataFlow, carried: DataFlow, apart: Mapping[int, Collection[str]]
+    ) -> None:
         self.items = items
         self.flow = flow
         self.carried = carried
         """The flow of what a gradient may be taken of."""
         self.apart = apart
-        """Items without gradients, which stay where they are though they read a module."""
+        """Items that read a module without gradients, and stay where they are: what they read with gradients."""
 
     def reads(self, index: int) -> set[str]:
         return self.flow.reads(self.items[index].node)
@@ -103,7 +105,7 @@ class UpdateSlicer:
         for index in range(last + 1):
             if not self.plain(index):
                 continue
-            mine = self.reads(index) & tainted and index not in self.apart
+            mine = self.reads(index).intersection(tainted, self.apart.get(index, tainted))
             if mine and not self._takes_numbers(index, variables, tainted):
                 out.add(index)
                 tainted |= self.writes(index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -105,9 +105,9 @@ class Updates:
         body = scope.function.node.body if scope.function is not None else context.source.tree.body
         self.liveness = Liveness(flow, body, self._read_elsewhere())
 
-    def slicer(self, items: Sequence[Item], apart: Collection[int] = ()) -> UpdateSlicer:
+    def slicer(self, items: Sequence[Item], apart: Mapping[int, Collection[str]] | None = None) -> UpdateSlicer:
         """What slices a block of this scope."""
-        return UpdateSlicer(items, self.flow, self.carried, apart)
+        return UpdateSlicer(items, self.flow, self.carried, apart or {})
 
     def _read_elsewhere(self) -> set[str]:
         """Variables that other functions read: those of the module level, and attributes of ``self``."""
@@ -126,15 +126,37 @@ class Updates:
 
         What has no gradient moves into the step with the rest, unless an earlier update needs it too. Raises Refused.
         """
-        resets = [i for i, x in enumerate(items) if resets_state(self.ctx.inference, x.node)]
-        update = self._direct(items, phase, earlier, others, resets)
-        without = [i for i, x in enumerate(items) if i < earlier and self.reader.has_no_gradient(x.node)]
-        if not any(i in update.slice.moved for i in without):
-            return update
-        return self._direct(items, phase, earlier, others, [*resets, *without])
+        resets = {i: set[str]() for i, x in enumerate(items) if resets_state(self.ctx.inference, x.node)}
+        found = {i: self._differentiated(x.node) for i, x in enumerate(items[:earlier])}
+        without = {i: reads for i, reads in found.items() if reads is not None}
+        try:
+            update = self._direct(items, phase, earlier, others, resets)
+        except Refused:
+            if not without:
+                raise
+        else:
+            if not any(i in update.slice.moved for i in without):
+                return update
+        return self._direct(items, phase, earlier, others, resets | without)
+
+    def _differentiated(self, node: ast.stmt) -> set[str] | None:
+        """What a block reads outside of its parts under ``torch.no_grad()``; None if it has no such parts."""
+        if self.reader.has_no_gradient(node):
+            return set()
+        if not isinstance(node, ast.If):
+            return None
+        parts = [(part, self._differentiated(part)) for part in (*node.body, *node.orelse)]
+        if all(reads is None for _, reads in parts):
+            return None
+        return self.flow.reads(node.test).union(*(self.flow.reads(p) if r is None else r for p, r in parts))
 
     def _direct(
-        self, items: Sequence[Item], phase: Phase, earlier: int, others: Sequence[Phase], apart: Collection[int]
+        self,
+        items: Sequence[Item],
+        phase: Phase,
+        earlier: int,
+        others: Sequence[Phase],
+        apart: Mapping[int, Collection[str]],
     ) -> Update:
         slicer = self.slicer(items, apart)
         losses = self.losses(items, phase)

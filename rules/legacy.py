@@ -94,3 +94,4 @@ def variable(call: Call) -> Piece:
 
 
 trait(Trait.FROM_VALUES, "torch.Tensor", *(f"torch.{name}" for name in LEGACY))
+trait(Trait.VARIABLE, "torch.autograd.Variable")

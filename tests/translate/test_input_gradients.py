@@ -71,8 +71,26 @@ def test_without_a_graph_of_its_own_a_gradient_is_a_constant() -> None:
 
 
 @pytest.mark.parametrize(
+    "ones",
+    [
+        "torch.ones(x.shape[0], 1)",
+        "torch.ones(x.shape[0], 1).cuda() if len(x) else torch.ones(x.shape[0], 1)",
+        "autograd.Variable(torch.Tensor(x.shape[0], 1).fill_(1.0), requires_grad=False)",
+    ],
+)
+def test_weights_of_one_and_the_value_that_only_the_gradient_reads_go(ones: str) -> None:
+    body = f"y = critic(x, w)\nones = {ones}\nreturn autograd.grad(y, x, ones, create_graph=True)[0]\n"
+    code, gaps = converted(body)
+    assert not gaps
+    assert "return jax.grad(lambda x: jnp.sum(critic(x, w)))(x)" in code
+    assert "ones" not in code and "y =" not in code
+    assert "y = critic(x, w)" in converted(body.replace("return ", "return y, "))[0]
+
+
+@pytest.mark.parametrize(
     "body",
     [
+        pytest.param("y = critic(x, w)\nreturn autograd.grad(y, x, w.fill_(2))[0]", id="weights of two"),
         pytest.param("y = critic(x, w)\nreturn autograd.grad(y, (x, w), torch.ones_like(y))", id="several inputs"),
         pytest.param("y = critic(x, w)\nreturn autograd.grad(y, x, torch.rand_like(y))[0]", id="other weights"),
         pytest.param("h = x * 2\ny = critic(h, x)\nreturn autograd.grad(y.sum(), x)[0]", id="through another name"),

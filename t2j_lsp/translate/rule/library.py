@@ -132,6 +132,7 @@ class Trait(Enum):
     BY_NAME = "a function of a module's arrays under PyTorch's names, in its layouts"
     PLAIN_STEPS = "an optimizer that without momentum or weight decay takes steps along the gradient only"
     ONES = "a call that makes a tensor of ones"
+    VARIABLE = "a call that is the tensor that it is given"
     FROM_NUMPY = "a call whose tensor has the memory of the array that it is given"
     TO_NUMPY = "a tensor's method that gives an array of NumPy with its memory"
     TAKES_OUT = "a tensor's method that takes its values out of JAX"

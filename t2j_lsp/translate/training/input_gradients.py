@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import partial
 
+from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import argument
@@ -33,6 +35,8 @@ class InputGradient:
     """Whether the sum of the value is differentiated; the value is a number where it isn't."""
     through: bool
     """Whether the gradient is itself differentiated."""
+    parts: tuple[ast.Assign, ...] = ()
+    """The statements that name the value and the weights."""
 
 
 def input_gradient(inference: Inference, call: ast.Call) -> InputGradient | None:
@@ -55,13 +59,14 @@ def input_gradient(inference: Inference, call: ast.Call) -> InputGradient | None
     if made is None or not _depends_directly(inference, made, inputs.id):
         return None
     if weights is not None and not (isinstance(weights, ast.Constant) and weights.value is None):
-        if summed or not _are_ones(inference, call, weights, outputs.id):
+        if summed or not _are_ones(inference, call, weights):
             return None
         summed = True
     through = isinstance(graph, ast.Constant) and graph.value is True
     if graph is not None and not isinstance(graph, ast.Constant):
         return None
-    return InputGradient(call, inputs, made.value, summed, through)
+    named = _assigned_before(inference, call, weights.id) if isinstance(weights, ast.Name) else None
+    return InputGradient(call, inputs, made.value, summed, through, tuple(one for one in (made, named) if one))
 
 
 def plan_input_gradients(context: Context) -> None:
@@ -72,6 +77,10 @@ def plan_input_gradients(context: Context) -> None:
 
 
 def _plan(context: Context, found: InputGradient) -> None:
+    inside = set(ast.walk(found.call))
+    for part in found.parts:
+        if _is_read_only_in(context, part, inside):
+            context.plan.on_statement(part, partial(_gone, context, part))
     match context.source.parents.get(found.call):
         case ast.Subscript(slice=ast.Constant(value=0), ctx=ast.Load()) as first:
             context.plan.on_expression(first, lambda renderer: _gradient(context, renderer, found))
@@ -79,6 +88,20 @@ def _plan(context: Context, found: InputGradient) -> None:
             context.plan.on_expression(
                 found.call, lambda renderer: Piece(f"({_gradient(context, renderer, found).text},)")
             )
+
+
+def _is_read_only_in(context: Context, made: ast.Assign, inside: set[ast.AST]) -> bool:
+    """Whether a call alone reads what a statement of its function assigns, once."""
+    assert isinstance(made.targets[0], ast.Name)
+    function = nearest(ast.FunctionDef, made, context.source.parents)
+    named = [n for n in ast.walk(function or made) if isinstance(n, ast.Name) and n.id == made.targets[0].id]
+    return function is not None and all(n is made.targets[0] or n in inside for n in named)
+
+
+def _gone(context: Context, made: ast.Assign, statements: StatementRewriter) -> None:
+    """The statement goes: the function that is differentiated says what it said."""
+    context.edits.drop(*context.source.span(made))
+    context.edits.delete(made)
 
 
 def _gradient(context: Context, renderer: ExpressionRenderer, found: InputGradient) -> Piece:
@@ -138,18 +161,27 @@ def _is_gradient_by(inference: Inference, node: ast.AST, name: str) -> bool:
     return gradient is not None and gradient.variable.id == name and gradient.through
 
 
-def _are_ones(inference: Inference, call: ast.Call, weights: ast.expr, name: str) -> bool:
-    """Whether all elements count once: ``torch.ones_like(y)``, ``torch.ones(y.size())``, or a name for it."""
-    if isinstance(weights, ast.Name):
-        made = _assigned_before(inference, call, weights.id)
-        return made is not None and _are_ones(inference, call, made.value, name)
-    while isinstance(weights, ast.Call) and isinstance(weights.func, ast.Attribute) and weights.func.attr in _MOVES:
-        weights = weights.func.value
-    if not isinstance(weights, ast.Call):
-        return False
-    fact = inference.fact(weights.func)
-    ones = isinstance(fact, Qual) and fact.name in names_with(Trait.ONES)
-    return ones and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(weights))
+def _are_ones(inference: Inference, call: ast.Call, weights: ast.expr) -> bool:
+    """Whether all elements count once: ``torch.ones_like(y)``, ``Tensor(n, 1).fill_(1.0)``, or a name for it.
+
+    PyTorch raises where they have another shape than what is differentiated.
+    """
+    match weights:
+        case ast.Name(id=name):
+            made = _assigned_before(inference, call, name)
+            return made is not None and _are_ones(inference, call, made.value)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _are_ones(inference, call, body) and _are_ones(inference, call, orelse)
+        case ast.Call(func=ast.Attribute(attr="fill_"), args=[ast.Constant(value=1)], keywords=[]):
+            return True
+        case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in _MOVES or method in _SAME:
+            return _are_ones(inference, call, inner)
+        case ast.Call(func=function, args=args):
+            fact = inference.fact(function)
+            if isinstance(fact, Qual) and fact.name in names_with(Trait.VARIABLE):
+                return len(args) == 1 and _are_ones(inference, call, args[0])
+            return isinstance(fact, Qual) and fact.name in names_with(Trait.ONES)
+    return False
 
 
-_MOVES = names_with(Trait.SAME_VALUES) | {"to", "requires_grad_"}
+_MOVES, _SAME = frozenset({"to", "requires_grad_"}), names_with(Trait.SAME_VALUES)

@@ -9,6 +9,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.source.own_lines import on_own_lines
 from t2j_lsp.translate.source.rearranged import RearrangedText
 
+from .branch_zeroing import with_gradients_zeroed_in_branches
 from .children_by_name import with_children_by_name
 from .inlined import with_parts_of_steps_inlined
 from .marked_rows import with_rows_filled_by_masks
@@ -18,6 +19,7 @@ from .unrolled import with_loops_over_optimizers_unrolled
 
 _WAYS = (
     with_loops_over_optimizers_unrolled,
+    with_gradients_zeroed_in_branches,
     with_rows_filled_by_masks,
     with_sorted_parameters_as_lists,
     with_children_by_name,
@@ -28,9 +30,9 @@ _WAYS = (
 def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterator[RearrangedText]:
     """The texts of a file with ``gaps``, each put otherwise in one way.
 
-    Its statements have lines of their own, loops over optimizers are unrolled, rows are filled by masks, loops that
-    sort parameters are comprehensions, children and frozen parameters are known by their names, and parts of training
-    steps stand where they were called.
+    Its statements have lines of their own, loops over optimizers are unrolled, branches that update zero the gradients,
+    rows are filled by masks, loops that sort parameters are comprehensions, children and frozen parameters are known by
+    their names, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -1,0 +1,78 @@
+"""Gradients that are zeroed in front of the branch that updates: ``opt.zero_grad()``, then ``if i % n == 0:``.
+
+Whoever else leaves gradients in these parameters, nobody reads them: only the branch makes a step. Where a file that
+has gaps does so, it is read as if the branch zeroed them first.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from t2j_lsp.contract import Finding
+from t2j_lsp.symbols import walk
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import Object
+from t2j_lsp.translate.source.rearranged import Fragment, Rearranged, RearrangedText
+
+ZEROS, STEPS = "zero_grad", "step"
+
+
+def with_gradients_zeroed_in_branches(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
+    """The text in which such branches zero the gradients; None if there are none, or everything converts."""
+    source = inference.source
+    if ZEROS not in source.words or not any(gap.code == "training-loop" for gap in gaps):
+        return None
+    edits: list[tuple[int, int, list[Fragment]]] = []
+    for node in source.nodes:
+        optimizer = _asked(inference, node, ZEROS)
+        if optimizer is None or not isinstance(node, ast.Expr) or not source.starts_line(node):
+            continue
+        branch = _next(source.block_of(node) or [], node)
+        if branch is None or not _updates(inference, branch, optimizer) or not source.starts_line(branch.body[0]):
+            continue
+        (start, end), first = source.span(node), source.span(branch.body[0])[0]
+        head, behind = source.starts[node.lineno - 1], source.starts[node.end_lineno or 0]
+        alone = not source.text[end:behind].strip()
+        text = f"{source.segment(node)}\n{source.indent(branch.body[0].lineno)}"
+        edits += [(head, behind, []) if alone else (start, end, [Fragment("pass", start, end)])]
+        edits += [(first, first, [Fragment(text, start, end)])]
+    return RearrangedText((Rearranged.of(source.text, edits),)) if edits else None
+
+
+def _asked(inference: Inference, node: ast.AST, method: str) -> str | None:
+    """The optimizer of which a statement calls a method, without arguments that matter."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name))) if name == method:
+            fact = inference.fact(owner)
+            return ast.unparse(owner) if isinstance(fact, Object) and fact.kind == "optimizer" else None
+    return None
+
+
+def _next(block: list[ast.stmt], node: ast.stmt) -> ast.If | None:
+    """The branch without an alternative right behind a statement."""
+    following = block[block.index(node) + 1 :] if node in block else []
+    branch = following[0] if following else None
+    return branch if isinstance(branch, ast.If) and not branch.orelse else None
+
+
+def _updates(inference: Inference, branch: ast.If, optimizer: str) -> bool:
+    """Whether a branch makes the only steps of an optimizer, and leaves the zeroing to who comes before it."""
+    inside, zeros, steps = set(walk(branch)), list[ast.AST](), list[ast.AST]()
+    last = optimizer.rpartition(".")[2]
+    for node in inference.source.nodes:
+        if not isinstance(node, ast.Name | ast.Attribute):
+            continue
+        name = node.id if isinstance(node, ast.Name) else node.attr
+        if name != last or ast.unparse(node) != optimizer or isinstance(node.ctx, ast.Store):
+            continue
+        match inference.source.parents.get(node):
+            case ast.Attribute(attr=attr) as method:
+                zeros += [method] if attr == ZEROS else []
+                steps += [method] if attr == STEPS else []
+            case ast.Call() as call if isinstance(made := inference.fact(call), Object) and made.kind == "scheduler":
+                pass
+            case _:
+                return False
+    direct = any(_asked(inference, statement, STEPS) == optimizer for statement in branch.body)
+    return direct and len(zeros) == 1 and zeros[0] not in inside and all(step in inside for step in steps)

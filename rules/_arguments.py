@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import precedence
-from t2j_lsp.translate.rule.record import Argument, Piece
+from t2j_lsp.translate.rule.record import Argument, Call, Piece
 
 FACTORY = "dtype=None, layout=torch.strided, device=None, pin_memory=False, requires_grad=False"
 """The keyword arguments that PyTorch's constructors of tensors share."""
@@ -219,3 +219,11 @@ def without_stop_gradient(argument: Argument) -> Piece:
         if isinstance(tree, ast.Call) and ast.unparse(tree.func) == "lax.stop_gradient" and len(tree.args) == 1:
             return Piece(ast.get_source_segment(text, tree.args[0]) or text, precedence(tree.args[0]))
     return argument.piece
+
+
+def use_bias(call: Call) -> str:
+    """The argument ``use_bias`` of a layer in Flax, which takes no None: ``nn.Linear(2, 3, bias=None)`` has none."""
+    bias = call.literal("bias")
+    if bias is True:
+        return ""
+    return ", use_bias=False" if bias in (None, False) else ", use_bias={bias}"

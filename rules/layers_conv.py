@@ -15,6 +15,8 @@ from t2j_lsp.translate.rule.layer import Border, Build, layer
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Argument, Call, channels_last
 
+from ._arguments import use_bias
+
 CONV = (
     "(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,"
     " padding_mode='zeros', device=None, dtype=None)"
@@ -90,9 +92,12 @@ def _conv(rank: int, head: str, init_text: Callable[[Call, str], str]) -> Build:
             return None
         text += f", kernel_dilation={_alike(dilation)}" if set(dilation) != {"1"} else ""
         text += ", feature_group_count={groups?}"
-        bias = call.literal("bias")
-        text += "" if bias is True else ", use_bias={bias}"
-        init = ", kernel_init=uniform_fan_in" if bias is False else f", **uniform_init({_fan_in(call, kernel)})"
+        text += use_bias(call)
+        init = (
+            ", kernel_init=uniform_fan_in"
+            if call.literal("bias") in (None, False)
+            else f", **uniform_init({_fan_in(call, kernel)})"
+        )
         text += init_text(call, init)
         return call.emit(text + ", rngs={rngs})", rngs=call.site.rngs())
 
@@ -136,7 +141,7 @@ def _conv_transpose(rank: int, head: str, options: Callable[[Call, int], str]) -
         text += f", strides={stride[0] if len(set(stride)) == 1 else _shown(stride)}" if set(stride) != {1} else ""
         text += f", padding={reach[0] if alike else f'({pairs},)' if rank == 1 else f'({pairs})'}"
         text += f", kernel_dilation={_shown(dilation)}" if set(dilation) != {1} else ""
-        text += "" if call.literal("bias") is True else ", use_bias={bias}"
+        text += use_bias(call)
         return call.emit(text + options(call, math.prod(kernel)) + ", rngs={rngs})", rngs=call.site.rngs())
 
     return build
@@ -147,7 +152,7 @@ def _transpose_options(call: Call, area: int) -> str:
     fan_in = f"{{out_channels}} * {area}" if area != 1 else "{out_channels}"
     if isinstance(channels := call.literal("out_channels"), int):
         fan_in = str(channels * area)
-    no_bias = call.literal("bias") is False
+    no_bias = call.literal("bias") in (None, False)
     init = call.site.init(", kernel_init=uniform_fan_in" if no_bias else f", **uniform_init({fan_in})")
     return init + ", transpose_kernel=True"
 

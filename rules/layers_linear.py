@@ -10,12 +10,14 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call
 
+from ._arguments import use_bias
+
 SAME = Tensor(dtype="same")
 
 
 def _linear(call: Call) -> Piece | None:
     """nnx.Linear, with PyTorch's initialisation: U(±1/sqrt(in_features)) for kernel and bias."""
-    no_bias = call.literal("bias") is False
+    no_bias = call.literal("bias") in (None, False)
     return _made(
         call, "nnx.Linear", call.site.init(", kernel_init=uniform_fan_in" if no_bias else ", **uniform_init({fan_in})")
     )
@@ -24,9 +26,8 @@ def _linear(call: Call) -> Piece | None:
 def _made(call: Call, head: str, init: str) -> Piece | None:
     if call.given("dtype"):
         return None
-    use_bias = "" if call.literal("bias") is True else ", use_bias={bias}"
     return call.emit(
-        f"{head}({{in_features}}, {{out_features}}{use_bias}{init}, rngs={{rngs}})",
+        f"{head}({{in_features}}, {{out_features}}{use_bias(call)}{init}, rngs={{rngs}})",
         fan_in=call["in_features"],
         rngs=call.site.rngs(),
     )

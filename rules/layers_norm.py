@@ -8,6 +8,8 @@ from t2j_lsp.translate.rule.library import own_forward
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call
 
+from ._arguments import use_bias
+
 SAME = Tensor(dtype="same")
 BATCH = {"weight": "scale", "running_mean": "mean", "running_var": "var"}
 
@@ -89,9 +91,8 @@ def _layer_norm(call: Call) -> Piece | None:
     """nnx.LayerNorm over the last axis; other shapes take the helper."""
     if call.given("dtype") or not _one_axis(call) or call.given("elementwise_affine"):
         return None
-    bias = "" if call.literal("bias") is True else ", use_bias={bias}"
     return call.emit(
-        "nnx.LayerNorm({normalized_shape}, epsilon={eps}" + bias + ", use_fast_variance=False, rngs={rngs})",
+        "nnx.LayerNorm({normalized_shape}, epsilon={eps}" + use_bias(call) + ", use_fast_variance=False, rngs={rngs})",
         rngs=call.site.rngs(),
     )
 

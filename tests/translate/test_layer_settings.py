@@ -92,3 +92,12 @@ def test_a_class_derived_from_a_layer_reads_its_settings_and_its_bias(
     with jax.enable_x64(True):
         module = both.jax.A(**arguments, bias=bias, rngs=nnx.Rngs(0))
         compare(randomized(both.torch.A(**arguments, bias=bias)), module, [x])
+
+
+@pytest.mark.parametrize(
+    "layer", ["nn.Linear(2, 3, bias={})", "nn.Conv1d(2, 3, 1, bias={})", "nn.LayerNorm(3, bias={})"]
+)
+def test_a_bias_of_none_is_none(layer: str) -> None:
+    """PyTorch asks whether it is true; Flax fails in the call of a layer with use_bias=None."""
+    head = "import torch\nfrom torch import nn\n\nlayer = "
+    assert convert(head + layer.format("None")).code == convert(head + layer.format("False")).code

@@ -39,12 +39,23 @@ class TensorCode:
     def among_tensors(self) -> bool:
         """Whether tensors are computed with."""
         function = self.function
-        if function is None or self.in_module:
-            return function is not None
+        if function is None:
+            return self._among_tensors_at_top
+        if self.in_module:
+            return True
         if function not in self._computing:
             facts = (self.ctx.inference.facts.get(node) for node in symbols.walk(function.node))
             self._computing[function] = any(isinstance(fact, Tensor) for fact in facts)
         return self._computing[function]
+
+    @cached_property
+    def _among_tensors_at_top(self) -> bool:
+        """Whether a script's own statements do, and no other library's arrays than numpy's are in the file."""
+        inference = self.ctx.inference
+        if not inference.state.array_libraries <= {"numpy"}:
+            return False
+        own = (s for s in inference.source.tree.body if not isinstance(s, ast.FunctionDef | ast.ClassDef))
+        return any(isinstance(inference.facts.get(node), Tensor) for one in own for node in symbols.walk(one))
 
     @property
     def is_traced(self) -> bool:

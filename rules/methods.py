@@ -108,6 +108,15 @@ trait(
     "to",
 )
 
+# Constants ------------------------------------------------------------------------------------------------------
+
+CONSTANTS = """
+    arange cat eye full logical_and logical_not logical_or logical_xor ones ones_like stack tril triu zeros zeros_like
+"""
+trait(Trait.CONSTANT, *(f"torch.{name}" for name in CONSTANTS.split()))
+METHODS = "bool eq float int logical_not long ne repeat reshape t tril triu unsqueeze view"
+trait(Trait.CONSTANT_METHOD, *METHODS.split())
+
 # In place -------------------------------------------------------------------------------------------------------
 
 ELEMENTWISE = """

@@ -42,7 +42,7 @@ from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.scopes import is_main
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
-from t2j_lsp.translate.statements import copied_forward
+from t2j_lsp.translate.statements import copied_forward, numpy_masks
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.training import input_gradients, saved_states
@@ -182,6 +182,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         saved_states.plan_saved_states(context)
     if inference.has(copied_forward.NEEDS):
         copied_forward.plan_copied_forwards(context)
+    if inference.has(numpy_masks.NEEDS):
+        numpy_masks.plan_numpy_masks(context)
     plan.freeze()
     needs = NeededNames(helper_names(), known, set(parsed.given.helpers))
     renderer = Renderer(context, needs)

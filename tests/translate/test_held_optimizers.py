@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp import convert
+from t2j_lsp.contract import Finding, Severity, Span
+from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate import translate
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.source.text import Source
+from t2j_lsp.translate.training.named_keywords import with_named_keywords
 
 from .test_training_optimizers import MODEL
 
@@ -195,3 +201,52 @@ def test_a_state_that_is_set_anew_stays_in_front_of_the_step(reset: str) -> None
 @pytest.mark.parametrize("reset", ["model.hidden = (model.start, model.start)", "model.hidden = model.lstm(x)[1]"])
 def test_a_state_with_a_gradient_stays(reset: str) -> None:
     assert translate(STATE.format(reset=reset)).gaps
+
+
+KEYWORDS = """\
+import torch
+from torch import nn
+
+class Trainer(object):
+    def __init__(self, *args, **kwargs):
+        self.model = kwargs['model']
+        self.optimizer = kwargs['optimizer']{more}
+
+    def fit(self, x):
+        for _ in range(2):
+            loss = self.model(x).square().mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            print(loss.item())
+
+net = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+Trainer({given}).fit(torch.ones(4, 3))
+{after}
+"""
+GIVEN = "model=net, optimizer=optimizer"
+
+
+def test_keywords_that_a_constructor_reads_have_names() -> None:
+    translation = convert(KEYWORDS.format(more="", given=GIVEN, after=""))
+    assert not translation.gaps
+    assert "def __init__(self, *, model, optimizer):\n        self.model = model\n" in translation.code
+
+
+@pytest.mark.parametrize(
+    ("more", "given", "after"),
+    [
+        ("\n        self.args = args", GIVEN, ""),
+        ("\n        self.options = kwargs", GIVEN, ""),
+        ("", f"{GIVEN}, more=1", ""),
+        ("", "**dict(model=net, optimizer=optimizer)", ""),
+        ("", GIVEN, "made = Trainer"),
+        ("", GIVEN, "class Other(Trainer): pass"),
+    ],
+)
+def test_keywords_that_something_else_may_read_stay(more: str, given: str, after: str) -> None:
+    load_rules()
+    gap = Finding(Span(1, 0, 1, 0), "training loop", "training-loop", Severity.GAP, "")
+    source = KEYWORDS.format(more=more, given=given, after=after)
+    assert with_named_keywords(Inference(Source(source)), [gap]) is None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from t2j_lsp import convert
 from t2j_lsp.contract import Finding, Severity, Span
 from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.source.text import Source
 from t2j_lsp.translate.training.marked_rows import with_rows_filled_by_masks
+from t2j_lsp.translate.training.roles import with_training_facts
 
 from .training_sides import trained
 
@@ -209,3 +213,60 @@ def test_rows_have_many_spellings(rows: str, fill: str, becomes: str) -> None:
 )
 def test_rows_that_are_read_otherwise_stay(rows: str, fill: str) -> None:
     assert not _filled(rows, fill)
+
+
+CONSTANT = """\
+import torch
+import torch.nn as nn
+
+def loss_of(z, n, flag=True):
+    {made}
+    {used}
+
+model = nn.Linear(3, 4)
+x = torch.arange(12.0).reshape(4, 3).sin()
+# train
+optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+losses = []
+for i in range(3):
+    optimizer.zero_grad()
+    loss = loss_of(model(x), x.shape[0] // 2)
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+"""
+PICKS = "return (z @ z.T)[~mask].view(4, -1).logsumexp(1).mean()"
+EYE = "mask = torch.eye(2 * n, dtype=torch.bool)"
+PAIRS = """\
+labels = torch.cat([torch.arange(n) for _ in range(2)], dim=0)
+    labels = (labels.unsqueeze(0) == labels.unsqueeze(1)).float()
+    labels = labels[~torch.eye(labels.shape[0], dtype=torch.bool)].view(labels.shape[0], -1)
+    mask = ~labels.bool()"""
+
+
+def test_masks_that_only_sizes_decide_are_of_numpy() -> None:
+    used = "z = (z @ z.T)[~torch.eye(z.shape[0], dtype=torch.bool)].view(4, -1)\n    return z[~mask].mean()"
+    run = trained(CONSTANT.format(made=PAIRS, used=used))
+    assert "labels = np.concatenate([np.arange(n) for _ in range(2)])" in run.translation.code
+    assert not any("what a mask picks" in finding.reason for finding in run.translation.findings)
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "masks", "values"),
+    [
+        (EYE, PICKS, ["~mask"], ["torch.eye(2 * n, dtype=torch.bool)"]),
+        (f"{EYE}.to(z.device)", PICKS, ["~mask"], ["torch.eye(2 * n, dtype=torch.bool).to(z.device)"]),
+        (EYE, f"z = z * mask\n    {PICKS}", [], []),  # more than the mask reads it
+        (EYE, f"if flag:\n        mask = z > 0\n    {PICKS}", [], []),
+        (EYE, f"mask[0] = True\n    {PICKS}", [], []),
+        (EYE, f"mask.fill_diagonal_(False)\n    {PICKS}", [], []),
+        ("mask = z @ z.T > 0", PICKS, [], []),
+        ("mask = torch.eye(4) > torch.rand(4, 4)", PICKS, [], []),
+        (f"{EYE} & (z > 0)", PICKS, [], []),
+    ],
+)
+def test_which_masks_only_sizes_decide(made: str, used: str, masks: list[str], values: list[str]) -> None:
+    load_rules()
+    found = constant_masks(with_training_facts(Inference(Source(CONSTANT.format(made=made, used=used)))))
+    assert [*map(ast.unparse, found.masks)] == masks
+    assert [*map(ast.unparse, found.values)] == values

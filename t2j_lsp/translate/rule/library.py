@@ -175,6 +175,8 @@ class Trait(Enum):
     RELU = "a layer or function that sets what is negative to 0, so that it may be applied twice"
     SIZED_BY_VALUES = "a call whose result is as large as the values of an array say"
     SAME_VALUES = "a tensor's method that gives the same values"
+    CONSTANT = "a function that NumPy has too, by the name that JAX has for it, and that makes a constant of constants"
+    CONSTANT_METHOD = "such a method of a tensor"
     COPIES = "such a method whose result shares no storage with its tensor"
     VALUE = "a method whose result is no array, so that it fails while a program is traced"
     SAME_IN_JAX = "a method that JAX arrays have too, with the same meaning"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -66,7 +67,7 @@ class Batches:
 
     def _loop(self, loop: ast.For) -> None:
         targets = [t for t in batch_targets(loop) if isinstance(self.ctx.fact(t), Tensor | ListOf)]
-        waiting = {t.id: isinstance(self.ctx.fact(t), Tensor) for t in targets}
+        waiting = {t.id: isinstance(self.ctx.fact(t), Tensor) for t in targets if self._is_read(t.id)}
         if not waiting:
             return
         parts: dict[str, list[ast.Call]] = {}
@@ -95,6 +96,14 @@ class Batches:
         self.mixed |= {(loop.body[0], name) for name in waiting if self._moves_items(loop, name)}
         if waiting:
             self._insert(loop, waiting)
+
+    def _is_read(self, name: str) -> bool:
+        """Whether the file reads a variable: ``_`` of ``for images, _ in loader`` need be no array."""
+        return name in self._read_names
+
+    @cached_property
+    def _read_names(self) -> frozenset[str]:
+        return frozenset(n.id for n in self.ctx.source.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
     def _comprehension(self, node: ast.comprehension) -> None:
         """``[model(x) for x, _ in loader]``: what it goes over are batches of arrays."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Instance, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -17,14 +18,18 @@ if TYPE_CHECKING:
 
 
 def mask_of(inference: Inference, node: ast.AST) -> ast.expr | None:
-    """The mask that a value is selected by: ``mask`` of ``out[mask]`` and of ``out.masked_select(mask)``."""
+    """The mask that a value is selected by: ``mask`` of ``out[mask]`` and of ``out.masked_select(mask)``.
+
+    None for one that sizes decide, which is known under jit.
+    """
     match node:
         case ast.Call(func=ast.Attribute(attr="masked_select"), args=[*_, mask]):
             return mask
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
         return None
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return next((i for i in indices if isinstance(f := inference.fact(i), Tensor) and f.dtype == "bool"), None)
+    masks = [i for i in indices if isinstance(f := inference.fact(i), Tensor) and f.dtype == "bool"]
+    return next((mask for mask in masks if mask not in constant_masks(inference).known), None)
 
 
 def sized_by_values(inference: Inference, node: ast.AST) -> ast.Call | None:

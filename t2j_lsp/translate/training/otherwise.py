@@ -13,11 +13,13 @@ from .branch_zeroing import with_gradients_zeroed_in_branches
 from .children_by_name import with_children_by_name
 from .inlined import with_parts_of_steps_inlined
 from .marked_rows import with_rows_filled_by_masks
+from .named_keywords import with_named_keywords
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .trained_flags import with_trained_flags_by_name
 from .unrolled import with_loops_over_optimizers_unrolled
 
 _WAYS = (
+    with_named_keywords,
     with_loops_over_optimizers_unrolled,
     with_gradients_zeroed_in_branches,
     with_rows_filled_by_masks,
@@ -30,9 +32,9 @@ _WAYS = (
 def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterator[RearrangedText]:
     """The texts of a file with ``gaps``, each put otherwise in one way.
 
-    Its statements have lines of their own, loops over optimizers are unrolled, branches that update zero the gradients,
-    rows are filled by masks, loops that sort parameters are comprehensions, children and frozen parameters are known by
-    their names, and parts of training steps stand where they were called.
+    Its statements have lines of their own, keywords have names, loops over optimizers are unrolled, branches that update
+    zero the gradients, rows are filled by masks, loops that sort parameters are comprehensions, children and frozen
+    parameters are known by their names, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -110,12 +110,11 @@ trait(
 
 # Constants ------------------------------------------------------------------------------------------------------
 
-CONSTANTS = """
-    arange cat eye full logical_and logical_not logical_or logical_xor ones ones_like stack tril triu zeros zeros_like
-"""
-trait(Trait.CONSTANT, *(f"torch.{name}" for name in CONSTANTS.split()))
+trait(Trait.CONSTANT, "torch.arange", "torch.eye", "torch.full", "torch.ones", "torch.zeros")
+JOINED = "cat logical_and logical_not logical_or logical_xor ones_like stack tril triu zeros_like"
+trait(Trait.CONSTANT_OF, *(f"torch.{name}" for name in JOINED.split()))
 METHODS = "bool eq float int logical_not long ne repeat reshape t tril triu unsqueeze view"
-trait(Trait.CONSTANT_METHOD, *METHODS.split())
+trait(Trait.CONSTANT_OF, *METHODS.split())
 
 # In place -------------------------------------------------------------------------------------------------------
 

@@ -173,14 +173,15 @@ class _Reader:
         if any(k.arg is None for k in node.keywords):
             return False
         if isinstance(fact, Qual):
-            return fact.name in names_with(Trait.CONSTANT) and self._all(given, needs)
+            named = names_with(Trait.CONSTANT) | names_with(Trait.CONSTANT_OF)
+            return fact.name in named and self._all(given, needs)
         match node.func:
             case ast.Attribute(value=owner, attr=name) if isinstance(self.inference.fact(owner), Tensor):
                 moved = name in names_with(Trait.SAME_VALUES) or name == "to"
                 plain = all(not _holds_tensor(self.inference.fact(a)) for a in given)
                 if not self._is_constant(owner, needs):
                     return False
-                return plain if moved else name in names_with(Trait.CONSTANT_METHOD) and self._all(given, needs)
+                return plain if moved else name in names_with(Trait.CONSTANT_OF) and self._all(given, needs)
         return False
 
 

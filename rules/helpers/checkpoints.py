@@ -16,10 +16,7 @@ from flax import nnx
 
 from .names import LAYERS_WITH_WEIGHTS
 
-TORCH_NAMES = {
-    **{"kernel": "weight", "scale": "weight", "embedding": "weight"},
-    **{"mean": "running_mean", "var": "running_var"},
-}
+TORCH_NAMES = dict.fromkeys(["kernel", "scale", "embedding"], "weight") | {"mean": "running_mean", "var": "running_var"}
 
 
 class Place(NamedTuple):

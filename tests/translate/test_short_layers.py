@@ -83,3 +83,19 @@ def test_lines_that_are_long_enough_are_left_as_they_are() -> None:
 def test_initial_values_of_flax_need_no_function() -> None:
     code = convert(HEAD + LINEAR, init="flax").code
     assert "nnx.Linear(features * 3, features * 4, rngs=rngs)\n" in code
+
+
+AT_ONCE = {
+    "nn.LeakyReLU(0.2)(x)": "jnp.where(x > 0, x, 0.2 * x)",
+    "2 * nn.LeakyReLU(0.2)(x)": "2 * jnp.where(x > 0, x, 0.2 * x)",
+    "nn.AvgPool2d(2)(x + y)": "avg_pool2d(x + y, kernel_size=2)",
+    "nn.GELU()(x - y).sum()": "nnx.gelu(x - y, approximate=False).sum()",
+    "nn.LeakyReLU(0.2)(x + y)": "(lambda x: jnp.where(x > 0, x, 0.2 * x))(x + y)",
+    "nn.KLDivLoss(reduction='sum')(x, y)": "kl_div(x, y, reduction='sum')",
+}
+
+
+@pytest.mark.parametrize("call", AT_ONCE)
+def test_a_layer_that_is_called_at_once_is_one_call(call: str) -> None:
+    code = convert(f"from torch import nn\n\n\ndef f(x, y):\n    return {call}\n").code
+    assert f"    return {AT_ONCE[call]}\n" in code

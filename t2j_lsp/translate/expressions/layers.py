@@ -18,7 +18,7 @@ from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.factory import FactoryKeywords
 from t2j_lsp.translate.rule.facts import Layer, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
-from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket, precedence
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
 from t2j_lsp.translate.source.helpers import constructor_parameters, positional_parameters
 from t2j_lsp.translate.source.text import Source
@@ -32,6 +32,7 @@ from .unknown_makers import report_unknown_makers
 
 _UNTAKEN = "those in the dict are not all known to what stands for it in JAX"
 _NO_AXES = "PyTorch takes a tensor without axes for a vector here, JAX raises: make it one with x.reshape(1)"
+_SCOPES = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.JoinedStr
 _TABLE = ("num_embeddings", "embedding_dim", "device", "dtype")
 
 
@@ -76,8 +77,11 @@ class Layers:
 
     def _at_once(self, node: ast.Call, made: ast.Call) -> Piece | None:
         """``nn.KLDivLoss(reduction="sum")(x, y)``, of a layer that is a function: one call of it."""
-        tree = ast.parse(self.renderer.render(made).text, mode="eval").body
+        text = self.renderer.render(made).text
+        tree = ast.parse(text, mode="eval").body
         match tree:
+            case ast.Lambda(args=ast.arguments(args=[parameter]), body=body):
+                return self._of_argument(node, text, parameter.arg, body)
             case ast.Call(func=func, args=[function], keywords=options) if ast.unparse(func) == "functools.partial":
                 pass
             case _:
@@ -88,6 +92,26 @@ class Layers:
         given = self.copier.splice(arguments_only(node), source.span(made)[1], source.span(node)[1])
         given = given[: given.rindex(")")].rstrip(", \n")
         return Piece(f"{ast.unparse(function)}{given}, {', '.join(map(ast.unparse, options))})")
+
+    def _of_argument(self, node: ast.Call, text: str, parameter: str, body: ast.expr) -> Piece | None:
+        """``nn.LeakyReLU(0.2)(y)``, of a layer that is a lambda: its body, with the argument for the parameter."""
+        inside = list(ast.walk(body))
+        uses = [n for n in inside if isinstance(n, ast.Name) and n.id == parameter]
+        plain = text.isascii() and "\n" not in text and not any(isinstance(n, _SCOPES) for n in inside)
+        match node:
+            case ast.Call(args=[given], keywords=[]) if plain and not isinstance(given, ast.Starred):
+                if len(uses) != 1 and not (uses and isinstance(given, ast.Name)):
+                    return None
+            case _:
+                return None
+        piece = self.renderer.argument(given)
+        arguments = {a for n in inside if isinstance(n, ast.Call) for a in [*n.args, *(k.value for k in n.keywords)]}
+        end = body.end_col_offset
+        for use in sorted(uses, key=lambda use: -use.col_offset):
+            written = bracket(piece, ARGUMENT if use in arguments else ATOM)
+            text = text[: use.col_offset] + written + text[use.end_col_offset : end]
+            end = len(text)
+        return Piece(text[body.col_offset :], precedence(body))
 
     def _direct(self, node: ast.Call, layer: LayerRule) -> Piece | None:
         asked = self.ctx.inference.isinstance_classes

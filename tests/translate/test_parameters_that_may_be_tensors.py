@@ -66,7 +66,10 @@ def test_what_is_unpacked_is_the_tuple_that_a_function_returns(returned: str) ->
     assert "total = sum((h**2).sum() for h in hidden)" in convert(HEAD + RETURNS.format(returned=returned)).code
 
 
-@pytest.mark.parametrize("walk", ["sum(h.abs().sum() for h in given)", "[h.abs() for h in given]"])
+@pytest.mark.parametrize(
+    "walk",
+    ["sum(h.abs().sum() for h in given)", "[h.abs() for h in given]", "[h.abs() * i for i, h in enumerate(given)]"],
+)
 def test_the_items_of_a_parameter_may_be_tensors_as_it_may_be_one(walk: str) -> None:
     done = convert(f"{HEAD}def f(given):\n    return {walk}\n")
     assert "absolute(h)" in done.code and "h.abs()" not in done.code
@@ -81,3 +84,8 @@ def test_what_a_script_computes_with_tensors_is_taken_for_one(seen: str) -> None
     code = convert(f"import torch\n\n{script}").code
     assert seen not in code
     assert seen in convert(f"import pandas\nimport torch\n\n{script}").code
+
+
+def test_what_is_computed_of_parameters_may_be_a_tensor_too() -> None:
+    text = "def f(a, b):\n    total = 0.0\n    for x, y in zip(a, b):\n        total += (x - y).pow(2)\n    return total"
+    assert "total += (x - y)**2" in convert(f"{HEAD}{text}\n").code

@@ -123,22 +123,32 @@ class TensorMethods:
         return name in HARMLESS and other or name == "to" and bool(node.args or node.keywords)
 
     def _is_passed(self, node: ast.Call) -> bool:
-        """Whether the receiver is a parameter, or one of its items, in a file without others' arrays than numpy's."""
+        """Whether the receiver is a parameter, one of its items, or computed of these alone.
+
+        Not in a file with others' arrays than numpy's, whose methods have the same names.
+        """
         if not isinstance(node.func, ast.Attribute) or not self.ctx.inference.state.array_libraries <= {"numpy"}:
             return False
-        held = self.ctx.fact(node.func.value)
-        if held == UNKNOWN and isinstance(node.func.value, ast.Name):
-            held = self._walked(node.func.value)
-        return isinstance(held, UnknownParameter)
+        parts = [node.func.value]
+        while any(isinstance(part, ast.BinOp) for part in parts):
+            parts = [inner for part in parts for inner in _operands(part)]
+        named = [part for part in parts if not isinstance(part, ast.Constant)]
+        return bool(named) and all(isinstance(self._walked(part), UnknownParameter) for part in named)
 
-    def _walked(self, item: ast.Name) -> Fact:
-        """What a loop or comprehension walks, of which a variable is an item."""
-        for around in ancestors(item, self.ctx.source.parents):
+    def _walked(self, node: ast.expr) -> Fact:
+        """What is known of an expression, or of what a loop or comprehension walks whose variable it is."""
+        held = self.ctx.fact(node)
+        if held != UNKNOWN or not isinstance(node, ast.Name):
+            return held
+        for around in ancestors(node, self.ctx.source.parents):
             if isinstance(around, ast.FunctionDef):
                 break
             loops = [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
             for loop in loops:
-                if isinstance(loop.target, ast.Name) and loop.target.id == item.id:
+                if any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(loop.target)):
+                    match loop.iter:
+                        case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=[first, *_]):
+                            return self.ctx.fact(first)
                     return self.ctx.fact(loop.iter)
         return UNKNOWN
 
@@ -155,6 +165,10 @@ class TensorMethods:
         if rule is None and name.endswith("_") and not name.endswith("__"):
             rule = REGISTRY.get(f"torch.Tensor.{name[:-1]}")
         return rule
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    return [node.left, node.right] if isinstance(node, ast.BinOp) else [node]
 
 
 _STATES = frozenset({"state_dict", "load_state_dict"})

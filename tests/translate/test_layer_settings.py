@@ -101,3 +101,30 @@ def test_a_bias_of_none_is_none(layer: str) -> None:
     """PyTorch asks whether it is true; Flax fails in the call of a layer with use_bias=None."""
     head = "import torch\nfrom torch import nn\n\nlayer = "
     assert convert(head + layer.format("None")).code == convert(head + layer.format("False")).code
+
+
+PASSED = """\
+import torch
+from torch import nn
+
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 3)
+
+
+class Pair(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.one = base()
+
+
+pair = Pair(Base)
+print(pair.one.{read})
+"""
+
+
+@pytest.mark.parametrize(("read", "gaps"), [("fc.weight.sum()", 1), ("fc.bias.sum()", 0), ("fc.weights", 0)])
+def test_the_weight_of_a_part_of_a_module_of_unknown_class_is_a_gap(read: str, gaps: int) -> None:
+    assert len(convert(PASSED.format(read=read)).gaps) == gaps

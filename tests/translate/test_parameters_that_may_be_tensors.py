@@ -87,5 +87,5 @@ def test_what_a_script_computes_with_tensors_is_taken_for_one(seen: str) -> None
 
 
 def test_what_is_computed_of_parameters_may_be_a_tensor_too() -> None:
-    text = "def f(a, b):\n    total = 0.0\n    for x, y in zip(a, b):\n        total += (x - y).pow(2)\n    return total"
-    assert "total += (x - y)**2" in convert(f"{HEAD}{text}\n").code
+    text = "def f(a, b):\n    s = 0\n    for x, y in zip(a, b):\n        s += (x - y).pow(2)\n    return s"
+    assert "s += (x - y)**2" in convert(f"{HEAD}{text}\n").code

@@ -35,6 +35,7 @@ from .variables import RENAMED, Variables
 from .wrapped_layers import INSIDE, is_being_built, is_wrapped
 
 BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
+_UNKNOWN_CLASS = "the class of {} isn't known here, and Flax's layers call it otherwise"
 _NO_GROUPS = "nnx.Optimizer has no groups: it keeps what optax.inject_hyperparams was given in its opt_state"
 
 _PRIVATE, _CHILDREN = names_with(Trait.PRIVATE), names_with(Trait.CHILDREN_BY_NAME)
@@ -95,6 +96,8 @@ class Attributes:
         """``module.training`` and ``optimizer.param_groups``, of which only the name says whose they are."""
         if not self.ctx.inference.imports_torch:
             return None
+        if node.attr in RENAMED and self._is_part_of_module(node.value):
+            return self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
         if node.attr == "param_groups" and not isinstance(node.ctx, ast.Store):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "unsure", _NO_GROUPS)
         if node.attr == "data" and (self._is_parameter(node.value) or self._is_item_of_tensors(node)):
@@ -174,8 +177,7 @@ class Attributes:
                 return self._unsure(node, "the weight is divided in each call: JAX keeps the one that is trained")
             return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.{INSIDE}.{node.attr}")
         if owner == AnyModule() and node.attr in RENAMED and not self._answers_to_torch_names(node):
-            reason = f"the class of {ast.unparse(node.value)} isn't known here, and Flax's layers call it otherwise"
-            return self._unsure(node, reason)
+            return self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
         forms = flax_names(owner, node.attr)
         if forms and any(node.attr in LAYERS[name].unheld for name in names if name in LAYERS):
             return self._unsure(node, f"the layer in Flax has no .{node.attr} as PyTorch's has")
@@ -249,6 +251,14 @@ class Attributes:
         self.ctx.report.gap(node, f"torch.nn.Module.{node.attr}", "unsure", reason)
         self.variables.unsure.add(node)
         return Piece(self.ctx.source.segment(node))
+
+    def _is_part_of_module(self, node: ast.expr) -> bool:
+        """Whether it is an attribute, at any depth, of a module of unknown class: ``model.encoder.fc``."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+            if isinstance(self.ctx.fact(node), AnyModule):
+                return True
+        return False
 
     def _answers_to_torch_names(self, node: ast.Attribute) -> bool:
         """Whether a module of unknown class has the attribute too: one built by a class that was passed is a helper."""

@@ -48,7 +48,13 @@ for name in ("cuda.set_device", "set_default_device"):
 MEMORY = "XLA manages device memory itself."
 for name in ("empty_cache", "ipc_collect", "reset_peak_memory_stats", "reset_max_memory_allocated"):
     drop(f"torch.cuda.{name}", MEMORY)
-drop("torch.cuda.synchronize", "JAX waits where a value is read; to time a computation call jax.block_until_ready.")
+for name in ("mps.empty_cache", "xpu.empty_cache", "accelerator.empty_cache"):
+    drop(f"torch.{name}", MEMORY)
+for name in ("cuda", "mps", "xpu", "accelerator"):
+    drop(
+        f"torch.{name}.synchronize",
+        "JAX waits where a value is read; to time a computation call jax.block_until_ready.",
+    )
 refuse("torch.cuda.*", "There is no CUDA interface in JAX: see jax.devices() and jax.profiler.")
 refuse("torch.mps.*", "There is no MPS interface in JAX.")
 refuse("torch.xpu.*", "There is no XPU interface in JAX.")

@@ -56,6 +56,7 @@ METHOD_TABLES = {
         "expressions/walk_order.py",
         "_SHARED",
     ): "what all parameters of a module have in common",
+    ("inference/host_random.py", "_NUMBERS"): "Python's own types",
     ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
     ("inference/annotations.py", "_PLAIN"): "Python's own types",
     ("source/folding/constants.py", "KINDS"): "Python's own types",

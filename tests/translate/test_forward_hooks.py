@@ -108,6 +108,29 @@ PROBES = {
             model(x + 1)
             return kept
     """,
+    "on layers of some classes, what they and their outputs measure": """
+        def probe(model, x):
+            seen = []
+
+            def conv_hook(m, inputs, output):
+                out, per_group, *kernel = m.weight.shape
+                seen.append(torch.tensor([out, per_group, *kernel, *output.shape]))
+
+            def linear_hook(m, inputs, output):
+                seen.append(m.weight + output.mean())
+
+            hooks = []
+            for m in model.modules():
+                if isinstance(m, nn.Conv2d):
+                    hooks.append(m.register_forward_hook(conv_hook))
+                elif isinstance(m, nn.Linear):
+                    hooks.append(m.register_forward_hook(linear_hook))
+            model(x)
+            for hook in hooks:
+                hook.remove()
+            model(x)
+            return seen
+    """,
 }
 
 

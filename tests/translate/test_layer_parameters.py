@@ -141,3 +141,15 @@ def test_attributes_asked_for_by_name_are_asked_for_under_flaxs() -> None:
         "from torch import nn\n\n\ndef f(m: nn.Module):\n    return hasattr(m, 'weight') or hasattr(m, 'eps')\n"
     ).gaps
     assert gap.code == "unsure" and "m isn't known" in gap.reason
+
+
+@pytest.mark.parametrize(
+    "read", ["m.weight.shape", "m.weight.abs().mean()", "torch.norm(m.weight)", "m.running_mean.sum()"]
+)
+def test_what_nobody_knows_may_be_a_layer_where_its_weight_is_read_as_a_tensor(read: str) -> None:
+    (gap,) = convert(f"import torch\n\n\ndef f(m):\n    return {read}\n").gaps
+    assert gap.code == "unsure" and "if this is a layer" in gap.reason
+
+
+def test_a_weight_that_is_no_tensor_is_anybodys() -> None:
+    assert not convert("import torch\n\n\ndef f(args, x):\n    return torch.exp(x) * args.weight\n").gaps

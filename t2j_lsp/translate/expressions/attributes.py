@@ -103,6 +103,8 @@ class Attributes:
         if node.attr == "data" and (self._is_parameter(node.value) or self._is_item_of_tensors(node)):
             reason = "if this is a tensor, JAX says 'lax.stop_gradient(array)': say so by an annotation"
             self.ctx.report.gap(node, f"torch.Tensor.{node.attr}", "unsure", reason)
+        if node.attr in RENAMED and self._is_read_as_tensor(node):
+            self._unsure(node, f"if this is a layer, Flax's has its .{node.attr} under another name")
         if node.attr != "training":
             return None
         if isinstance(node.value, ast.Name) and node.value.id in MODULE_NAMES:
@@ -120,6 +122,16 @@ class Attributes:
         if not isinstance(read, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not read:
             return False
         return isinstance(node.value, ast.Subscript) and only_tensor(read.attr, call)
+
+    def _is_read_as_tensor(self, node: ast.Attribute) -> bool:
+        """Whether something that tensors have is asked of it, or PyTorch is handed it: ``m.weight.shape``."""
+        match self.ctx.source.parents.get(node):
+            case ast.Attribute(attr=name):
+                return f"torch.Tensor.{name}" in REGISTRY.rules
+            case ast.Call() as call if call.func is not node:
+                function = self.ctx.fact(call.func)
+                return isinstance(function, Qual) and is_torch(function.name)
+        return False
 
     def _is_parameter(self, node: ast.expr) -> bool:
         """Whether it is a function's parameter, of which nothing speaks against a tensor."""

@@ -31,6 +31,7 @@ from t2j_lsp.translate.rule.library import is_loss
 
 from .file import Inference
 from .forward_pass import UnknownParameter
+from .module_methods import HOOKING
 
 ROUNDS = 3
 """How far a class is followed that is handed from one function to the next."""
@@ -182,6 +183,9 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
     for node in inference.source.nodes:
         if not isinstance(node, ast.Call):
             continue
+        if (hooked := _hooked(inference, node)) is not None:
+            parameter, fact = hooked
+            seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
         info = _called(inference.fact(node.func))
         if info is None or info.external:
             continue
@@ -193,6 +197,16 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
     constructed = {a for info in inference.functions.values() if info.name == "__init__" for a in info.node.args.args}
     some = {a: AnyModule(layer_names(fact)) if is_loss(fact) else AnyModule() for a, fact in seen.items()}
     return {a: some[a] if a in constructed else fact for a, fact in seen.items() if is_module(fact)}
+
+
+def _hooked(inference: Inference, node: ast.Call) -> tuple[ast.arg, Fact] | None:
+    """The parameter of a hook that is the module it is registered on, and that module."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[hook, *_]) if name in HOOKING:
+            function = inference.fact(hook)
+            if isinstance(function, Function) and (parameters := _own_parameters(function.info)):
+                return parameters[0], inference.fact(owner)
+    return None
 
 
 def _called(fact: Fact) -> FunctionInfo | None:

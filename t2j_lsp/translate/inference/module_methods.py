@@ -27,6 +27,9 @@ from .bodies import Bodies
 from .evidence import ParameterEvidence
 from .forward_pass import State
 
+HOOKING = frozenset({"register_forward_hook", "register_forward_pre_hook"})
+"""Methods that register a function which is called with the module."""
+
 
 class ModuleMethodFacts:
     """Calls of methods that every module has."""
@@ -75,7 +78,7 @@ class ModuleMethodFacts:
             return ListOf(AnyModule())
         if name == "items":
             return ListOf(Tuple((STR, AnyModule())))
-        if name in ("register_forward_hook", "register_forward_pre_hook"):
+        if name in HOOKING:
             self._hooked(owner, arguments)
         if name in ("append", "extend", "insert", "pop", "add_module") and isinstance(owner, Layer):
             self.state.note_indexed(owner)
@@ -83,8 +86,9 @@ class ModuleMethodFacts:
 
     def _hooked(self, owner: Fact, arguments: list[Fact]) -> None:
         """A hook is called on a layer: one that would be a function in JAX has to be a module."""
-        self.state.hooks_any |= isinstance(owner, AnyModule)
-        hooked = LAYERS.keys() if self.state.hooks_any else layer_names(owner)
+        any_class = isinstance(owner, AnyModule)
+        self.state.hooks_any |= any_class or isinstance(owner, Layer) and owner.node is None
+        hooked = LAYERS.keys() if any_class else layer_names(owner)
         self.state.isinstance_classes |= {n for n in hooked if n in LAYERS and LAYERS[n].function}
         self.state.note_indexed(owner)
         if arguments and isinstance(arguments[0], Function):

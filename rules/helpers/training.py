@@ -152,32 +152,32 @@ class ReduceLROnPlateau:
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.min_lr, self.eps = min_lr, eps
         self.best = float("inf") if mode == "min" else -float("inf")
-        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+        self.num_bad_epochs = self.last_epoch = 0
+        if cooldown > 0:
+            self.cooldown_counter = 0
 
     def step(self, metrics: Any) -> None:
         """Takes the metric of an epoch."""
-        metric = float(metrics)
-        self.last_epoch += 1
-        if self.is_better(metric):
-            self.best, self.num_bad_epochs = metric, 0
+        metric, sign = float(metrics), 1 if self.mode == "min" else -1
+        if self.threshold_mode == "rel":
+            bound = self.best * (1 - sign * self.threshold)
         else:
-            self.num_bad_epochs += 1
-        if self.cooldown_counter > 0:
+            bound = self.best - sign * self.threshold
+        better = sign * metric < sign * bound
+        self.last_epoch += 1
+        self.best = metric if better else self.best
+        self.num_bad_epochs = 0 if better else self.num_bad_epochs + 1
+        if self.cooldown > 0 and self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
+            self.num_bad_epochs = 0
+            if self.cooldown > 0:
+                self.cooldown_counter = self.cooldown
             rate = optax.tree.get(self.optimizer.opt_state, "learning_rate")
             new = max(rate.item() * self.factor, self.min_lr)
             if rate.item() - new > self.eps:
                 rate.set_value(jnp.asarray(new, jnp.result_type(rate[...], float)))
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-
-    def is_better(self, metric: float) -> bool:
-        """Whether the metric beats the best one so far by more than the threshold."""
-        sign = 1 if self.mode == "min" else -1
-        if self.threshold_mode == "rel":
-            return sign * metric < sign * self.best * (1 - sign * self.threshold)
-        return sign * metric < sign * self.best - self.threshold
 
     def state_dict(self) -> dict[str, Any]:
         """What goes into a checkpoint: everything but the optimizer, which has a state of its own."""

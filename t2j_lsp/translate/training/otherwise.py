@@ -32,9 +32,9 @@ _WAYS = (
 def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterator[RearrangedText]:
     """The texts of a file with ``gaps``, each put otherwise in one way.
 
-    Its statements have lines of their own, keywords have names, loops over optimizers are unrolled, branches that update
-    zero the gradients, rows are filled by masks, loops that sort parameters are comprehensions, children and frozen
-    parameters are known by their names, and parts of training steps stand where they were called.
+    Its statements have lines of their own, keywords have names, loops over optimizers are unrolled, branches that
+    update zero the gradients, rows are filled by masks, loops that sort parameters are comprehensions, children and
+    frozen parameters are known by their names, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -201,6 +201,28 @@ def test_an_array_of_numpy_that_the_loss_computes_with_is_told() -> None:
     assert any("an array of numpy" in gap.reason for gap in done.gaps), [g.reason for g in done.gaps]
 
 
+@pytest.mark.parametrize("drawn", ["np.random.beta(0.2, 0.2)", "np.random.uniform()", "np.random.rand()"])
+def test_a_number_that_numpy_draws_is_an_argument(drawn: str) -> None:
+    """Mixup: the share is drawn before each step."""
+    done = convert(
+        ROWS.format(taken="net(lam * x), y").replace(
+            "    optimizer.zero_grad()", f"    lam = {drawn}\n    optimizer.zero_grad()"
+        )
+    )
+    assert not done.gaps, [g.reason for g in done.gaps]
+    assert "lam" in done.code[done.code.index("def train_step(") :].partition(")")[0]
+
+
+@pytest.mark.parametrize("drawn", ["np.random.beta(0.2, 0.2, 4)", "np.random.uniform(size=4)", "np.random.rand(4)"])
+def test_several_are_an_array_of_numpy(drawn: str) -> None:
+    done = convert(
+        ROWS.format(taken="net(lam * x), y").replace(
+            "    optimizer.zero_grad()", f"    lam = {drawn}\n    optimizer.zero_grad()"
+        )
+    )
+    assert any("an array of numpy" in gap.reason for gap in done.gaps)
+
+
 OF_TEXTS = """\
 import torch
 from torch import nn, optim

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from t2j_lsp.translate.rule.binding import argument, rule_result
 from t2j_lsp.translate.rule.facts import (
+    FLOAT,
     INT,
     STR,
     TENSOR,
@@ -28,6 +29,7 @@ from t2j_lsp.translate.rule.facts import (
     Object,
     Partial,
     Qual,
+    Scalar,
     Shape,
     Tensor,
     Transformed,
@@ -50,6 +52,12 @@ from .forward_pass import CONTAINERS, Env, Infer, State, UnknownParameter, conte
 from .methods import Methods
 
 _PARAMETERS = names_with(Trait.PARAMETER)
+_DRAWN_BY = {
+    **dict.fromkeys(("rand", "randn", "random", "random_sample"), 0),
+    "exponential": 1,
+    **dict.fromkeys(("beta", "gamma", "laplace", "lognormal", "normal", "randint", "uniform"), 2),
+}
+"""Functions of ``numpy.random`` that draw one number, with as many numbers as they take for it; then comes a size."""
 _SEEDS, _DEVICE_SEEDS = names_with(Trait.SEED), names_with(Trait.DEVICE_SEED)
 
 
@@ -211,6 +219,22 @@ def _seeded_parameter(function: FunctionInfo, call: ast.Call, name: str) -> str:
     return given.id if function.owner is None and function.outer is None else ""
 
 
+def _of_array_library(node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
+    """What a function of numpy, or of a library like it, gives: an array, or the one number that is drawn."""
+    if name.partition(".")[0] not in ARRAY_LIBRARIES:
+        return UNKNOWN
+    package, _, drawn = name.rpartition(".")
+    if (
+        package != "numpy.random"
+        or len(node.args) > _DRAWN_BY.get(drawn, -1)
+        or any(k.arg == "size" for k in node.keywords)
+    ):
+        return Object("array", name)
+    if not all(isinstance(fact, Scalar) for fact in arguments):
+        return UNKNOWN  # Numbers or arrays, as it is given either.
+    return INT if drawn == "randint" else FLOAT
+
+
 # --- libraries --------------------------------------------------------------------------------------------------------
 
 
@@ -235,7 +259,7 @@ class LibraryCalls:
             return self._einops(node, name, arguments)
         rule = REGISTRY.get(name)
         if rule is None:
-            return Object("array", name) if name.partition(".")[0] in ARRAY_LIBRARIES else UNKNOWN
+            return _of_array_library(node, name, arguments)
         return self._by_rule(rule, node, name, arguments)
 
     def _made(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact | None:

@@ -49,9 +49,7 @@ PAIRS = "for p, q in zip(a.parameters(), b.parameters()):\n    "
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("p.data.mul_(d).add_(q.data, alpha=1 - d)", "p[...] = p[...] * d + (1 - d) * q[...]"),
-        ("p.data.copy_(d * q.data + (1.0 - d) * p.data)", "p[...] = d * q[...] + (1.0 - d) * p[...]"),
-        ("p.data = p.data * d + q.data * (1 - d)", "p[...] = p[...] * d + q[...] * (1 - d)"),
+        ("p.lerp_(q, d)", "p[...] = p + d * (q - p)"),
         ("old, new = p.data, q.data\n    p.data = mixed(old, new, d)", "p[...] = mixed(old, new, d)"),
     ],
 )

@@ -14,6 +14,7 @@ from t2j_lsp.translate.source.text import apply_edits
 
 from .assignments import Assignments
 from .attribute_stores import AttributeStores
+from .averages import Averages
 from .classes import Classes
 from .context_choices import ContextChoices
 from .control_flow import ControlFlow
@@ -52,7 +53,7 @@ class Statements:
             ast.Delete: lambda: (self.parameters.deleted,),
             ast.Expr: self._of_effects,
             ast.If: lambda: (self.effects.dropped_condition, self.flow.condition),
-            ast.For: lambda: (self.flow.for_loop,),
+            ast.For: lambda: (Averages(self.ctx, self.renderer).loop, self.flow.for_loop),
             ast.AsyncFor: lambda: (self.flow.for_loop,),
             ast.While: lambda: (self.flow.while_loop,),
             ast.Assert: lambda: (self.flow.assertion,),

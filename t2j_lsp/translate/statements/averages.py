@@ -1,0 +1,195 @@
+"""Loops over the parameters of two models of one class, which write into one of them: averages of weights.
+
+    for p, q in zip(net.parameters(), target.parameters()):
+        q.data.copy_(tau * p.data + (1 - tau) * q.data)
+
+is one ``jax.tree.map`` over the states of both.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from t2j_lsp.symbols import Comprehension, walk
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.rule.facts import Instance, Layer, Tensor, is_module
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a loop's body writes into one of its variables: ``scale * old + value``, or the value alone."""
+
+    target: ast.expr
+    value: ast.expr
+    scale: ast.expr | None = None
+    factor: ast.expr | None = None
+
+
+class Averages:
+    """The loops that write an average into a model."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer) -> None:
+        self.ctx = context
+        self.renderer = renderer
+
+    def loop(self, node: ast.For) -> bool:
+        """Write ``nnx.update(target, jax.tree.map(...))`` for such a loop; whether it was one."""
+        match node:
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]),
+                iter=ast.Call(func=ast.Name(id="zip"), args=[one, other], keywords=[]),
+                orelse=[],
+            ):
+                pass
+            case _:
+                return False
+        models, names = [_model(one), _model(other)], [first, second]
+        written = _written(node.body)
+        held = None if written is None else _held(written.target, names)
+        if written is None or held is None or not self._are_alike(models) or self._is_read_behind(node, names):
+            return False
+        text = self._new_value(written, names, held)
+        if text is None:
+            return False
+        need = self.renderer.need
+        texts = [self.renderer.render(model).text for model in models if model is not None]
+        states = ", ".join(f"{need('nnx')}.state({model}, {need('nnx')}.Param)" for model in texts)
+        average = f"{need('jax')}.tree.map(lambda {first}, {second}: {text}, {states})"
+        self.ctx.edits.replace(node, f"{need('nnx')}.update({texts[names.index(held)]}, {average})")
+        self.ctx.report.converted += 1
+        return True
+
+    def _are_alike(self, models: list[ast.expr | None]) -> bool:
+        """Whether two models are of one class of the file, or built in one place: their states have one form."""
+        match [self.ctx.fact(model) for model in models if model is not None]:
+            case [Instance() as one, Instance() as other]:
+                return is_module(one) and one.cls.info is other.cls.info
+            case [Layer(node=one), Layer(node=other)]:
+                return one is other and one is not None
+        return False
+
+    def _is_read_behind(self, node: ast.For, names: list[str]) -> bool:
+        """Whether the loop's variables are read elsewhere than in loops that give them their values."""
+        bound = {n for loop in self.ctx.source.nodes if _gives(loop, names) for n in walk(loop)}
+        return any(
+            isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and n not in bound
+            for n in self.ctx.source.nodes
+        )
+
+    def _new_value(self, written: _Written, names: list[str], held: str) -> str | None:
+        """The value as an expression of the two arrays; None if it is more than arithmetic."""
+        factors = written.scale is not None
+        given = [(written.value, written.factor is not None), (written.scale, factors), (written.factor, True)]
+        parts = [self._text(part, names, inside) for part, inside in given if part is not None]
+        if any(part is None for part in parts):
+            return None
+        value, *others = [part for part in parts if part is not None]
+        if written.scale is None:
+            return value
+        scale, *factor = others
+        return f"{scale} * {held} + {f'{factor[0]} * {value}' if factor else value}"
+
+    def _text(self, node: ast.expr, names: list[str], multiplied: bool) -> str | None:
+        """An expression with the parameters' names for their values; brackets around a sum that is multiplied."""
+        start, end = self.ctx.source.span(node)
+        out, at = "", start
+        for part in _reads(node, names):
+            low, high = self.ctx.source.span(part)
+            out, at = f"{out}{self.ctx.source.text[at:low]}{_held(part, names)}", high
+        out += self.ctx.source.text[at:end]
+        if not self._is_arithmetic(node, names):
+            return None
+        text = " ".join(out.split())
+        added = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+        return f"({text})" if added and multiplied else text
+
+    def _is_arithmetic(self, node: ast.expr, names: list[str]) -> bool:
+        """Whether it is made of the parameters, names and numbers by ``+ - * /``."""
+        if _held(node, names) is not None:
+            return True
+        match node:
+            case ast.BinOp(left=left, right=right, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
+                return self._is_arithmetic(left, names) and self._is_arithmetic(right, names)
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return self._is_arithmetic(inner, names)
+            case ast.Constant(value=int() | float()):
+                return True
+            case ast.Name() | ast.Attribute():
+                named = not any(isinstance(n, ast.Name) and n.id in names for n in walk(node))
+                return named and not isinstance(self.ctx.fact(node), Tensor)
+        return False
+
+
+def _gives(node: ast.AST, names: list[str]) -> bool:
+    """Whether a loop or comprehension gives one of some names its value."""
+    givers = [node] if isinstance(node, ast.For) else node.generators if isinstance(node, Comprehension) else []
+    return any(isinstance(n, ast.Name) and n.id in names for one in givers for n in ast.walk(one.target))
+
+
+def _model(node: ast.expr) -> ast.expr | None:
+    """The module of ``module.parameters()``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=module, attr="parameters"), args=[], keywords=[]):
+            return module
+    return None
+
+
+def _held(node: ast.expr, names: list[str]) -> str | None:
+    """The name of a parameter, where an expression is it or its values."""
+    match node:
+        case ast.Name(id=name):
+            return name if name in names else None
+        case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]):
+            return _held(inner, names)
+        case ast.Attribute(value=inner, attr="data"):
+            return _held(inner, names)
+    return None
+
+
+def _reads(node: ast.expr, names: list[str]) -> list[ast.expr]:
+    """The parts of an expression that are the parameters or their values, from left to right."""
+    if _held(node, names) is not None:
+        return [node]
+    return [
+        part for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr) for part in _reads(child, names)
+    ]
+
+
+def _written(body: list[ast.stmt]) -> _Written | None:
+    """What the statements of a loop write: a copy, a new value, or ``q.mul_(tau)`` and ``q.add_(...)``."""
+    match body:
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="copy_"), args=[value], keywords=[]))]:
+            return _Written(target, value)
+        case [ast.Assign(targets=[ast.Attribute(attr="data") as target], value=value)]:
+            return _Written(target, value)
+        case [
+            ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(
+                        value=ast.Call(func=ast.Attribute(value=target, attr="mul_"), args=[scale], keywords=[]),
+                        attr="add_",
+                    )
+                ) as added
+            )
+        ]:
+            return _added(target, scale, added)
+        case [
+            ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="mul_"), args=[scale], keywords=[])),
+            ast.Expr(value=ast.Call(func=ast.Attribute(value=again, attr="add_")) as added),
+        ] if ast.unparse(target) == ast.unparse(again):
+            return _added(target, scale, added)
+    return None
+
+
+def _added(target: ast.expr, scale: ast.expr, added: ast.Call) -> _Written | None:
+    """``target * scale + value``, the value times ``alpha`` where that is given."""
+    match added:
+        case ast.Call(args=[value], keywords=[]):
+            return _Written(target, value, scale)
+        case ast.Call(args=[value], keywords=[ast.keyword(arg="alpha", value=factor)]):
+            return _Written(target, value, scale, factor)
+        case ast.Call(args=[factor, value], keywords=[]):
+            return _Written(target, value, scale, factor)
+    return None

@@ -241,13 +241,15 @@ Row(
     jax="jnp.bincount(x, weights, minlength)",
     method=True,
     fidelity=CLOSE,
-    note="The size of the result depends on the values: under jax.jit give jnp.bincount a length=.",
+    note="Under jax.jit the size can't depend on the values: in modules the minlength is the length=, beyond which "
+    "nothing is counted; where there is none, give one.",
     result=lambda call: Tensor(1),
 )
 def bincount(call: Call) -> Piece:
-    """PyTorch adds integer weights up as floats."""
+    """PyTorch adds integer weights up as floats, and makes room for values beyond ``minlength``."""
     weights = "{weights} * 1.0" if call.given("weights") and not is_float(call["weights"].fact) else "{weights?}"
-    return call.emit(f"jnp.bincount({{input}}, weights={weights}, minlength={{minlength?}})")
+    size = "length={minlength}" if call.site.in_module and call.given("minlength") else "minlength={minlength?}"
+    return call.emit(f"jnp.bincount({{input}}, weights={weights}, {size})")
 
 
 NOTHING_TO_COUNT = "JAX raises on an empty array if no range is given; PyTorch counts nothing."

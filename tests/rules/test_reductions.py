@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp.translate import translate
+
 from .conversion import agrees, converted, left_alone, refused
 
 REDUCTIONS = [
@@ -145,6 +147,14 @@ def test_becomes_with_a_note(torch_code: str, jax_code: str, note: str) -> None:
     text, translation = converted(torch_code, torch_code[0] if torch_code[1] == "." else "x")
     assert text == jax_code
     assert any(note in finding.reason for finding in translation.notes)
+
+
+def test_in_a_module_the_size_of_counts_is_the_least_that_is_asked_for() -> None:
+    """There it can't depend on the values, which jax.jit doesn't know."""
+    method = "class M(torch.nn.Module):\n    def forward(self, x):\n        return torch.bincount(x.long(), {})\n"
+    code = translate("import torch\n\n\n" + method.format("minlength=4")).code
+    assert "jnp.bincount(x.astype(jnp.int32), length=4)" in code
+    assert "jnp.bincount(x.astype(jnp.int32))" in translate("import torch\n\n\n" + method.format("")).code
 
 
 NOT_TORCH = [

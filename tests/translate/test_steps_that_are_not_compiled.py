@@ -96,3 +96,56 @@ def test_a_draw_may_leave_parameters_out_of_a_step() -> None:
     assert any("drawn once under jit" in gap.reason for gap in adam.gaps)
     momentum = convert(program(draw, optimizer=SGD.replace("lr=0.1", "lr=0.1, momentum=0.9")))
     assert any("drawn once under jit" in gap.reason for gap in momentum.gaps)
+
+
+DECODED = """\
+import torch
+from torch import nn
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.out = nn.Linear(3, 3), nn.Linear(3, 2)
+        {made}
+
+    def forward(self, x, more=None):
+        {inside}
+        return torch.tanh(self.fc(x))
+
+decoder = Decoder()
+optimizer = torch.optim.SGD(decoder.parameters(), lr=0.1)
+for epoch in range(3):
+    x, loss = torch.ones(1, 3), 0
+    for i in range(4):
+        x = decoder({given})
+        loss = loss + decoder.out(x).square().mean()
+        if x[0, 0].item() > 0.2:
+            break
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def decoded(made: str = "", inside: str = "", given: str = "x") -> str:
+    return convert(DECODED.format(made=made, inside=inside, given=given)).code
+
+
+def test_forward_passes_of_a_step_that_is_not_compiled_are_compiled() -> None:
+    code = decoded(made="self.rate = 0.5")
+    assert "x = forward(decoder, x)\n" in code and "forward(decoder.out, x)" in code
+    assert "@nnx.jit" not in code.partition("def train_step")[0].rpartition("\n\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("made", "inside", "given"),
+    [
+        ("self.seen = []", "self.seen.append(x.shape)", "x"),
+        ("self.count = 0", "self.count += 1", "x"),
+        ("", "print(x.shape)", "x"),
+        ("", "", "x, more=x"),
+        ("", "x = x * (more or 1)", "x, i"),
+    ],
+)
+def test_forward_passes_that_change_more_than_arrays_are_not(made: str, inside: str, given: str) -> None:
+    assert "forward(decoder," not in decoded(made, inside, given)

@@ -13,11 +13,14 @@ from collections.abc import Iterable
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.rule.facts import (
+    ClassInfo,
     Fact,
     Function,
     FunctionInfo,
     Instance,
+    Layer,
     ListOf,
     Scalar,
     Tensor,
@@ -57,6 +60,36 @@ def holds_arrays(fact: Fact) -> bool:
         parts = fact.items if isinstance(fact, Tuple) and fact.items else (element(fact),)
         return any(map(holds_arrays, parts))
     return isinstance(fact, Tensor) or is_module(fact)
+
+
+def holds_arrays_alone(module: Fact) -> bool:
+    """Whether a module of the file is known to hold parts and arrays, and settings that never change: no lists."""
+    waiting, seen = [module], set[ClassInfo]()
+    while waiting:
+        match waiting.pop():
+            case Layer(name=name, items=items):
+                if items is None and name in CONTAINERS:
+                    return False
+                waiting += items or ()
+            case Instance(cls=cls):
+                for info in (one for one in cls.info.ancestry() if one not in seen):
+                    seen.add(info)
+                    held = list(info.attributes.values())
+                    plain = all(is_module(fact) or isinstance(fact, Tensor | Scalar) for fact in held)
+                    if not plain or _changes_itself(info):
+                        return False
+                    waiting += [fact for fact in held if is_module(fact)]
+            case _:
+                return False
+    return True
+
+
+def _changes_itself(info: ClassInfo) -> bool:
+    """Whether a method gives an attribute a new value, of which a compiled function would be compiled anew."""
+    later = [method.node for name, method in info.methods.items() if name != "__init__"]
+    return any(
+        isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) for node in later for n in symbols.walk(node)
+    )
 
 
 def takes_arrays(inference: Inference, call: ast.Call) -> bool:

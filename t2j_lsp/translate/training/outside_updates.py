@@ -8,7 +8,7 @@ from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.forward_hooks import HOOKS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.rule.facts import ListOf, Object, Tensor, Tuple, is_module
+from t2j_lsp.translate.rule.facts import ListOf, Object, Scalar, Tensor, Tuple, is_module
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
@@ -16,6 +16,7 @@ from .batches import Batches
 from .dict_order import DictOrder, is_dict
 from .inputs import names_loss
 from .objects import Objects
+from .once import holds_arrays_alone
 from .optimizers import Optimizers
 from .region import AUTOCAST
 from .roles import batch_targets
@@ -248,7 +249,7 @@ class OutsideUpdates:
             if isinstance(owner, Object) and owner.kind in ("optimizer", "scheduler", "scaler") and not used:
                 self._object_call(node, node.func, owner)
                 return
-        if is_module(self.ctx.fact(node.func)) and not used:
+        if is_module(self.ctx.fact(node.func)) and (not used and self._over_batches(node) or self._in_episode(node)):
             self._forward(node)
 
     def _object_call(self, node: ast.Call, func: ast.Attribute, owner: Object) -> None:
@@ -294,9 +295,9 @@ class OutsideUpdates:
     # --- forward passes outside the updates -----------------------------------------------------------------------
 
     def _forward(self, node: ast.Call) -> None:
-        """``model(x)`` in a loop over batches is compiled."""
+        """``model(x)`` is compiled in a loop over batches, and in a step that isn't: there each operation is traced."""
         fact = self.ctx.fact(node.func)
-        if is_loss(fact) or not node.args or node.keywords or not self._over_batches(node):
+        if is_loss(fact) or not node.args or node.keywords:
             return
         facts = [self.ctx.fact(a) for a in node.args]
         if not all(isinstance(f, (Tensor, ListOf | Tuple)) for f in facts):
@@ -316,6 +317,15 @@ class OutsideUpdates:
             return Piece(f"{renderer.need('forward')}({given})")
 
         self.ctx.plan.on_expression(node, handler)
+
+    def _in_episode(self, node: ast.Call) -> bool:
+        """Whether it stands in a step that isn't compiled, and nothing else than arrays changes from call to call."""
+        given = [self.ctx.fact(a) for a in node.args]
+        return (
+            node in self.steps.uncompiled
+            and all(isinstance(fact, Tensor) or fact == Scalar("none") for fact in given)
+            and holds_arrays_alone(self.ctx.fact(node.func))
+        )
 
     def _defined_in_module(self, node: ast.AST) -> bool:
         owner = self.objects.owner(self.objects.scope(node))

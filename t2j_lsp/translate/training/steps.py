@@ -55,6 +55,8 @@ class Steps:
         self.marked: set[ast.AST] = set()
         """Those of them that an earlier conversion left."""
         self.converted = False
+        self.uncompiled: set[ast.AST] = set()
+        """What stands in steps that aren't compiled."""
         self.used: set[ast.stmt] = set()
         """Statements that an update has taken up."""
         self.hosts: set[ast.AST | None] = set()
@@ -248,6 +250,7 @@ class _ScopePlan:
         for update in one.updates:
             code = [update.items[i].node for i in update.slice.moved] if update.once else []
             self.ctx.plan.traced.update(n for node in code for n in taken_out(self.ctx.inference, node))
+            self.steps.uncompiled.update(n for node in code for n in ast.walk(node))
         self._check_shared(one)
 
         def write(statements: StatementRewriter) -> None:

@@ -157,4 +157,4 @@ def test_a_number_taken_out_of_an_array_carries_no_gradient_in_a_loss() -> None:
     loss = "loss = out.square().mean() * out.mean().item()"
     done = translate(FORWARD.format(kept="None").replace("loss = out.square().mean()", loss))
     assert not done.gaps
-    assert "lax.stop_gradient(out.mean()).item()" in done.code and "nnx.jit" not in done.code
+    assert "lax.stop_gradient(out.mean()).item()" in done.code and "@nnx.jit" not in done.code

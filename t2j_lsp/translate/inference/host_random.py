@@ -26,7 +26,8 @@ PRINTS = Gate(words=frozenset({"print"}))
 TAKES_OUT = names_with(Trait.TAKES_OUT)
 """Methods of tensors that take their values out of JAX."""
 _NUMBERS = frozenset({"int", "float", "bool"})
-_TAKES_OUT = Gate(words=TAKES_OUT | _NUMBERS)
+_TAKES_OUT = Gate(words=TAKES_OUT)  # the set itself, which fills while the rules load
+_MAKES_NUMBERS = Gate(words=_NUMBERS)
 _DECIDING = ast.If | ast.IfExp | ast.While | ast.Assert
 ONCE = "is drawn once under jit, when this is traced: draw from rngs, or hand the number in"
 
@@ -53,7 +54,7 @@ def prints_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
 
 def taken_out_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
     """Where a module takes values out of arrays when it is called, which have none where they are traced."""
-    if not inference.has(_TAKES_OUT):
+    if not inference.has(_TAKES_OUT) and not inference.has(_MAKES_NUMBERS):
         return []
     return [n for n in _passes(inference).host_calls(called) if _takes_out(n, inference.facts)]
 
@@ -76,7 +77,7 @@ def _asks_array(test: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
 
 def taken_out(inference: Inference, code: ast.AST) -> list[ast.Call]:
     """The same where some code runs, with the functions and modules of the file that it calls."""
-    if not inference.has(_TAKES_OUT):
+    if not inference.has(_TAKES_OUT) and not inference.has(_MAKES_NUMBERS):
         return []
     return [n for n in _passes(inference).host_calls_of(code) if _takes_out(n, inference.facts)]
 

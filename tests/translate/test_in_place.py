@@ -19,6 +19,7 @@ from .convert import expect, run
         ("x[0] = 1", "x = x.at[0].set(1)"),
         ("x[:, 1:] += y", "x = x.at[:, 1:].add(y)"),
         ("x[ids] += y", "x = x.at[ids].set(x[ids] + y)"),
+        ("x[ids] -= 1", "x = x.at[ids].set(x[ids] - 1)"),
         ("x[..., 0] /= 2", "x = x.at[..., 0].divide(2)"),
         ("x[0][1] = 1", "x = x.at[0, 1].set(1)"),
         ("x[-1][0][1:3] += y", "x = x.at[-1, 0, 1:3].add(y)"),
@@ -239,3 +240,12 @@ def test_initialisers_that_a_condition_chooses_between() -> None:
 )
 def test_nothing_is_computed_before_it_is_asked_whether_it_can_be(value: str, wanted: str) -> None:
     assert wanted in run(f"def f(x: Tensor, c: bool):\n    return {value}\n").code
+
+
+@pytest.mark.parametrize("index", ["i", "i, 0", "a, b", "a.long(), b.long()", "i, 1:"])
+def test_what_one_number_names_is_added_to(index: str) -> None:
+    code = run(
+        "def f(x: torch.Tensor, y: torch.Tensor):\n    for i, (a, b) in enumerate(zip(y.view(-1), x.view(-1))):\n"
+        f"        x[{index}] += 1\n    return x\n"
+    ).code
+    assert ".add(1)" in code

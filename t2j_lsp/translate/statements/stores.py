@@ -17,7 +17,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.item_stores import is_mask, may_be_array, only_arrays_take
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor
-from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, assigned, bracket
+from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, UNARY, Piece, assigned, bracket
 from t2j_lsp.translate.rule.tensors import behind_data, same_rank
 
 from .masks import Masks
@@ -256,10 +256,10 @@ class Stores:
         right = self.renderer.argument(value)
         if operator is None:
             new = f"{holder}.at[{index}].set({right.text}{self._of_rank(target, value)})"
-        elif type(operator) in _AT and _unique(target.slice):
+        elif type(operator) in _AT and self._unique(target.slice):
             new = f"{holder}.at[{index}].{_AT[type(operator)]}({right.text})"
         else:
-            new = f"{holder}.at[{index}].set({holder}[{index}] {sign} {bracket(right, ATOM)})"
+            new = f"{holder}.at[{index}].set({holder}[{index}] {sign} {bracket(right, UNARY)})"
         self.edits.replace(node, f"{holder} = {new}")
         self.report.converted += 1
         return True
@@ -280,6 +280,16 @@ class Stores:
             outer.insert(0, owner)
             owner = owner.value
         return (target.value, []) if isinstance(owner, ast.Subscript) else (owner, outer)
+
+    def _unique(self, index: ast.expr) -> bool:
+        """Whether an index names every element at most once (``at[].add`` would count repeated ones twice)."""
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        return all(isinstance(p, ast.Slice | ast.Constant | ast.UnaryOp) or self._is_single(p) for p in parts)
+
+    def _is_single(self, node: ast.expr) -> bool:
+        """Whether it is one whole number, or a tensor of one."""
+        fact = self.inference.fact(node)
+        return self._is_number(node) or isinstance(fact, Tensor) and fact.rank == 0 and fact.dtype != "bool"
 
     def _is_number(self, node: ast.expr) -> bool:
         fact = self.inference.fact(node)
@@ -355,12 +365,6 @@ def _operands(value: ast.expr) -> list[ast.expr]:
         case ast.UnaryOp(operand=operand):
             return _operands(operand)
     return [value]
-
-
-def _unique(index: ast.expr) -> bool:
-    """Whether an index names every element at most once (``at[].add`` would count repeated ones twice)."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(isinstance(p, ast.Slice | ast.Constant | ast.UnaryOp) for p in parts)
 
 
 def _attribute_of_name(node: ast.expr) -> bool:

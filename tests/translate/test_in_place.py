@@ -244,6 +244,7 @@ def test_nothing_is_computed_before_it_is_asked_whether_it_can_be(value: str, wa
 
 @pytest.mark.parametrize("index", ["i", "i, 0", "a, b", "a.long(), b.long()", "i, 1:"])
 def test_what_one_number_names_is_added_to(index: str) -> None:
-    loop = "for i, (a, b) in enumerate(zip(y.view(-1), z.view(-1))):"
-    code = run(f"def f(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor):\n    {loop}\n        x[{index}] += 1\n").code
+    given = "x: torch.Tensor, y: torch.Tensor, z: torch.Tensor"
+    loop = f"for i, (a, b) in enumerate(zip(y.view(-1), z.view(-1))):\n        x[{index}] += 1"
+    code = run(f"def f({given}):\n    {loop}\n    return x\n").code
     assert ".add(1)" in code

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,3 +119,41 @@ def test_the_translator_has_no_table_of_methods_that_a_rule_could_state() -> Non
 def test_what_is_listed_is_there(table: dict[object, str], found: object) -> None:
     assert callable(found)
     assert table.keys() <= found()
+
+
+BEFORE_RULES = """
+import importlib
+import pkgutil
+from collections.abc import Set
+
+from t2j_lsp.translate.rule import library
+
+
+class Filling(Set):
+    def __contains__(self, name):
+        raise AssertionError("asked before the rules fill it")
+
+    def __iter__(self):
+        raise AssertionError("copied before the rules fill it")
+
+    __len__, _from_iterable = __iter__, frozenset
+
+
+library._NAMES.update({one: Filling() for one in library.Trait})
+import t2j_lsp.translate
+
+for module in pkgutil.walk_packages(t2j_lsp.translate.__path__, "t2j_lsp.translate."):
+    importlib.import_module(module.name)
+"""
+
+
+def test_no_module_copies_names_that_the_rules_fill_later() -> None:
+    """``names_with(...) | {...}`` at a file's top level would be empty but for its own names."""
+    done = subprocess.run([sys.executable, "-c", BEFORE_RULES], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_such_a_copy_is_found() -> None:
+    copying = BEFORE_RULES + "library.names_with(library.Trait.SEED) | {'seed'}\n"
+    done = subprocess.run([sys.executable, "-c", copying], capture_output=True, text=True, timeout=60)
+    assert "copied before the rules fill it" in done.stderr

@@ -9,6 +9,7 @@ from t2j_lsp.translate import translate
 from .conversion import agrees, converted, left_alone, refused
 
 REDUCTIONS = [
+    ("torch.mean(x, dim=-1, keepdim=True, out=None)", "jnp.mean(x, axis=-1, keepdims=True)", "x"),
     ("x.sum()", "x.sum()", "x"),
     ("torch.sum(x, 1)", "jnp.sum(x, axis=1)", "x"),
     ("x.sum(dim=(0, 2), keepdim=True)", "x.sum(axis=(0, 2), keepdims=True)", "x"),

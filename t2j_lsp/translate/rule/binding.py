@@ -61,7 +61,7 @@ def bind(signature: Signature, node: ast.Call, receiver: ast.expr | None) -> dic
     names = {p.name: p for p in signature.parameters if p.kind != "starstar"}
     rest = next((p.name for p in signature.parameters if p.kind == "starstar"), None)
     for keyword in spelled(node.keywords):
-        if isinstance(keyword, FactoryKeywords):
+        if isinstance(keyword, FactoryKeywords) or _writes_nowhere(keyword):
             continue
         if keyword.arg is None and rest is not None:
             bound.setdefault(rest, []).append(keyword.value)
@@ -82,6 +82,11 @@ def bind(signature: Signature, node: ast.Call, receiver: ast.expr | None) -> dic
         if required and parameter.name not in bound:
             return None
     return bound
+
+
+def _writes_nowhere(keyword: ast.keyword) -> bool:
+    """Whether it is ``out=None``, which says that the result is a new tensor."""
+    return keyword.arg == "out" and isinstance(keyword.value, ast.Constant) and keyword.value.value is None
 
 
 # torch accepts the array library's names too.

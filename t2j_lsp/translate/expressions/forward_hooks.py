@@ -12,13 +12,14 @@ from collections.abc import Iterator
 
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.module_methods import HOOKING
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .backward import differentiates
 from .context import Context
 
-HOOKS = {"register_forward_hook": "forward_hook", "register_forward_pre_hook": "forward_pre_hook"}
+HOOKS = {name: name.removeprefix("register_") for name in HOOKING}
 """The methods, and the helpers that stand for them."""
 
 _TRACED = (

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
+from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Function, FunctionInfo, Object, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -104,8 +105,8 @@ class BatchSources:
         """The tensor of a loader's dataset from which a part of each batch is stacked."""
         if len(at) != 1 or len(loader.args) > 3 or not {k.arg for k in loader.keywords} <= _SAME | {"dataset"}:
             raise _Unknown
-        size = _given(loader, 1, "batch_size")
-        data = _given(loader, 0, "dataset")
+        size = argument(loader, 1, "batch_size")
+        data = argument(loader, 0, "dataset")
         if data is None or isinstance(size, ast.Constant) and size.value is None:
             raise _Unknown
         found: set[Fact] = set()
@@ -269,12 +270,6 @@ def _item(items: list[ast.expr], index: int) -> ast.expr:
     if index >= len(items):
         raise _Unknown
     return items[index]
-
-
-def _given(call: ast.Call, index: int, name: str) -> ast.expr | None:
-    """The argument that a call has for a parameter."""
-    named = next((k.value for k in call.keywords if k.arg == name), None)
-    return call.args[index] if index < len(call.args) else named
 
 
 def _last_name(node: ast.Name | ast.Attribute) -> str:

@@ -11,13 +11,13 @@ from itertools import pairwise
 
 from t2j_lsp.contract import Finding
 
-from .rearranged import Fragment, Rearranged, RearrangedText
+from .rearranged import Edits, Fragment, RearrangedText
 from .text import Source
 
 
 def on_own_lines(source: Source, gaps: Iterable[Finding]) -> RearrangedText | None:
     """The text in which statements among what stays stand on lines of their own; None if they do."""
-    edits: list[tuple[int, int, list[Fragment]]] = []
+    edits: Edits = []
     ranges = [(gap.span.line, gap.span.end_line) for gap in gaps]
     for node in source.nodes:
         for name in ("body", "orelse", "finalbody"):
@@ -27,10 +27,10 @@ def on_own_lines(source: Source, gaps: Iterable[Finding]) -> RearrangedText | No
                     first, last = unit[0].lineno, unit[-1].end_lineno or 0
                     if any(first <= end and begin <= last for begin, end in ranges):
                         edits += _split(source, unit)
-    return RearrangedText((Rearranged.of(source.text, edits),)) if edits else None
+    return RearrangedText.of(source.text, edits)
 
 
-def _split(source: Source, unit: Sequence[ast.stmt]) -> list[tuple[int, int, list[Fragment]]]:
+def _split(source: Source, unit: Sequence[ast.stmt]) -> Edits:
     """The edits that give each statement a line of its own."""
     (start, end), indent, begins_line = lines(source, unit)
     if len(unit) == 1 and begins_line:

@@ -22,6 +22,10 @@ class Fragment:
     end: int
 
 
+Edits = list[tuple[int, int, list[Fragment]]]
+"""Ranges of a text, and what stands in their places in another."""
+
+
 @dataclass(frozen=True)
 class RearrangedText:
     """A text in between, and what there is to say of what it was made from."""
@@ -29,6 +33,11 @@ class RearrangedText:
     rewritings: tuple[Rearranged, ...]
     findings: tuple[Finding, ...] = ()
     converted: int = 0
+
+    @classmethod
+    def of(cls, text: str, edits: Edits) -> RearrangedText | None:
+        """A text with such edits; None where there are none."""
+        return cls((Rearranged.of(text, edits),)) if edits else None
 
     @property
     def text(self) -> str:

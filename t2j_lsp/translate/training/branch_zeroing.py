@@ -13,7 +13,7 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import walk
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Object
-from t2j_lsp.translate.source.rearranged import Fragment, Rearranged, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 ZEROS, STEPS = "zero_grad", "step"
 
@@ -23,7 +23,7 @@ def with_gradients_zeroed_in_branches(inference: Inference, gaps: Iterable[Findi
     source = inference.source
     if ZEROS not in source.words or not any(gap.code == "training-loop" for gap in gaps):
         return None
-    edits: list[tuple[int, int, list[Fragment]]] = []
+    edits: Edits = []
     for node in source.nodes:
         optimizer = _asked(inference, node, ZEROS)
         if optimizer is None or not isinstance(node, ast.Expr) or not source.starts_line(node):
@@ -37,7 +37,7 @@ def with_gradients_zeroed_in_branches(inference: Inference, gaps: Iterable[Findi
         text = f"{source.segment(node)}\n{source.indent(branch.body[0].lineno)}"
         edits += [(head, behind, []) if alone else (start, end, [Fragment("pass", start, end)])]
         edits += [(first, first, [Fragment(text, start, end)])]
-    return RearrangedText((Rearranged.of(source.text, edits),)) if edits else None
+    return RearrangedText.of(source.text, edits)
 
 
 def _asked(inference: Inference, node: ast.AST, method: str) -> str | None:

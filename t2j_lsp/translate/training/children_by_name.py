@@ -24,7 +24,7 @@ from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.expressions.state_order import children_of
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Instance
-from t2j_lsp.translate.source.rearranged import Fragment, Rearranged, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
 
 _MOST = 8
@@ -61,13 +61,13 @@ def with_children_by_name(inference: Inference, gaps: Iterable[Finding]) -> Rear
     source = inference.source
     if source.words.isdisjoint({"children", "named_children"}) or not list(gaps):
         return None
-    edits: list[tuple[int, int, list[Fragment]]] = []
+    edits: Edits = []
     for node in source.nodes:
         loop = _loop(node) if isinstance(node, ast.For) else None
         if loop is not None and _counted(source, loop) and (text := _by_name(inference, loop)) is not None:
             start, end = source.span(loop.node)
             edits.append((start, end, [Fragment(text, start, end)]))
-    return RearrangedText((Rearranged.of(source.text, edits),)) if edits else None
+    return RearrangedText.of(source.text, edits)
 
 
 def _loop(node: ast.For) -> _Loop | None:

@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.facts import Function, FunctionInfo
 from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.source.own_lines import lines, units
 from t2j_lsp.translate.source.positions import first_line
-from t2j_lsp.translate.source.rearranged import Fragment, Rearranged, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, Rearranged, RearrangedText
 
 from .inlined_call import CallPlace, InlinedCall, Keeps
 from .step_calls import Reader, Refused, StepCall, blocks
@@ -98,7 +98,7 @@ class _Inlining:
     def __init__(self, inference: Inference, wanted: Iterable[FunctionInfo]) -> None:
         self.inference, self.source = inference, inference.source
         self.wanted = list(wanted)
-        self.edits: list[tuple[int, int, list[Fragment]]] = []
+        self.edits: Edits = []
         self.findings: list[Finding] = []
         self._taken: set[ast.AST] = set()
         """Statements whose lines are written anew."""

@@ -16,9 +16,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.item_stores import is_mask
 from t2j_lsp.translate.rule.facts import Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.source.rearranged import Fragment, Rearranged, RearrangedText
-
-Edits = list[tuple[int, int, list[Fragment]]]
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ def with_rows_filled_by_masks(inference: Inference, gaps: Iterable[Finding]) -> 
     for node in source.nodes:
         if isinstance(node, ast.Assign) and (found := _positions(inference, node.value)) is not None:
             edits += _by_mask(inference, node, found) or []
-    return RearrangedText((Rearranged.of(source.text, edits),)) if edits else None
+    return RearrangedText.of(source.text, edits)
 
 
 def _positions(inference: Inference, node: ast.expr) -> Positions | None:

@@ -12,9 +12,7 @@ from collections.abc import Iterable
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, ClassInfo
-from t2j_lsp.translate.source.rearranged import Fragment, Rearranged, RearrangedText
-
-Edits = list[tuple[int, int, list[Fragment]]]
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 
 def with_named_keywords(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
@@ -25,7 +23,7 @@ def with_named_keywords(inference: Inference, gaps: Iterable[Finding]) -> Rearra
     for info in inference.classes.values():
         if not info.external and "__init__" in info.methods:
             edits += _named(inference, info)
-    return RearrangedText((Rearranged.of(inference.source.text, edits),)) if edits else None
+    return RearrangedText.of(inference.source.text, edits)
 
 
 def _named(inference: Inference, info: ClassInfo) -> Edits:

@@ -16,12 +16,10 @@ from dataclasses import dataclass, field
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.source.rearranged import Fragment, Rearranged, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
 
 from .negation import negated
-
-Edits = list[tuple[int, int, list[Fragment]]]
 
 
 @dataclass
@@ -44,7 +42,7 @@ def with_sorted_parameters_as_lists(inference: Inference, gaps: Iterable[Finding
     for node in source.nodes:
         if isinstance(node, ast.For) and _walks_parameters(node):
             edits += _as_lists(source, node) or []
-    return RearrangedText((Rearranged.of(source.text, edits),)) if edits else None
+    return RearrangedText.of(source.text, edits)
 
 
 def _walks_parameters(node: ast.For) -> bool:

@@ -15,13 +15,12 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Tensor
-from t2j_lsp.translate.source.rearranged import Fragment, Rearranged, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.scopes import is_main
 from t2j_lsp.translate.source.text import Source
 
 from .frozen import frozen_module
 
-Edits = list[tuple[int, int, list[Fragment]]]
 _FLAGS = ("requires_grad", "requires_grad_")
 
 
@@ -67,7 +66,7 @@ def with_trained_flags_by_name(inference: Inference, gaps: Iterable[Finding]) ->
             trained = _trained(source, walk, freezing) if walk is not None else None
             if walk is not None and trained is not None:
                 edits += _asked_by_name(source, node, walk, trained)
-    return RearrangedText((Rearranged.of(source.text, edits),)) if edits else None
+    return RearrangedText.of(source.text, edits)
 
 
 def _freezing(inference: Inference) -> list[tuple[ast.stmt, ast.expr]] | None:

@@ -13,7 +13,7 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Object
-from t2j_lsp.translate.source.rearranged import Fragment, Rearranged, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 _FILLS = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem"})
 _MOST = 8
@@ -25,14 +25,14 @@ def with_loops_over_optimizers_unrolled(inference: Inference, gaps: Iterable[Fin
     source = inference.source
     if not any(gap.code == "training-loop" for gap in gaps):
         return None
-    edits: list[tuple[int, int, list[Fragment]]] = []
+    edits: Edits = []
     for node in source.nodes:
         if isinstance(node, ast.For) and (items := _items(inference, node)) is not None:
             start, end = source.span(node)
             indent = source.indent(node.lineno)
             lines = [_named(inference, statement, node, item) for item in items for statement in node.body]
             edits.append((start, end, [Fragment(f"{source.newline}{indent}".join(lines), start, end)]))
-    return RearrangedText((Rearranged.of(source.text, edits),)) if edits else None
+    return RearrangedText.of(source.text, edits)
 
 
 def _items(inference: Inference, node: ast.For) -> list[str] | None:

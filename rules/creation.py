@@ -363,9 +363,14 @@ def new_tensor(call: Call) -> Piece:
 @rule("torch.complex(real, imag)", jax="lax.complex(real, imag)")
 def complex_of(call: Call) -> Piece:
     """lax.complex takes parts of one shape, which those of one tensor have: ``x[..., 0]`` and ``x[..., 1]``."""
-    texts = {re.sub(r"\.(real|imag)$|\d+(?=[^\[]*\]$)", "", call[name].text) for name in ("real", "imag")}
-    alike = len(texts) == 1
+    alike = _without_place(call["real"].text) == _without_place(call["imag"].text)
     return call.emit("lax.complex({real}, {imag})" if alike else "lax.complex(*jnp.broadcast_arrays({real}, {imag}))")
+
+
+def _without_place(text: str) -> str:
+    """``x[..., #]`` of ``x[..., 1]``, and ``z`` of ``z.real``: what has the same shape wherever it is taken from."""
+    head, bracket, places = re.sub(r"\.(real|imag)$", "", text).rpartition("[")
+    return head + bracket + re.sub(r"(?<![^,\s])-?\d+(?=\s*[,\]])", "#", places)
 
 
 Row("torch.polar(abs, angle)", "lax.complex({abs} * jnp.cos({angle}), {abs} * jnp.sin({angle}))")

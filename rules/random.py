@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import cast
 
 from t2j_lsp.translate.rule.facts import Fact, Tensor, is_tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, refuse, rule, shape_text
 
 from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, holder, integer, is_number, rank_of, size_rank
@@ -160,7 +161,8 @@ def randperm(call: Call) -> Piece:
 def _normal(call: Call) -> Fact:
     if "size" in call.arguments:
         return Tensor(size_rank(call["size"]), "float")
-    return Tensor(rank_of(call["mean"]), dtype_of(call["mean"]))
+    ranks = [rank_of(call[name]) for name in ("mean", "std") if not is_number(call[name])]
+    return Tensor(None if None in ranks else max((r for r in ranks if r), default=0), dtype_of(call["mean"]))
 
 
 @rule(
@@ -181,13 +183,43 @@ def normal(call: Call) -> Piece | None:
         call = _with(call, named, "0" if named == "mean" else "1")
         if named == "mean" and _made_of(call, "std", ("jnp.ones",)) == size:
             call = _with(call, "std", "1")
-        return draw(call, scaled(call, "{rngs}.normal({size})"), size=joined(size))
-    if not call[named].simple:
+    elif not call[named].simple:
         hoisted = call.site.hoist(call[named].piece, named)
         if hoisted is None:
             return None
         call = _with(call, named, hoisted.text)
-    return draw(call, scaled(call, "{rngs}.normal({size})"), size=joined(of_tensor(call, named)))
+    return _drawn_for_both(call, named, size or of_tensor(call, named))
+
+
+def _drawn_for_both(call: Call, named: str, size: tuple[str, str]) -> Piece | None:
+    """A number of its own for each element of mean and std, which are broadcast."""
+    other = "std" if named == "mean" else "mean"
+    if not _fits(call[other], call[named]):
+        if not call[other].simple:
+            hoisted = call.site.hoist(call[other].piece, other)
+            if hoisted is None:
+                return None
+            call = _with(call, other, hoisted.text)
+        shape = f"{call[other].atom}.shape" if is_tensor(call[other].fact) else f"jnp.shape({call[other].text})"
+        size = call.emit("jnp.broadcast_shapes({first}, {shape})", first=size[0], shape=shape).text, size[1]
+    return draw(call, scaled(call, "{rngs}.normal({size})"), size=joined(size))
+
+
+def _fits(argument: Argument, other: Argument) -> bool:
+    """Whether it surely has no more elements than another: one number, or what is computed of nothing else."""
+    if is_number(argument) or rank_of(argument) == 0 or argument.literal in (0, 1) or argument.node is None:
+        return True
+    if not isinstance(other.node, ast.Name):
+        return False
+    for node in ast.walk(argument.node):
+        match node:
+            case ast.Name(id=name) if name not in (other.node.id, "torch"):
+                return False
+            case ast.Attribute(attr=attr) if attr not in names_with(Trait.NEW_TENSOR):
+                return False
+            case ast.Subscript():
+                return False
+    return True
 
 
 def _made_of(call: Call, name: str, makers: tuple[str, ...]) -> tuple[str, str] | None:
@@ -204,17 +236,26 @@ def _with(call: Call, name: str, text: str) -> Call:
 
 # Draws whose parameters are arrays ------------------------------------------------------------------------------
 
-for name in ("bernoulli", "poisson"):
 
-    @rule(
-        f"torch.{name}(input, *, generator=None)" if name == "bernoulli" else f"torch.{name}(input, generator=None)",
-        jax=f"rngs.{name}(x).astype(x.dtype)",
-        method=name == "bernoulli",
-        random=True,
-        result="same",
-    )
-    def sampled(call: Call, name: str = name) -> Piece:
-        return draw(call, f"{{rngs}}.{name}({{input}}).astype({{input}}.dtype)")
+@rule("torch.poisson(input, generator=None)", jax="rngs.poisson(x).astype(x.dtype)", random=True, result="same")
+def poisson(call: Call) -> Piece:
+    return draw(call, "{rngs}.poisson({input}).astype({input}.dtype)")
+
+
+@rule(
+    "torch.bernoulli(input, *, generator=None)",
+    "torch.bernoulli(input, p, *, generator=None)",
+    jax="rngs.bernoulli(x).astype(x.dtype)",
+    method=True,
+    random=True,
+    result="same",
+)
+def bernoulli(call: Call) -> Piece:
+    """With ``p`` only shape and dtype of the tensor count."""
+    if "p" not in call.arguments:
+        return draw(call, "{rngs}.bernoulli({input}).astype({input}.dtype)")
+    shape, dtype = of_tensor(call, "input")
+    return draw(call, "{rngs}.bernoulli({p}, {shape}).astype({dtype})", shape=shape, dtype=dtype or "jnp.float32")
 
 
 @rule(

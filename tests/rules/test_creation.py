@@ -55,6 +55,7 @@ ROWS = [
     ("x.new_full((2,), 3, dtype=torch.int32)", "jnp.full((2,), 3, dtype=jnp.int32)", "x"),
     ("x.new_tensor([1, 2])", "jnp.array([1, 2], dtype=x.dtype)", "x"),
     ("torch.complex(u, u)", "lax.complex(u, u)", "u"),
+    ("torch.complex(x[0:1], x[0:3])", "lax.complex(*jnp.broadcast_arrays(x[0:1], x[0:3]))", "x"),
     ("torch.polar(p, p + 1)", "angle = p + 1; lax.complex(p * jnp.cos(angle), p * jnp.sin(angle))", "p"),
     ("torch.view_as_real(c)", "jnp.stack((c.real, c.imag), axis=-1)", "c"),
     ("torch.Tensor([1, 2])", "jnp.array([1, 2], dtype=jnp.float32)", ""),

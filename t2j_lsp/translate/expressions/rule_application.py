@@ -27,7 +27,7 @@ from t2j_lsp.translate.rule.record import (
     Signature,
     is_simple,
 )
-from t2j_lsp.translate.source.width import line_limit, lines_with
+from t2j_lsp.translate.source.width import lines_with
 
 from .axisless import of_vectors, without_axes
 from .context import Context
@@ -185,8 +185,7 @@ class CallSite:
         return Piece(name)
 
     def lines(self, text: str) -> int:
-        lines = self.ctx.source.text.splitlines()
-        return lines_with(lines, self.node, text, line_limit(lines))
+        return lines_with(self.ctx.source.lines, self.node, text, self.ctx.source.line_limit)
 
     def rngs(self) -> str:
         return rngs_expression(self.ctx)

@@ -61,9 +61,7 @@ def taken_out_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
 
 def decided_in_forward(inference: Inference, called: Fact) -> list[ast.expr]:
     """The conditions on arrays' values that decide what a module does when it is called."""
-    functions = _passes(inference).functions_of(called)
-    tests = (n.test for info in functions for n in symbols.walk(info.node) if isinstance(n, _DECIDING))
-    return [test for test in tests if _asks_array(test, inference.facts)]
+    return _passes(inference).decided(called)
 
 
 def _asks_array(test: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
@@ -119,6 +117,8 @@ class _Passes:
         # Kept by the inference, which it must not keep alive.
         self.facts, self.functions = inference.facts, inference.functions
         self.read: dict[FunctionInfo, tuple[list[ast.Call], list[FunctionInfo], bool]] = {}
+        self._runs: dict[tuple[FunctionInfo, ...], list[FunctionInfo]] = {}
+        self._decisions: dict[FunctionInfo, list[ast.expr]] = {}
 
     def host_calls(self, called: Fact) -> list[ast.Call]:
         """The prints and draws that run when a module is called; of one of unknown parts those of every module."""
@@ -129,24 +129,42 @@ class _Passes:
         calls, inner, unknown = self._in(code)
         return [*calls, *self._reached([*inner, *(self.every_forward if unknown else ())])]
 
-    def functions_of(self, called: Fact) -> list[FunctionInfo]:
-        """The functions of the file that run when a module is called."""
-        return self._run(self._forwards(called))
+    def decided(self, called: Fact) -> list[ast.expr]:
+        """The conditions on arrays' values in the functions that run when a module is called."""
+        return [test for info in self._run(self._forwards(called)) for test in self._decided(info)]
+
+    def _decided(self, info: FunctionInfo) -> list[ast.expr]:
+        if info not in self._decisions:
+            tests = (n.test for n in symbols.walk(info.node) if isinstance(n, _DECIDING))
+            self._decisions[info] = [test for test in tests if _asks_array(test, self.facts)]
+        return self._decisions[info]
 
     def _reached(self, first: list[FunctionInfo]) -> list[ast.Call]:
         return [call for info in self._run(first) for call in self._of(info)[0]]
 
     def _run(self, first: list[FunctionInfo]) -> list[FunctionInfo]:
         """Functions, with those that they call, in the order of their calls."""
+        key = tuple(first)
+        if key not in self._runs:
+            self._runs[key] = self._in_order(first)
+        return self._runs[key]
+
+    def _in_order(self, first: list[FunctionInfo]) -> list[FunctionInfo]:
         seen: dict[FunctionInfo, None] = {}
-        waiting = first[::-1]
+        any_forward = iter(self.every_forward)
+        waiting: list[FunctionInfo | None] = [*first[::-1]]  # None: the next of every forward pass, and those behind it
         while waiting:
             info = waiting.pop()
+            if info is None:
+                info = next(any_forward, None)
+                if info is None:
+                    continue
+                waiting.append(None)
             if info in seen or info.external:
                 continue
             seen[info] = None
             _, inner, unknown = self._of(info)
-            waiting += [*inner, *(self.every_forward if unknown else ())][::-1]
+            waiting += [*([None] if unknown else ()), *inner[::-1]]
         return list(seen)
 
     @cached_property

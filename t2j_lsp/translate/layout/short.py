@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.facts import Layer
 from t2j_lsp.translate.rule.layer import LAYERS, Build, LayerRule
 from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.source.width import line_limit, lines_with
+from t2j_lsp.translate.source.width import lines_with
 
 from .chains import silent_call
 from .marks import Layout
@@ -26,8 +26,7 @@ COST = 3
 
 def short_layers(inference: Inference, layout: Layout) -> frozenset[str]:
     """The kinds of layers that a function makes in this file."""
-    lines = inference.source.text.splitlines()
-    limit = line_limit(lines)
+    lines, limit = inference.source.lines, inference.source.line_limit
     saved: Counter[str] = Counter()
     count: Counter[str] = Counter()
     for node, fact in inference.facts.items():

@@ -30,7 +30,6 @@ from t2j_lsp.translate.source.helpers import HEADER, Helper, closure, renamed
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
 from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
-from t2j_lsp.translate.source.width import line_limit
 
 from .helper_place import WrittenCode, first_user, rebound
 
@@ -82,7 +81,7 @@ def edit_imports(
             asked, elsewhere = asked_of_containers(ctx.inference), asked_elsewhere(ctx.inference)
             cut = partial(specialised, everything, output.tree, needs.renames, wanted, asked, elsewhere)
             labels = class_labels(ctx.inference, wanted)
-            cut = partial(cut, width=line_limit(ctx.source.text.splitlines()), labels=labels)
+            cut = partial(cut, width=ctx.source.line_limit, labels=labels)
             everything = _agreed(everything, cut, output.tree, wanted, needs)
             everything = _annotated_like(everything, ctx.source)
         for helper in everything:

@@ -20,6 +20,7 @@ from .fstrings import place_expressions
 from .given import NOTHING_GIVEN, Given
 from .newer_syntax import newer_syntax
 from .positions import byte_columns, first_line
+from .width import line_limit
 
 MAX_DEPTH = 200
 """Nesting beyond which a file is refused: recursion over its tree would not be safe."""
@@ -159,6 +160,16 @@ class Source:
         """The line break that the text uses first."""
         match = _LINE_BREAK.search(self.text)
         return match.group() if match else "\n"
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text without their breaks."""
+        return self.text.splitlines()
+
+    @cached_property
+    def line_limit(self) -> int:
+        """How long a line of the output may be."""
+        return line_limit(self.lines)
 
     def line_text(self, line: int) -> str:
         """Line ``line`` (1-based) without its line break."""

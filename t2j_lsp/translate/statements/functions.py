@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.folding.annotations import is_annotated
 from t2j_lsp.translate.source.text import IN_PLACE
-from t2j_lsp.translate.source.width import MIN_WIDTH, line_limit, lines_of_signature
+from t2j_lsp.translate.source.width import MIN_WIDTH, lines_of_signature
 
 from .decorators import Decorators
 from .given_parameters import give_parameters
@@ -183,12 +183,11 @@ class Functions:
     def _rngs_parameter(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
         """``rngs: nnx.Rngs``; only ``rngs`` where the annotation, the file's only one, would break the signature."""
         annotated = f"rngs: {self.renderer.need('nnx')}.Rngs"
-        lines = self.ctx.source.text.splitlines()
-        line = lines[node.lineno - 1].rstrip()
+        line = self.ctx.source.lines[node.lineno - 1].rstrip()
         fits = len(f"{line}, *, {annotated}") <= MIN_WIDTH
         if fits or not line.endswith(":") or is_annotated(self.ctx.source.nodes):
             return annotated
-        limit = line_limit(lines)
+        limit = self.ctx.source.line_limit
         plain, whole = (lines_of_signature(line, f", *, {one}", limit) for one in ("rngs", annotated))
         return "rngs" if plain < whole else annotated
 

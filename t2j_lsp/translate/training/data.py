@@ -58,6 +58,7 @@ class Data:
         self._queue: list[tuple[ast.AST, VariableScope]] = []
         self._modules: list[ast.ClassDef] = []
         """Module classes of the file that kept code makes instances of, as they are met."""
+        self._written: dict[ast.AST | None, dict[str, list[ast.stmt]]] = {}
 
     def plan(self) -> None:
         for node in self.ctx.source.nodes:
@@ -179,12 +180,11 @@ class Data:
     def _follow_variable(self, node: ast.Name, home: VariableScope) -> None:
         name, assigned = node.id, False
         self.names.add((name, home.node))
-        for statement in self.objects.statements(home):
-            if self._writes(statement, name):
-                loads = (n for n in symbols.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-                assigned = assigned or all(n.id != name for n in loads)
-                if statement not in self.kept and self._reaches(statement, node):
-                    self._keep_if_torch(statement)
+        for statement in self._writers(home).get(name, ()):
+            loads = (n for n in symbols.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+            assigned = assigned or all(n.id != name for n in loads)
+            if statement not in self.kept and self._reaches(statement, node):
+                self._keep_if_torch(statement)
         if not assigned and home.function is not None and (name, home.node) not in self._followed:
             self._followed.add((name, home.node))
             self._follow_argument(home.function, name)
@@ -200,20 +200,14 @@ class Data:
                 return True
         return False
 
-    def _writes(self, statement: ast.stmt, name: str) -> bool:
-        targets: list[ast.expr] = []
-        match statement:
-            case ast.Assign():
-                targets = statement.targets
-            case ast.AugAssign() | ast.AnnAssign():
-                targets = [statement.target]
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr=method))):
-                return receiver == name and (method in ("append", "extend", "update") or method.endswith("_"))
-        for target in targets:
-            for node in symbols.walk(target):
-                if isinstance(node, ast.Name) and node.id == name:
-                    return True
-        return False
+    def _writers(self, home: VariableScope) -> dict[str, list[ast.stmt]]:
+        """The statements of a scope that write variables, by their names."""
+        if home.node not in self._written:
+            found = self._written[home.node] = {}
+            for statement in self.objects.statements(home):
+                for name in _written_names(statement):
+                    found.setdefault(name, []).append(statement)
+        return self._written[home.node]
 
     def _keep_if_torch(self, statement: ast.stmt) -> None:
         if self._uses_torch(statement) and not self._only_pipeline(statement):
@@ -277,7 +271,7 @@ class Data:
                     self._convert(node, isinstance(held, Tensor))
 
     def _assigned_in_torch(self, name: str, home: VariableScope) -> bool:
-        return any(s in self.kept and self._writes(s, name) for s in self.objects.statements(home))
+        return any(s in self.kept for s in self._writers(home).get(name, ()))
 
     def _given(self, name: str, home: VariableScope) -> Fact:
         """What a parameter that kept code reads is given: tensors that are kept too."""
@@ -333,6 +327,19 @@ class Data:
             order = DictOrder(self.ctx)
             ordered = any(map(order.is_dict, targets)) and order.is_read
             self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False, ordered))
+
+
+def _written_names(statement: ast.stmt) -> set[str]:
+    """The names that a statement gives values, or parts of one."""
+    targets: list[ast.expr] = []
+    match statement:
+        case ast.Assign():
+            targets = statement.targets
+        case ast.AugAssign() | ast.AnnAssign():
+            targets = [statement.target]
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr=method))):
+            return {receiver} if method in ("append", "extend", "update") or method.endswith("_") else set()
+    return {node.id for target in targets for node in symbols.walk(target) if isinstance(node, ast.Name)}
 
 
 def _holds_tensors(fact: Fact) -> bool:

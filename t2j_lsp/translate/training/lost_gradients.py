@@ -45,13 +45,16 @@ class LostGradients:
 
     def _classes(self, names: set[str]) -> set[ClassInfo]:
         """The classes of modules of these names."""
-        found: set[ClassInfo] = set()
+        return set[ClassInfo]().union(*(self._classes_by_name.get(name, ()) for name in names))
+
+    @cached_property
+    def _classes_by_name(self) -> dict[str, set[ClassInfo]]:
+        found: dict[str, set[ClassInfo]] = {}
         for node in self.source.nodes:
-            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-            if name in names and isinstance(node, ast.expr):
+            if isinstance(node, ast.Name | ast.Attribute):
                 fact = self.inference.fact(node)
                 if isinstance(fact, Instance) and is_module(fact):
-                    found.add(fact.cls.info)
+                    found.setdefault(_key(node), set()).add(fact.cls.info)
         return found
 
     # --- what is read ---------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from .closures import ClosureGradients, Closures
 from .flow import DataFlow
 from .jittable import Jittable
 from .lifted import Lifting
+from .lost_gradients import LostGradients
 from .objects import Objects, VariableScope
 from .region import AUTOCAST, Region, insert_function
 from .shared_draws import draws_elsewhere
@@ -49,6 +50,7 @@ class Steps:
         self.reader = Reader(context.inference)
         self.lifting = Lifting(context, objects, self.insert)
         self.jittable = Jittable(context.inference, self.reader, self.lifting.lifted, self.lifting.reasons)
+        self.lost = LostGradients(context.inference)
         self.closures = Closures(context)
         self.refused: list[ast.stmt] = []
         """Loops and functions that are left as they are."""
@@ -178,7 +180,13 @@ class _ScopePlan:
     def _found(self) -> list[AccumulatedTraining]:
         """The blocks with backward passes, with the updates that are complete in them. Raises Refused."""
         self.updates = Updates(
-            self.ctx, self.steps.objects, self.scope, self.flow, self.steps.reader, self.steps.jittable
+            self.ctx,
+            self.steps.objects,
+            self.scope,
+            self.flow,
+            self.steps.reader,
+            self.steps.jittable,
+            self.steps.lost,
         )
         self.updates.independent = self.steps.lifting.reason(self.scope) or self.updates.independent
         out: list[AccumulatedTraining] = []

@@ -92,6 +92,7 @@ class Updates:
         flow: DataFlow,
         reader: Reader,
         jittable: Jittable,
+        lost: LostGradients,
     ) -> None:
         self.ctx = context
         self.objects = objects
@@ -100,7 +101,7 @@ class Updates:
         self.carried = flow.without(lambda call: gives_number(context.inference, call))
         self.reader = reader
         self.jittable = jittable
-        self.lost = LostGradients(context.inference)
+        self.lost = lost
         self.independent = "The loss doesn't depend on the modules that the optimizer updates."
         body = scope.function.node.body if scope.function is not None else context.source.tree.body
         self.liveness = Liveness(flow, body, self._read_elsewhere())

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from t2j_lsp.contract import SourceError
 from t2j_lsp.translate import translate
 from t2j_lsp.translate.source.concrete import Concrete, Unreadable
 from t2j_lsp.translate.source.newer_syntax import newer_syntax
+from t2j_lsp.translate.source.plain import comments_of, plain_statement
 from t2j_lsp.translate.source.text import Source
 
 ROOT = Path(__file__).parents[2]
@@ -206,7 +208,52 @@ def test_what_is_no_python_at_all_keeps_the_message_of_the_interpreter(text: str
 
 def test_what_libcst_does_not_parse_is_refused_with_its_line() -> None:
     with pytest.raises(SourceError, match=r"^line 3: t2j reads files with libcst, and libcst does not parse it"):
-        translate("import torch\ndef f():\n    (x): int\n    return torch.exp(x)\n")
+        translate("import torch  # the one library\ndef f():\n    (x): int\n    return torch.exp(x)\n")
+
+
+def test_libcst_is_not_asked_where_statements_have_their_lines_for_themselves() -> None:
+    code = translate("import torch\ndef f():\n    (x): int\n    return torch.exp(x)\n").code
+    assert code == "import jax.numpy as jnp\ndef f():\n    (x): int\n    return jnp.exp(x)\n"
+
+
+PLAIN = """import os
+from sys import (
+    argv,  # the arguments
+    path,
+)
+# above
+x = 1
+y = f(  # inside
+    x, (x + 1), [x  # last
+    ])
+z = 1; w = 2
+v = 3  # behind
+s = '''
+# no comment'''
+u = 4 \\
+
+if x: a = 1
+class A:
+    "Doc # string."
+
+    b: int = 1
+    @property
+    def f(self):
+        return (self.b)
+    # behind the method
+    c = "é#", "#"  # here
+"""
+
+
+def test_what_is_plain_to_see_is_what_libcst_says() -> None:
+    source = Source(PLAIN)
+    plain = [(n, p) for n in source.nodes if isinstance(n, ast.stmt) and (p := plain_statement(source, n)) is not None]
+    assert [replace(source.parsed_statement(node), node=None) for node, _ in plain] == [one for _, one in plain]
+    assert [node.lineno for node, _ in plain] == [1, 2, 8, 13, 19, 21, 24]
+    assert comments_of(source.text, source.starts) == source.concrete.comments and len(source.comments) == 7
+    for node in (n for n in source.nodes if isinstance(n, ast.expr)):
+        span = source.span(node)
+        assert source.brackets_around(*span) == source.concrete.brackets.around(*span)
 
 
 def test_a_text_that_libcst_does_not_parse_has_no_concrete_tree() -> None:

@@ -283,7 +283,7 @@ class Report:
             self.refused_calls.add(finding.span)
         statement = self.scope.statement
         if statement is not None:
-            start = self.source.statement(statement.node).start
+            start = self.source.statement_start(statement.node)
             reasons = self.todos.setdefault(start, [])
             if reason not in reasons:
                 reasons.append(reason)

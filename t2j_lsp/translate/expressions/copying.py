@@ -304,7 +304,7 @@ class Headers:
             text = piece.text
             start, end = self.edits.source.span(child)
             whole = isinstance(parent, ast.Expr) and piece.precedence == ANY
-            if breaks_line(text) and not whole and self.edits.source.concrete.brackets.around(start, end) is None:
+            if breaks_line(text) and not whole and self.edits.source.brackets_around(start, end) is None:
                 text = bracket(piece, ATOM) if piece.precedence < ATOM else text
             # A call that became an assignment takes the place of the whole statement, with any brackets around it.
             self.edits.replace(parent if whole else child, text)

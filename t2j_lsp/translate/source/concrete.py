@@ -50,7 +50,8 @@ class ReplacementField:
 class Statement:
     """Where a statement stands, and the comments that belong to it."""
 
-    node: cst.CSTNode
+    node: cst.CSTNode | None
+    """None where libcst wasn't asked."""
     start: int
     """Its first character, which is the ``@`` of its first decorator."""
     end: int

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import libcst as cst
 
+from .plain import plain_statement
 from .text import Source
 
 LINE_LENGTH = 120
@@ -17,12 +18,15 @@ Import = cst.Import | cst.ImportFrom
 
 def import_node(source: Source, node: ast.Import | ast.ImportFrom) -> Any:
     """The concrete node of an import."""
-    return source.statement(node).node
+    if node.col_offset == 0 and "\r" not in source.text and plain_statement(source, node) is not None:
+        line = cst.parse_module(source.segment(node)).body[0]
+        return cast(cst.SimpleStatementLine, line).body[0]
+    return source.parsed_statement(node).node
 
 
 def import_code(source: Source, node: ast.Import | ast.ImportFrom, new: Import) -> str:
     """The code of an import that takes the place of another one."""
-    code = source.concrete.module.code_for_node(new)
+    code = cst.Module([], default_newline=source.newline).code_for_node(new)
     return code.replace(source.newline, source.newline + source.indent(node.lineno))
 
 

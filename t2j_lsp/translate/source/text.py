@@ -9,16 +9,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import MARK, SourceError, SourceMapEntry, Span
 from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
 from t2j_lsp.translate.rule.names import computes_with_torch, is_torch
 
+from .brackets import Bracket
 from .concrete import Concrete, Statement, Unreadable, blanked
 from .fstrings import place_expressions
 from .given import NOTHING_GIVEN, Given
 from .newer_syntax import newer_syntax
+from .plain import comments_of, may_be_in_brackets, plain_statement
 from .positions import byte_columns, first_line
 from .width import line_limit
 
@@ -98,6 +101,16 @@ class Source:
 
     def statement(self, node: ast.stmt) -> Statement:
         """Where a statement stands, and its comments."""
+        if (plain := plain_statement(self, node)) is not None:
+            return plain
+        return self.parsed_statement(node)
+
+    def statement_start(self, node: ast.stmt) -> int:
+        """The first character of a statement, which is the ``@`` of its first decorator."""
+        return self.statement(node).start if getattr(node, "decorator_list", None) else self.span(node)[0]
+
+    def parsed_statement(self, node: ast.stmt) -> Statement:
+        """The same with its concrete node."""
         start = self.span(node)[0]
         if start not in self.concrete.statements:
             self.concrete = self._concrete(self.text)
@@ -294,15 +307,28 @@ class Source:
     @cached_property
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Every comment as (index, text), in order."""
-        return self.concrete.comments
+        found = comments_of(self.text, self.starts)
+        return self.concrete.comments if found is None else found
+
+    def brackets_around(self, start: int, end: int) -> Bracket | None:
+        """The brackets that hold nothing but ``text[start:end]``, white space and comments aside."""
+        if not may_be_in_brackets(self.text, start, end):
+            return None
+        return self.concrete.brackets.around(start, end)
 
     def enclosed(self, start: int, end: int) -> bool:
         """Whether ``text[start:end]`` stands alone in brackets that group it, so that it may break its line."""
-        bracket = self.concrete.brackets.around(start, end)
+        bracket = self.brackets_around(start, end)
         return bracket is not None and bracket.group
 
     def comments_between(self, start: int, end: int) -> Iterator[str]:
-        return (text for index, text in self.comments if start <= index < end)
+        if self.text.find("#", start, end) < 0:
+            return
+        first = bisect_left(self.comments, start, key=itemgetter(0))
+        for index, text in self.comments[first:]:
+            if index >= end:
+                return
+            yield text
 
     def apply(self, edits: Iterable[Edit]) -> tuple[str, list[SourceMapEntry]]:
         """The text after ``edits``, and where every statement of the tree went."""

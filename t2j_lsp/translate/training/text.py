@@ -54,16 +54,24 @@ def span_of_lines(source: Source, node: ast.stmt) -> tuple[int, int]:
     return source.starts[first - 1], source.starts[node.end_lineno - 1] + len(source.line_text(node.end_lineno))
 
 
+_MAY_BREAK_IN_STRING = re.compile(r"\"\"\"|'''|\\[\r\n]")
+
+
+def _strings(text: str) -> list[tuple[int, int]]:
+    """Where the string literals of some statements stand."""
+    head = "if 1:\n" if text[:1].isspace() else ""
+    try:
+        return [(start - len(head), end - len(head)) for start, end in Concrete(head + text).strings]
+    except Unreadable:
+        return []  # nothing but comments is left of it
+
+
 def dedented(text: str, width: int) -> list[str]:
     """Statements as lines with ``width`` columns less of indentation.
 
     A line break inside a string literal ends no line: what is behind it is the string's, and is indented no more.
     """
-    head = "if 1:\n" if text[:1].isspace() else ""
-    try:
-        strings = [(start - len(head), end - len(head)) for start, end in Concrete(head + text).strings]
-    except Unreadable:
-        strings = []  # nothing but comments is left of it
+    strings = _strings(text) if _MAY_BREAK_IN_STRING.search(text) is not None else []
     ends = [0]
     for breaks in re.finditer(r"\r\n|\r|\n|$", text):
         if not any(start < breaks.start() < end for start, end in strings):

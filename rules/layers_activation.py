@@ -98,4 +98,8 @@ for signature in ("GLU(dim=-1)", "Softmin(dim=None)", "Softmax2d()"):
 layer("torch.nn.PReLU(num_parameters=1, init=0.25, device=None, dtype=None)", result=SAME)
 layer("torch.nn.RReLU(lower=0.125, upper=0.3333333333333333, inplace=False)", result=SAME)
 
+trait(
+    Trait.SAME_SHAPE,
+    *(f"torch.nn.{name}" for name in ("Softmax", "LogSoftmax", "Softmin", "Softmax2d", "PReLU", "RReLU")),
+)
 trait(Trait.RELU, "torch.nn.ReLU", "torch.nn.functional.relu")

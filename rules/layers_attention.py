@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor, Tuple
 from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import CLOSE, Row
 
 FLOATS = Tensor(dtype="float")
@@ -27,6 +28,7 @@ for name in ("Encoder", "Decoder"):
         " norm_first=False, bias=True, device=None, dtype=None)",
         result=FLOATS,
     )
+    trait(Trait.SAME_SHAPE, f"torch.nn.Transformer{name}Layer")
 layer(
     "torch.nn.TransformerEncoder(encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True)",
     result=FLOATS,

@@ -157,3 +157,7 @@ layer("torch.nn.AlphaDropout(p=0.5, inplace=False)", result=SAME)
 layer("torch.nn.FeatureAlphaDropout(p=0.5, inplace=False)", result=SAME)
 
 trait(Trait.LINEAR, "torch.nn.Linear", "torch.nn.LazyLinear")
+trait(
+    Trait.SAME_SHAPE,
+    *(f"torch.nn.{name}" for name in ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")),
+)

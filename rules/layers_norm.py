@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import INT, Scalar, Tensor
 from t2j_lsp.translate.rule.layer import layer
-from t2j_lsp.translate.rule.library import own_forward
+from t2j_lsp.translate.rule.library import Trait, own_forward, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call
 
@@ -118,3 +118,8 @@ layer(
     result=SAME,
 )
 layer("torch.nn.LocalResponseNorm(size, alpha=0.0001, beta=0.75, k=1.0)", result=SAME, random=False)
+trait(
+    Trait.SAME_SHAPE,
+    *(f"torch.nn.{name}" for name in ("LayerNorm", "GroupNorm", "RMSNorm", "LocalResponseNorm")),
+    *(f"torch.nn.{kind}Norm{rank}d" for kind in ("Batch", "Instance") for rank in (1, 2, 3)),
+)

@@ -37,6 +37,7 @@ def convert(
     x64: bool = False,
     helpers: HelperPlacement = "inline",
     init: InitialValues = "torch",
+    scan: bool = False,
     path: str | None = None,
     resolve: Callable[[int, str], str | None] | None = None,
 ) -> Translation:
@@ -44,10 +45,11 @@ def convert(
 
     ``target`` is ``"nnx"`` (Flax NNX); ``"jax"`` are functions of a dict of parameters. ``x64`` keeps 64-bit dtypes.
     ``helpers`` says where helper functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``. ``init`` says
-    whose default initial values layers get, ``"torch"`` or ``"flax"``. ``resolve`` gives the source text of modules
+    whose default initial values layers get, ``"torch"`` or ``"flax"``. ``scan`` has layers that are alike and run one
+    behind the other compiled once, by ``nnx.scan``. ``resolve`` gives the source text of modules
     that the text imports, as ``Options.resolve`` describes. Raises SourceError where the text is not Python.
     """
-    options = Options(target=target, x64=x64, helpers=helpers, init=init, path=path, resolve=resolve)
+    options = Options(target=target, x64=x64, helpers=helpers, init=init, scan=scan, path=path, resolve=resolve)
     return translate(source, options)
 
 

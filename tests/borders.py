@@ -48,6 +48,7 @@ FLOORS = {
         "statements",
         "output",
         "training",
+        "scan",
         "pure",
     ),
     "t2j_lsp.check": (

@@ -54,6 +54,7 @@ METHOD_TABLES = {
     ("expressions/module_methods.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",
     ("output/outcomes.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/walk_order.py", "_UNORDERED"): "Python's own functions",
+    ("scan/arguments.py", "_SAME_EACH_TIME"): "Python's own functions",
     (
         "expressions/walk_order.py",
         "_SHARED",

@@ -39,6 +39,7 @@ def add_parser(commands: Subparsers) -> None:
     add_options(parser)
     add_target(parser)
     add_init(parser)
+    add_scan(parser)
     parser.add_argument(
         "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
     )
@@ -62,6 +63,15 @@ def add_init(parser: argparse.ArgumentParser) -> None:
         choices=("torch", "flax"),
         default="torch",
         help="initial values of layers: PyTorch's (default), or left to Flax, which is shorter",
+    )
+
+
+def add_scan(parser: argparse.ArgumentParser) -> None:
+    """Whether layers that are alike become one that is scanned."""
+    parser.add_argument(
+        "--scan",
+        action="store_true",
+        help="stack layers that are alike and run one behind the other: JAX compiles one of them (nnx.scan)",
     )
 
 
@@ -103,7 +113,7 @@ def folder(text: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, show the report, and return the exit code of the verdict."""
-    options = Options(target=arguments.target, init=arguments.init)
+    options = Options(target=arguments.target, init=arguments.init, scan=arguments.scan)
     report = checked(
         arguments.source,
         arguments.converted,

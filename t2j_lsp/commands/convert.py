@@ -17,7 +17,7 @@ from t2j_lsp.files.repointing import conversions_beside, repointed
 from t2j_lsp.files.sources import decode, python_files, write_output
 
 from . import llm
-from .check import add_init, add_options, add_target
+from .check import add_init, add_options, add_scan, add_target
 from .convert_check import check_all, worse
 from .many_files import convert_all
 from .output import Subparsers, counted, print_findings, progress, write_json
@@ -62,6 +62,7 @@ def add_parser(commands: Subparsers) -> None:
         "(default for a folder), or import them from t2j",
     )
     add_init(parser)
+    add_scan(parser)
     parser.add_argument("--x64", action="store_true", help="keep 64-bit dtypes (for JAX with jax_enable_x64)")
     parser.add_argument(
         "--check", action="store_true", help="check what was converted, too; this runs code of the files"
@@ -76,7 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
     source = Path(arguments.source)
     is_folder = arguments.source != STDIN and source.is_dir()
     arguments.helpers = arguments.helpers or ("module" if is_folder else "inline")
-    options = Options(target=arguments.target, x64=arguments.x64, helpers=arguments.helpers, init=arguments.init)
+    options = Options(
+        target=arguments.target,
+        x64=arguments.x64,
+        helpers=arguments.helpers,
+        init=arguments.init,
+        scan=arguments.scan,
+    )
     if not arguments.output and arguments.json == STDIN:
         raise T2JError("--json - needs -o OUT: standard output takes the code")
     if not arguments.output and not is_folder and arguments.helpers == "module":

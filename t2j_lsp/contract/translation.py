@@ -202,13 +202,15 @@ class Options:
     ``resolve`` maps an imported module, as ``(level, dotted name)`` with ``level`` counting leading
     dots, to its source text, or None where it can't be found: with it a class that is imported from
     a neighbouring file is known to be a module. ``x64`` keeps 64-bit dtypes. ``init`` says whose default initial values
-    layers get.
+    layers get. With ``scan``, layers that are alike and run one behind the other are made by ``nnx.vmap`` and run by
+    ``nnx.scan``.
     """
 
     target: Target = "nnx"
     x64: bool = False
     helpers: HelperPlacement = "inline"
     init: InitialValues = "torch"
+    scan: bool = False
     helper_module: str = "torch_helpers"
     path: str | None = None
     resolve: Callable[[int, str], str | None] | None = None

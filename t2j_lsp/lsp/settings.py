@@ -29,6 +29,8 @@ class Settings:
     helpers: str = "inline"
     initial_values: str = "torch"
     """Whose initial values layers get."""
+    scan: bool = False
+    """Whether layers that are alike become one that is scanned."""
     suffix: str = "_jax"
     """What a converted file's name gets: ``net.py`` becomes ``net_jax.py``."""
     hover: bool = True
@@ -72,7 +74,7 @@ class Settings:
 
     @property
     def conversion(self) -> ConversionSettings:
-        return ConversionSettings(self.target, self.x64, self.helpers, self.initial_values)
+        return ConversionSettings(self.target, self.x64, self.helpers, self.initial_values, self.scan)
 
 
 CLIENT_NAMES: dict[str, str] = {
@@ -80,6 +82,7 @@ CLIENT_NAMES: dict[str, str] = {
     "x64": "x64",
     "helpers": "helpers",
     "initialValues": "initial_values",
+    "scan": "scan",
     "convert.suffix": "suffix",
     "hover.enable": "hover",
     "diagnostics.enable": "diagnostics",

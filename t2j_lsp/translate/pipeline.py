@@ -36,6 +36,7 @@ from t2j_lsp.translate.pure.functions import ModuleFunctions
 from t2j_lsp.translate.pure.translation import of_source
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.rule.names import may_use_torch
+from t2j_lsp.translate.scan import plan as scan
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
 from t2j_lsp.translate.source.positions import first_line
@@ -184,6 +185,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         copied_forward.plan_copied_forwards(context)
     if inference.has(numpy_masks.NEEDS):
         numpy_masks.plan_numpy_masks(context)
+    if options.scan and inference.has(scan.NEEDS):
+        scan.plan_scans(context)
     plan.freeze()
     needs = NeededNames(helper_names(), known, set(parsed.given.helpers))
     renderer = Renderer(context, needs)

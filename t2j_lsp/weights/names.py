@@ -19,6 +19,7 @@ from flax import nnx
 from t2j_lsp.contract import T2JError
 
 from .layouts import layout, packed_attention
+from .stacks import Index, StackedLayer, part_of, stacked_layers, whole_of
 
 Path: TypeAlias = tuple[str | int, ...]
 Parameters: TypeAlias = MutableMapping[str, Any] | tuple[MutableMapping[str, Any], MutableMapping[str, Any]]
@@ -48,15 +49,16 @@ class Leaf:
 class TorchEntry:
     """One entry of a state dict and the variables that hold it.
 
-    There is one variable as a rule; three for the packed ``in_proj_weight`` of ``nnx.MultiHeadAttention``; none for
-    ``num_batches_tracked``, which torch saves and Flax does not keep. ``to_torch`` takes one array for each variable
-    (a value or a gradient, numpy or JAX) and gives torch's array; ``from_torch`` is its inverse.
+    There is one variable as a rule, of a stacked layer its part of one; three for the packed ``in_proj_weight`` of
+    ``nnx.MultiHeadAttention``; none for ``num_batches_tracked``, which torch saves and Flax does not keep. ``to_torch``
+    takes one array for each variable (a value or a gradient, numpy or JAX) and gives torch's array; ``from_torch`` is
+    its inverse.
     """
 
     name: str
     kind: Literal["parameter", "buffer"]
     paths: tuple[Path, ...]
-    variables: tuple[nnx.Variable[Any] | Leaf, ...]
+    variables: tuple[nnx.Variable[Any] | StackedLayer | Leaf, ...]
     to_torch: Callable[..., Any]
     from_torch: Callable[[Any], tuple[Any, ...]]
 
@@ -80,7 +82,7 @@ def torch_names(module: nnx.Module | Parameters) -> dict[str, TorchEntry]:
     ((3, 2), (2, 3))
     """
     if isinstance(module, nnx.Module):
-        entries = _module_entries(module, "", (), ())
+        entries = ModuleNames().entries(module, "", (), ())
     elif isinstance(module, tuple):
         params, state = module
         entries = chain(_tree_entries(params, "", (0,)), _tree_entries(state, "", (1,), "buffer"))
@@ -112,16 +114,14 @@ def torch_layout(module: nnx.Module | Parameters, state: Any) -> dict[str, Any]:
     }
     names = torch_names(module)
     places: list[tuple[tuple[Any, ...], int]] = []
-    places += [
-        (path, id(variable)) for e in names.values() for path, variable in zip(e.paths, e.variables, strict=True)
-    ]
+    places += [(path, id(whole_of(v))) for e in names.values() for path, v in zip(e.paths, e.variables, strict=True)]
     # Flax keeps a shared variable at the first of its paths, which need not be one that torch names.
     places += [(path, id(node)) for path, node in nnx.iter_graph(module) if isinstance(node, nnx.Variable)]
     by_variable = {variable: values[path] for path, variable in places if path in values}
     return {
-        name: entry.to_torch(*(by_variable[id(v)] for v in entry.variables))
+        name: entry.to_torch(*(part_of(v, by_variable[id(whole_of(v))]) for v in entry.variables))
         for name, entry in names.items()
-        if entry.variables and all(id(v) in by_variable for v in entry.variables)
+        if entry.variables and all(id(whole_of(v)) in by_variable for v in entry.variables)
     }
 
 
@@ -144,59 +144,81 @@ def _counter(prefix: str) -> TorchEntry:
     )
 
 
-def _module_entries(
-    owner: nnx.Pytree, prefix: str, path: Path, ancestors: tuple[nnx.Pytree, ...]
-) -> Iterator[TorchEntry]:
-    if any(owner is ancestor for ancestor in ancestors):
-        return
-    inside = (*ancestors, owner)
-    done: set[tuple[str | int, str]] = set()
-    if isinstance(owner, nnx.MultiHeadAttention):
-        for entry, keys in _attention_entries(owner, prefix, path):
-            done.update(keys)
-            yield entry
-        prefixes = {"out": f"{prefix}out_proj."} if done else {}
-    else:
-        prefixes = {}
-    for key, value in _attributes(owner):
-        place = (*path, key)
-        if isinstance(value, nnx.Variable):
-            if _in_state_dict(value):
-                divided = key == "kernel" and bool(ancestors) and isinstance(ancestors[-1], nnx.SpectralNorm)
-                yield _variable_entry(owner, value, prefix, place, "_orig" if divided else "")
-        elif isinstance(value, nnx.Pytree) and not isinstance(value, nnx.Rngs | nnx.RngStream):
-            if (key, "kernel") in done:
-                continue
-            unnamed = isinstance(owner, nnx.Sequential) and key == "layers" and isinstance(value, nnx.List | nnx.Dict)
-            wrapped = isinstance(owner, nnx.SpectralNorm) and key == "layer_instance"
-            child = prefix if unnamed or wrapped else prefixes.get(str(key), f"{prefix}{key}.")
-            yield from _module_entries(value, child, place, inside)
-    if isinstance(owner, nnx.BatchNorm | nnx.InstanceNorm):
-        counted = getattr(owner, "num_batches_tracked", None)
-        if isinstance(getattr(owner, "mean", None), nnx.Variable) and not isinstance(counted, nnx.Variable):
-            yield _counter(prefix)
+class ModuleNames:
+    """The walk of one module. What a layer of a stack has of a variable is one object, whatever names it."""
 
+    def __init__(self) -> None:
+        self._layers: dict[tuple[int, Index], StackedLayer] = {}
 
-def _variable_entry(owner: object, variable: nnx.Variable[Any], prefix: str, path: Path, suffix: str) -> TorchEntry:
-    rule = layout(owner, str(path[-1]), variable.get_value().shape)
-    return TorchEntry(
-        prefix + rule.name + suffix,
-        "parameter" if isinstance(variable, nnx.Param) else "buffer",
-        (path,),
-        (variable,),
-        rule.to_torch,
-        lambda array: (rule.from_torch(array),),
-    )
+    def entries(
+        self, owner: nnx.Pytree, prefix: str, path: Path, ancestors: tuple[nnx.Pytree, ...], index: Index = ()
+    ) -> Iterator[TorchEntry]:
+        """The entries of a module, or of each layer if it is a stack; ``index`` is its place in stacks around it."""
+        count = stacked_layers(owner, index)
+        if count is None:
+            yield from self._of_module(owner, prefix, path, ancestors, index)
+            return
+        for number in range(count):
+            yield from self._of_module(owner, f"{prefix}{number}.", path, ancestors, (*index, number))
 
+    def _of_module(
+        self, owner: nnx.Pytree, prefix: str, path: Path, ancestors: tuple[nnx.Pytree, ...], index: Index
+    ) -> Iterator[TorchEntry]:
+        if any(owner is ancestor for ancestor in ancestors):
+            return
+        inside = (*ancestors, owner)
+        done: set[tuple[str | int, str]] = set()
+        if isinstance(owner, nnx.MultiHeadAttention):
+            for entry, keys in self._of_attention(owner, prefix, path, index):
+                done.update(keys)
+                yield entry
+            prefixes = {"out": f"{prefix}out_proj."} if done else {}
+        else:
+            prefixes = {}
+        for key, value in _attributes(owner):
+            place = (*path, key)
+            if isinstance(value, nnx.Variable):
+                if _in_state_dict(value):
+                    divided = key == "kernel" and bool(ancestors) and isinstance(ancestors[-1], nnx.SpectralNorm)
+                    yield self._of_variable(owner, value, prefix, place, "_orig" if divided else "", index)
+            elif isinstance(value, nnx.Pytree) and not isinstance(value, nnx.Rngs | nnx.RngStream):
+                if (key, "kernel") in done:
+                    continue
+                listed = isinstance(value, nnx.List | nnx.Dict)
+                unnamed = isinstance(owner, nnx.Sequential) and key == "layers" and listed
+                wrapped = isinstance(owner, nnx.SpectralNorm) and key == "layer_instance"
+                child = prefix if unnamed or wrapped else prefixes.get(str(key), f"{prefix}{key}.")
+                yield from self.entries(value, child, place, inside, index)
+        if isinstance(owner, nnx.BatchNorm | nnx.InstanceNorm):
+            counted = getattr(owner, "num_batches_tracked", None)
+            if isinstance(getattr(owner, "mean", None), nnx.Variable) and not isinstance(counted, nnx.Variable):
+                yield _counter(prefix)
 
-def _attention_entries(
-    owner: nnx.MultiHeadAttention, prefix: str, path: Path
-) -> Iterator[tuple[TorchEntry, tuple[tuple[str, str], ...]]]:
-    for packed in packed_attention(owner):
-        variables = tuple(getattr(getattr(owner, child), key) for child, key in packed.keys)
-        paths = tuple((*path, child, key) for child, key in packed.keys)
-        name = prefix + packed.name
-        yield TorchEntry(name, "parameter", paths, variables, packed.to_torch, packed.from_torch), packed.keys
+    def _held(self, variable: nnx.Variable[Any], index: Index) -> nnx.Variable[Any] | StackedLayer:
+        return self._layers.setdefault((id(variable), index), StackedLayer(variable, index)) if index else variable
+
+    def _of_variable(
+        self, owner: object, variable: nnx.Variable[Any], prefix: str, path: Path, suffix: str, index: Index
+    ) -> TorchEntry:
+        held = self._held(variable, index)
+        rule = layout(owner, str(path[-1]), held.get_value().shape)
+        return TorchEntry(
+            prefix + rule.name + suffix,
+            "parameter" if isinstance(variable, nnx.Param) else "buffer",
+            (path,),
+            (held,),
+            rule.to_torch,
+            lambda array: (rule.from_torch(array),),
+        )
+
+    def _of_attention(
+        self, owner: nnx.MultiHeadAttention, prefix: str, path: Path, index: Index
+    ) -> Iterator[tuple[TorchEntry, tuple[tuple[str, str], ...]]]:
+        for packed in packed_attention(owner):
+            variables = tuple(self._held(getattr(getattr(owner, child), key), index) for child, key in packed.keys)
+            paths = tuple((*path, child, key) for child, key in packed.keys)
+            name = prefix + packed.name
+            yield TorchEntry(name, "parameter", paths, variables, packed.to_torch, packed.from_torch), packed.keys
 
 
 def _tree_entries(

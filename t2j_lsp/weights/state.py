@@ -16,6 +16,7 @@ from t2j_lsp.contract import T2JError
 
 from .arrays import read_file, to_array, to_tensor
 from .names import Leaf, TorchEntry, torch_names
+from .stacks import StackedLayer, restacked
 
 M = TypeVar("M", bound=nnx.Module | dict[str, Any])
 
@@ -103,8 +104,14 @@ def load_torch_state(
     if missing or unexpected or misshapen:
         raise WeightsError(type(module).__name__, missing, unexpected, misshapen)
     embeddings = _embeddings_of_their_own_dtype(module)
+    stacks: dict[int, list[tuple[StackedLayer, Any]]] = {}
     for variable, part, _ in values.values():
-        _assign(variable, part)
+        if isinstance(variable, StackedLayer):
+            stacks.setdefault(id(variable.variable), []).append((variable, part))
+        else:
+            _assign(variable, part)
+    for layers in stacks.values():
+        _assign(layers[0][0].variable, restacked(layers))
     for embedding in embeddings:
         embedding.dtype = embedding.embedding.dtype
     return module

@@ -226,6 +226,7 @@ def options(settings: ConversionSettings, path: str | None) -> Options:
         x64=settings.x64,
         helpers=settings.helpers,  # type: ignore[arg-type]
         init=settings.init,  # type: ignore[arg-type]
+        scan=settings.scan,
         path=path,
         resolve=neighbours(Path(path)) if path else None,
         helper_module=helper_import(path) if path else helper_modules.NAME,

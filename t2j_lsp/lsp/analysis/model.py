@@ -23,6 +23,7 @@ class ConversionSettings:
     x64: bool = False
     helpers: str = "inline"
     init: str = "torch"
+    scan: bool = False
 
 
 @dataclass(frozen=True)

@@ -291,7 +291,7 @@ def _given(request: dict[str, Any], displays: bool = False) -> _Given:
 
 def _given_cells(source: Path, converted: Path | None, request: dict[str, Any], displays: bool) -> _Given:
     """The programs of two notebooks, whose texts a request has as JSON."""
-    options = Options(target=request["target"], init=request["init"])
+    options = Options(target=request["target"], init=request["init"], scan=request["scan"])
     texts = (request["source_text"], request["converted_text"])
     data = [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts]
     fresh = both_sides(source, None, options, displays, data[0])
@@ -314,12 +314,13 @@ def _placed(shapes: dict[int, list[list[Any]]], cells: Cells | None) -> list[lis
 
 def _converted(text: str, source: Path, request: dict[str, Any]) -> Translation:
     """What a text becomes with the settings of a request."""
-    return convert(text, target=request["target"], init=request["init"], path=str(source), resolve=neighbours(source))
+    asked = {name: request[name] for name in ("target", "init", "scan")}
+    return convert(text, **asked, path=str(source), resolve=neighbours(source))
 
 
 def _neighbour(request: dict[str, Any]) -> Callable[[Path], str]:
     """What files that a converted text imports become with the settings of a request."""
-    options = Options(target=request["target"], init=request["init"])
+    options = Options(target=request["target"], init=request["init"], scan=request["scan"])
     return lambda path: CONVERSIONS.of(path, options).code
 
 

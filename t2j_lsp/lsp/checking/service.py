@@ -322,6 +322,7 @@ class CheckService:
                 "objects": objects,
                 **asked_of(*_asked(settings)),
                 "target": settings.target,
+                "scan": settings.scan,
                 "timeout": settings.check_timeout,
                 "readable": settings.readable,
                 "shapes": settings.inlay_hints,

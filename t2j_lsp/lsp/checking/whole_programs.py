@@ -71,6 +71,7 @@ class WholePrograms:
                 "device": settings.check_device,
                 "target": settings.target,
                 "init": settings.initial_values,
+                "scan": settings.scan,
                 "torch_python": settings.torch_python,
                 "jax_python": settings.jax_python,
                 "readable": settings.readable,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,7 +132,7 @@ async def _request(server: Server, question: Question) -> tuple[OfferedConversio
         "name": question.name,
         "mode": question.mode,
         "reason": _reason(server, question),
-        "options": {"target": options.target, "x64": options.x64, "helpers": options.helpers, "init": options.init},
+        "options": asdict(options),
         "models": list(settings.model_names),
         "base_url": settings.model_url,
         "rounds": settings.model_rounds,

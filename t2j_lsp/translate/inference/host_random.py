@@ -193,7 +193,7 @@ class _Passes:
             fact = self.facts.get(node.func, UNKNOWN)
             if _prints(node) or is_host_draw(fact) or _takes_out(node, self.facts):
                 calls.append(node)
-            function = called_function(fact) or _method(node, self.facts)
+            function = called_function(fact) or method_called(node, self.facts)
             if function is not None:
                 inner.append(function)
             elif isinstance(fact, Instance):
@@ -212,7 +212,7 @@ def _passes(inference: Inference) -> _Passes:
     return _READ[inference]
 
 
-def _method(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> FunctionInfo | None:
+def method_called(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> FunctionInfo | None:
     """The method of a class of the file that is called: ``self.stem(x)``."""
     if not isinstance(node.func, ast.Attribute):
         return None

@@ -174,6 +174,7 @@ class Trait(Enum):
     MODULE_HOOK = "a method that only modules have, and that hands them a function to call"
     RELU = "a layer or function that sets what is negative to 0, so that it may be applied twice"
     SIZED_BY_VALUES = "a call whose result is as large as the values of an array say"
+    SAME_SHAPE = "a layer whose value has the shape of what it is given first"
     SAME_VALUES = "a tensor's method that gives the same values"
     CONSTANT = "a function that makes a tensor of sizes alone, and that NumPy has by the name that JAX has for it"
     CONSTANT_OF = "such a function or method of tensors, which makes a constant of constants"

@@ -22,6 +22,7 @@ from t2j_lsp.check.arguments.pairing import COUNTER, Pair, Pairing, inferred
 from t2j_lsp.check.protocol import NdArray
 from t2j_lsp.weights import torch_layout, torch_names
 from t2j_lsp.weights.names import TorchEntry
+from t2j_lsp.weights.stacks import part_of, whole_of
 
 _MODES = {"train": False, "training": False, "is_training": False, "deterministic": True, "inference": True}
 """Parameters that say the mode, and whether they are true in evaluation."""
@@ -204,7 +205,11 @@ def layout_of(model: nnx.Module, state: Any) -> dict[str, Any]:
     graph = nnx.iter_graph(model)
     held = {id(node): values[path] for path, node in graph if isinstance(node, nnx.Variable) and path in values}
     entries = names_of(model).items()
-    return {n: e.to_torch(*(held[id(v)] for v in e.variables)) for n, e in entries if id(e.variables[0]) in held}
+    return {
+        n: e.to_torch(*(part_of(v, held[id(whole_of(v))]) for v in e.variables))
+        for n, e in entries
+        if id(whole_of(e.variables[0])) in held
+    }
 
 
 def load_paired(

@@ -34,6 +34,12 @@ class ProgramTape(Tape):
 
     def use(self, key: Any) -> None:
         """Keys are not compared: a program makes too many draws."""
+        self.uses += 1
+
+    @property
+    def replays(self) -> bool:
+        """Draws in a scan would be taken for the same in each of its steps: they have no inputs."""
+        return True
 
     def take(self, kind: str, shape: tuple[int, ...], p: Any = None) -> Any | None:
         """The next draw of a kind and shape. ``p`` is a mask's probability, or the bounds of integers."""

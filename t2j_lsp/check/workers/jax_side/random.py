@@ -33,6 +33,23 @@ class Tape:
         self.taken: set[int] = set()
         self.problems: list[DrawProblem] = []
         self.keys: list[Any] = []
+        self.uses = 0
+        """How many draws asked it."""
+
+    @property
+    def replays(self) -> bool:
+        """Whether it has something to give."""
+        return bool(self.entries)
+
+    def copied(self) -> Tape:
+        """The tape as it is now."""
+        tape = Tape(self.entries)
+        tape.taken, tape.keys, tape.problems = set(self.taken), [*self.keys], [*self.problems]
+        return tape
+
+    def reset(self, to: Tape) -> None:
+        """Takes back what was drawn since it was copied."""
+        self.taken, self.keys, self.problems = to.taken, to.keys, to.problems
 
     def rewind(self) -> None:
         self.taken.clear()
@@ -40,6 +57,7 @@ class Tape:
 
     def use(self, key: Any) -> None:
         """Notes that a draw is made with a key. Two draws with one key are not independent, as torch's are."""
+        self.uses += 1
         if any(_same_key(key, other) for other in self.keys):
             self._report("reuse", "JAX draws twice with the same key", traceback.extract_stack())
         self.keys.append(key)
@@ -258,6 +276,41 @@ def _categorical(tape: Tape, arguments: dict[str, Any]) -> Any:
     return jnp.argmax(logits - jnp.log(numbers), axis)
 
 
+def _draws(function: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether a function draws what the tape gives."""
+    if _tape is None or not _tape.replays:
+        return False
+    uses, before = _tape.uses, _tape.copied()
+    jax.eval_shape(function, *arguments)
+    _tape.reset(before)
+    return _tape.uses > uses
+
+
+def _scan(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``jax.lax.scan``, in Python where its function draws: it is traced once, and each step has draws of its own."""
+
+    @functools.wraps(original)
+    def scan(
+        f: Callable[..., Any],
+        init: Any,
+        xs: Any = None,
+        length: int | None = None,
+        reverse: bool = False,
+        **options: Any,
+    ) -> Any:
+        steps = range(length if xs is None and length is not None else jax.tree.leaves(xs)[0].shape[0])
+        if not steps or not _draws(f, init, jax.tree.map(lambda leaf: leaf[0], xs)):
+            return original(f, init, xs, length=length, reverse=reverse, **options)
+        carry, outputs = init, []
+        for step in reversed(steps) if reverse else steps:
+            carry, output = f(carry, jax.tree.map(lambda leaf: leaf[step], xs))  # noqa: B023 - called at once
+            outputs.append(output)
+        outputs = outputs[::-1] if reverse else outputs
+        return carry, jax.tree.map(lambda *leaves: jnp.stack(leaves), *outputs)
+
+    return scan
+
+
 def _host(kind: str, shape: tuple[int, ...]) -> Any:
     """A draw of Python's or numpy's global generator."""
     return None if _tape is None or not _host_draws else _tape.take(kind, shape)
@@ -279,5 +332,6 @@ def install() -> None:
         "categorical": _categorical,
     }
     host_random.install(_host)
+    jax.lax.scan = _scan(jax.lax.scan)
     for name, use in uses.items():
         setattr(jax.random, name, _replaced(name, use)(getattr(jax.random, name)))

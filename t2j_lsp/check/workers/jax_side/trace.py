@@ -20,6 +20,7 @@ from t2j_lsp.check.difference.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVEN
 from t2j_lsp.check.messages import Failure, Traced
 from t2j_lsp.check.protocol import plain
 from t2j_lsp.check.workers.serve import failure
+from t2j_lsp.weights.stacks import whole_of
 
 from . import random as jax_random
 from .build import program, to_array
@@ -97,7 +98,7 @@ def trace(request: dict[str, Any]) -> Traced:
     Functions that the program compiles itself have no values to record: then it is called once more without compiling.
     """
     traced, compiled = _trace(request)
-    if compiled and any(re.search(r"\bjit\b", m["text"]) for m in request["slice"]["modules"]):
+    if compiled and any(re.search(r"\bjit\b|\bnnx\.scan\b", m["text"]) for m in request["slice"]["modules"]):
         with jax.disable_jit():
             again, _ = _trace(request)
         if again.error is None or traced.error is not None:
@@ -217,7 +218,7 @@ def _norms(session: ProgramSession, recorder: Recorder, mode: str) -> list[dict[
     """For each event of a call, the norms of the gradients of its sum, as on the torch side."""
     model = session.fresh(mode == "train")
     entries = names_of(model) if isinstance(model, nnx.Module) else {}
-    wanted = {id(v): v for e in entries.values() for v in e.variables if trained((), v)}
+    wanted = {id(v): v for e in entries.values() for v in e.variables if trained((), whole_of(v))}
     slots = {i: slot for i, slot in enumerate(session.slots) if jnp.issubdtype(session.arrays[i].dtype, jnp.inexact)}
     kept, recorder.events = recorder.events, []
     present: list[bool] = []
@@ -229,7 +230,8 @@ def _norms(session: ProgramSession, recorder: Recorder, mode: str) -> list[dict[
             arrays[i] = array
         fresh = _named(session.fresh(mode == "train"), recorder)
         if wanted:
-            own = {id(v): v for e in names_of(fresh).values() for v in e.variables if trained((), v)}
+            held = names_of(fresh)
+            own = {id(v): v for e in held.values() for v in e.variables if trained((), whole_of(v))}
             for variable, array in zip(own.values(), parameters, strict=True):
                 variable.set_value(array)
         recorder.on = recorder.sums = True

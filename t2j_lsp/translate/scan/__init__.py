@@ -1,0 +1,1 @@
+"""Loops over layers that are alike, which become one layer that ``nnx.scan`` runs."""

@@ -12,6 +12,7 @@ from t2j_lsp.translate.source.rearranged import RearrangedText
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .children_by_name import with_children_by_name
 from .inlined import with_parts_of_steps_inlined
+from .lazy_layers import with_sizes_of_lazy_layers
 from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
 from .sorted_parameters import with_sorted_parameters_as_lists
@@ -19,6 +20,7 @@ from .trained_flags import with_trained_flags_by_name
 from .unrolled import with_loops_over_optimizers_unrolled
 
 _WAYS = (
+    with_sizes_of_lazy_layers,
     with_named_keywords,
     with_loops_over_optimizers_unrolled,
     with_gradients_zeroed_in_branches,
@@ -32,9 +34,10 @@ _WAYS = (
 def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterator[RearrangedText]:
     """The texts of a file with ``gaps``, each put otherwise in one way.
 
-    Its statements have lines of their own, keywords have names, loops over optimizers are unrolled, branches that
-    update zero the gradients, rows are filled by masks, loops that sort parameters are comprehensions, children and
-    frozen parameters are known by their names, and parts of training steps stand where they were called.
+    Its statements have lines of their own, lazy layers have sizes, keywords have names, loops over optimizers are
+    unrolled, branches that update zero the gradients, rows are filled by masks, loops that sort parameters are
+    comprehensions, children and frozen parameters are known by their names, and parts of training steps stand where
+    they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -23,12 +23,19 @@ EMPTY_OF_SIZE = EMPTY_OF - {"torch.tensor"} | {"torch.empty", "torch.zeros", "to
 
 
 def _joined(call: Call) -> Fact:
-    one = element(call["tensors"].fact)
-    return Tensor(one.rank, one.dtype) if isinstance(one, Tensor) else Tensor()
+    """As many axes as any of the arrays that are known to be no vectors: those may be empty and not count."""
+    fact = call["tensors"].fact
+    one = element(fact)
+    if isinstance(one, Tensor) and one.rank is not None:
+        return Tensor(one.rank, one.dtype)
+    ranks = {part.rank or 0 for part in fact.items if isinstance(part, Tensor)} if isinstance(fact, Tuple) else set()
+    rank = max(ranks, default=0)
+    return Tensor(rank if rank > 1 else None, one.dtype if isinstance(one, Tensor) else None)
 
 
 def _stacked(call: Call) -> Fact:
-    one = _joined(call)
+    one = element(call["tensors"].fact)
+    one = one if isinstance(one, Tensor) else Tensor()
     return Tensor(None if one.rank is None else one.rank + 1, one.dtype) if isinstance(one, Tensor) else one
 
 

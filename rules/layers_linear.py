@@ -41,6 +41,7 @@ layer(
     attributes={"weight": "kernel"},
     switches={"bias": "use_bias"},
     held=("in_features", "out_features"),
+    result=SAME,
     jax="nnx.Linear(in_features, out_features, **uniform_init(in_features), rngs=rngs)",
 )
 layer("torch.nn.Bilinear(in1_features, in2_features, out_features, bias=True, device=None, dtype=None)")

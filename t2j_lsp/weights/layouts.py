@@ -80,6 +80,8 @@ def layout(owner: object, key: str, shape: tuple[int, ...]) -> VariableLayout:
             return _linear_general(owner, key, shape)
         case nnx.Conv(), "kernel":
             return CONV
+        case nnx.Conv(), "kernel_mask":  # a derived class's "mask", which nnx.Conv uses for its own
+            return VariableLayout("mask")
         case nnx.ConvTranspose(), "kernel":
             return CONV if owner.transpose_kernel else CONV_TRANSPOSE
         case nnx.Embed(), "embedding":

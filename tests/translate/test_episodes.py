@@ -158,3 +158,24 @@ def test_a_number_taken_out_of_an_array_carries_no_gradient_in_a_loss() -> None:
     done = translate(FORWARD.format(kept="None").replace("loss = out.square().mean()", loss))
     assert not done.gaps
     assert "lax.stop_gradient(out.mean()).item()" in done.code and "@nnx.jit" not in done.code
+
+
+@pytest.mark.parametrize(
+    ("gives", "is_compiled"), [("Categorical(probs), self.value(x)", False), ("probs, self.value(x)", True)]
+)
+def test_a_module_that_gives_a_distribution_is_not_compiled_by_itself(gives: str, is_compiled: bool) -> None:
+    made = "probs" if is_compiled else "dist.probs"
+    done = translate(
+        "import gym\nimport torch\nfrom torch import nn\nfrom torch.distributions import Categorical\n\n\n"
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.actor, self.value = nn.Linear(4, 2), nn.Linear(4, 1)\n\n"
+        f"    def forward(self, x):\n        probs = self.actor(x).softmax(-1)\n        return {gives}\n\n\n"
+        "net, env = Net(), gym.make('CartPole-v1')\noptimizer = torch.optim.Adam(net.parameters())\n"
+        "for _ in range(9):\n    state, values = env.reset(), []\n    for _ in range(5):\n"
+        f"        dist, value = net(torch.FloatTensor(state))\n        action = {made}.argmax()\n"
+        "        values.append(value - action)\n        state, _, _, _ = env.step(action.item())\n"
+        "    loss = torch.cat(values).pow(2).mean()\n"
+        "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+    )
+    assert not done.gaps
+    assert ("forward(net, " in done.code) == is_compiled

@@ -335,3 +335,32 @@ def test_a_call_for_parts_that_hang_together_stays_told(statement: str) -> None:
         HEAD + f"def g(f, x: torch.Tensor, y: torch.Tensor, names: list):\n    {statement}\n    return x, y\n"
     )
     assert [gap.code for gap in done.gaps] == ["in-place"]
+
+
+@pytest.mark.parametrize(
+    ("store", "wanted"),
+    [
+        ("x[i] = torch.softmax(y, 1)", "x = x.at[i].set(jax.nn.softmax(y, axis=1)[0])"),
+        ("x[i, 0] = y.sum(0, keepdim=True)[:, :1]", "x = x.at[i, 0].set(y.sum(axis=0, keepdims=True)[:, :1][0, 0])"),
+        ("x[1:] = y", "x = x.at[1:].set(y)"),
+        ("x[:, i:] = torch.cat((y, z), 1)", "x = x.at[:, i:].set(jnp.concatenate((y, z), axis=1))"),
+        ("x[:, None, i] = y", "x = x.at[:, None, i].set(y)"),
+    ],
+)
+def test_leading_axes_of_length_one_are_taken_off_as_in_pytorch(store: str, wanted: str) -> None:
+    head = HEAD + "def f(i: int, z):\n    x, y = torch.zeros(3, 4), torch.ones(1, 4)\n    "
+    translation = convert(f"{head}{store}\n    return x\n")
+    assert wanted in translation.code
+    assert not translation.gaps
+
+
+def test_what_is_set_may_come_from_a_layer_in_another_function() -> None:
+    code = convert(
+        HEAD + "class Net(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 4)\n\n"
+        "    def forward(self, x):\n        x = x.view(1, 1, -1)\n"
+        "        return self.fc(torch.cat((x[0], x[0]), 1))\n\n\n"
+        "def f(xs):\n    net, out = Net(), torch.zeros(2, 4)\n"
+        "    for i in range(2):\n        out[i] = net(xs[i])\n    return out\n"
+    ).code
+    assert "out = out.at[i].set(net(xs[i])[0])" in code

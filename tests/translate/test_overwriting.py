@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from t2j_lsp import convert
 from t2j_lsp.weights import load_torch_state
 
 from .convert import body
@@ -353,3 +354,14 @@ def test_initial_values_are_written_once_and_in_the_kernels_own_layout(initial: 
     assert both.gaps() == [] and "old_" not in both.translation.code and "(-1, -2)" not in both.translation.code
     module = both.jax.A(rngs=both.jax.nnx.Rngs(0))
     assert module.conv.kernel.shape == (3, 3, 3, 5) and module.fc.kernel.shape == (5, 2)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "def f(x: torch.Tensor):\n    with torch.no_grad():\n        words = ['end']\n        return words, x * 2\n",
+        "@torch.no_grad()\ndef f(x: torch.Tensor):\n    words = []\n    words.append('end')\n    return words, x * 2\n",
+    ],
+)
+def test_words_beside_an_array_are_not_stopped(function: str) -> None:
+    assert "return words, lax.stop_gradient(x * 2)" in convert(f"import torch\n\n\n{function}").code

@@ -186,3 +186,14 @@ def test_names_of_the_user_are_not_shadowed() -> None:
             return dropout(F.dropout(x, 0.5, training=True))
     """)
     assert "dropout(dropout_(x, 0.5, deterministic=False, rngs=self.rngs))" in code
+
+
+def test_wrap_breaks_a_line_that_begins_with_a_branch() -> None:
+    """Its first half stands on a line above: cut at its ``else``, it is what it was."""
+    line = f"    else make_the_layer({', '.join(f'argument_{i}=value_{i}' for i in range(6))})"
+    assert wrapped(f"x = [\n    short if small\n{line},\n]").splitlines()[2:] == [
+        "    else make_the_layer(",
+        *(f"        argument_{i}=value_{i}," for i in range(6)),
+        "    ),",
+        "]",
+    ]

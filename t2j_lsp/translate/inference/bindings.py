@@ -31,6 +31,7 @@ from .evidence import ParameterEvidence
 from .forward_pass import Env, Infer, State, UnknownParameter, dotted
 from .item_stores import only_arrays_take
 from .operators import arithmetic
+from .subscripts import part_of
 
 
 class Bindings:
@@ -76,7 +77,11 @@ class Bindings:
                     self._written(target, container, fact, env)
                 elif isinstance(container, Shape) and isinstance(target.value, ast.Name) and _is_minus_one(value):
                     env[target.value.id] = ListOf(INT)  # Sizes to be expanded to, not those of an array.
-                self.state.facts[target] = element(container)
+                self.state.facts[target] = (
+                    part_of(container, target.slice, self.state.facts)
+                    if isinstance(container, Tensor)
+                    else element(container)
+                )
 
     def _written(self, target: ast.Subscript, container: Fact, value: Fact, env: Env) -> None:
         """``x[:, 0] = 1`` says that x is a tensor, unless the file has other arrays too."""

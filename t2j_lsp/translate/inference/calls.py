@@ -163,13 +163,9 @@ class CallFacts:
         rule = LAYERS.get(layer.name)
         if rule is None:
             return Tensor(sure=False)
-        if (
-            isinstance(rule.result, Tensor)
-            and arguments
-            and isinstance(arguments[0], Tensor)
-            and rule.result.dtype == "same"
-        ):
-            return replace(arguments[0], variable=False)
+        if isinstance(rule.result, Tensor) and rule.result.dtype == "same":
+            given = arguments[0] if arguments else UNKNOWN
+            return replace(given, variable=False) if isinstance(given, Tensor) else replace(rule.result, dtype=None)
         return rule.result
 
     def _partial_call(self, node: ast.Call, function: Partial, arguments: list[Fact], env: Env) -> Fact:

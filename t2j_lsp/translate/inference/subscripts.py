@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.rule.facts import (
@@ -52,7 +53,7 @@ class SubscriptFacts:
             case Object(kind="array"):
                 return owner
             case Tensor():
-                return Tensor(_indexed_rank(owner.rank, node.slice, index), owner.dtype, owner.sure)
+                return part_of(owner, node.slice, self.state.facts)
             case Layer() if owner.name in CONTAINERS:
                 self.state.note_indexed(owner, self._reads_child(node, owner))
                 if isinstance(node.slice, ast.Slice):
@@ -122,13 +123,15 @@ def is_number(index: ast.expr) -> bool:
     return False
 
 
-def _indexed_rank(rank: int | None, index: ast.expr, fact: Fact) -> int | None:
+def part_of(owner: Tensor, index: ast.expr, facts: Mapping[ast.AST, Fact]) -> Tensor:
+    """What an index takes of an array: a number takes an axis away, ``None`` gives one, a slice does neither."""
+    return Tensor(_indexed_rank(owner.rank, index, facts), owner.dtype, owner.sure)
+
+
+def _indexed_rank(rank: int | None, index: ast.expr, facts: Mapping[ast.AST, Fact]) -> int | None:
     if rank is None:
         return None
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    if any(isinstance(p, ast.Starred) for p in parts):
-        return None
-    for part in parts:
+    for part in index.elts if isinstance(index, ast.Tuple) else [index]:
         match part:
             case ast.Slice():
                 pass
@@ -139,8 +142,8 @@ def _indexed_rank(rank: int | None, index: ast.expr, fact: Fact) -> int | None:
             case ast.Constant(value=int()) | ast.UnaryOp(operand=ast.Constant(value=int())):
                 rank -= 1
             case _:
-                if isinstance(fact, Scalar) and fact.kind == "int" and len(parts) == 1:
-                    rank -= 1
-                else:
+                fact = facts.get(part)
+                if not isinstance(fact, Scalar) or fact.kind != "int":
                     return None
+                rank -= 1
     return rank

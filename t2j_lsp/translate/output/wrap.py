@@ -192,9 +192,12 @@ class _Unit:
         return [head, *deeper, tail] if len(deeper) > 1 else [self._line(part)]
 
     def _branches(self, part: _Part) -> list[int]:
-        """Where ``if`` and ``else`` of the conditional expressions stand that a part in a bracket is made of."""
+        """Where ``if`` and ``else`` of the conditional expressions stand that a part in a bracket is made of.
+
+        Not where it begins with one: it is cut there already.
+        """
         top, text = self._top(part), self.text
-        found = [match.start() for match in _BRANCH.finditer(text, part.start, part.end)]
+        found = [at for match in _BRANCH.finditer(text, part.start, part.end) if (at := match.start()) > part.start]
         return [at for at in found if not any(one.start < at < one.end for one in top) and not self._in_string(at, at)]
 
     def _top(self, part: _Part) -> list[Bracket]:

@@ -11,7 +11,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Instance, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Instance, Layer, ListOf, Qual, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import enclosed_tuple
 
@@ -167,7 +168,27 @@ class NoGradient:
             if not isinstance(node, ast.Return) or node.value is None or node in self.stopped.returns:
                 continue
             if passes.carries(node.value):
-                self._wrap(node.value, block)
+                for value in self._arrays(node.value, passes):
+                    self._wrap(value, block)
+
+    def _arrays(self, value: ast.expr, passes: UnknownPasses) -> list[ast.expr]:
+        """What is stopped of a value: all of it, or its arrays alone where words or objects may stand beside them."""
+        if not isinstance(value, ast.Tuple) or all(self._is_number(item) for item in value.elts):
+            return [value]
+        if any(isinstance(item, ast.Starred) for item in value.elts):
+            return [value]
+        return [part for item in value.elts if passes.carries(item) for part in self._arrays(item, passes)]
+
+    def _is_number(self, value: ast.expr) -> bool:
+        """Whether a value is an array or a number, or has only such parts."""
+        match fact := self.ctx.fact(value):
+            case Scalar():
+                return fact.kind != "str"
+            case ListOf():
+                return isinstance(fact.item, Tensor)
+            case Tuple():
+                return bool(fact.items) and all(isinstance(item, Tensor) for item in fact.items)
+        return isinstance(fact, Tensor)
 
     def _wrap(self, value: ast.expr, block: ast.stmt) -> None:
         """What was made outside of the block, or is written to, keeps its own gradient."""
@@ -272,8 +293,10 @@ class NoGradient:
     def _is_trained(self, target: ast.expr) -> bool:
         """Whether a variable is a parameter: it is assigned one in the class."""
         owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else None
-        if isinstance(owner, Layer) and isinstance(target, ast.Attribute):
-            return target.attr in ("weight", "bias")
+        derived = isinstance(owner, Instance) and owner.cls.info.layer_base in LAYERS
+        if (isinstance(owner, Layer) or derived) and isinstance(target, ast.Attribute):
+            if target.attr in ("weight", "bias"):
+                return True
         if not isinstance(owner, Instance) or not isinstance(target, ast.Attribute):
             return False
         made = names_with(Trait.PARAMETER)
@@ -297,7 +320,8 @@ def _attributes_after(function: ast.AST, node: ast.stmt | None = None) -> set[st
 def _called_after(function: ast.AST, node: ast.stmt | None = None) -> set[str]:
     """Attributes that are called behind a statement, or anywhere, as text: a module reads its parameters then."""
     calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and _is_after(n, node))
-    return {ast.unparse(n.func) for n in calls if isinstance(n.func, ast.Attribute)}
+    called = {ast.unparse(n.func) for n in calls if isinstance(n.func, ast.Attribute)}
+    return called | {"self" for text in called if text.startswith("super(")}
 
 
 def _is_after(inner: ast.expr, node: ast.stmt | None) -> bool:

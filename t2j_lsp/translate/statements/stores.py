@@ -79,18 +79,25 @@ class Stores:
             return False
         return self._store(node, target, node.value, None)
 
-    def _of_rank(self, target: ast.Subscript, value: ast.expr) -> str:
-        """What takes leading axes of length 1 from a value, as PyTorch does, where it may have more axes than the part.
+    def _fitted(self, target: ast.Subscript, value: ast.expr) -> Piece:
+        """A value to be set, without the leading axes of length 1 that PyTorch ignores: it may have more than the part.
 
-        So ``advantages[t] = last`` where ``last`` comes from a ``(1, n)`` in the first round and an ``(n,)`` later.
+        So ``attentions[t] = weights`` where ``weights`` is ``(1, n)``, and ``advantages[t] = last`` where ``last``
+        comes from a ``(1, n)`` in the first round and an ``(n,)`` later.
         """
+        right = self.renderer.argument(value)
         part, fact = self.inference.fact(target), self.inference.fact(value)
-        if not isinstance(value, ast.Name) or not isinstance(part, Tensor) or not isinstance(fact, Tensor):
-            return ""
-        if part.rank is None or fact.rank is not None or not self._may_exceed(value.id, part.rank, set()):
-            return ""
+        if not isinstance(part, Tensor) or not isinstance(fact, Tensor) or part.rank is None:
+            return right
+        if fact.rank is not None and fact.rank > part.rank:
+            zeros = ", ".join("0" * (fact.rank - part.rank))
+            return Piece(f"{bracket(right, ATOM)}[{zeros}]", ATOM)
+        if not isinstance(value, ast.Name) or fact.rank is not None:
+            return right
+        if not self._may_exceed(value.id, part.rank, set()):
+            return right
         name = self.renderer.render(value).text
-        return f".reshape({name}.shape[-{part.rank}:])" if part.rank else ".reshape(())"
+        return Piece(right.text + (f".reshape({name}.shape[-{part.rank}:])" if part.rank else ".reshape(())"), ATOM)
 
     def _may_exceed(self, name: str, rank: int, seen: set[str]) -> bool:
         """Whether a variable is computed, element by element, from something that is known to have more axes."""
@@ -233,7 +240,8 @@ class Stores:
         index = ", ".join(map(self.subscripts.index, [*outer, target]))
         sign = _SIGNS[type(operator)] if operator is not None else ""
         if base.variable or variable is not None:
-            self.edits.replace(node, f"{holder}[{index}] {sign}= {assigned(self.renderer.argument(value))}")
+            whole = self._fitted(target, value) if operator is None else self.renderer.argument(value)
+            self.edits.replace(node, f"{holder}[{index}] {sign}= {assigned(whole)}")
             return True
         if not isinstance(owner, ast.Name) and not _attribute_of_name(owner):
             self.report.gap(
@@ -253,9 +261,9 @@ class Stores:
                 self.report.converted += 1
                 return True
             self.masks.note(node)
-        right = self.renderer.argument(value)
+        right = self._fitted(target, value) if operator is None else self.renderer.argument(value)
         if operator is None:
-            new = f"{holder}.at[{index}].set({right.text}{self._of_rank(target, value)})"
+            new = f"{holder}.at[{index}].set({right.text})"
         elif type(operator) in _AT and self._unique(target.slice):
             new = f"{holder}.at[{index}].{_AT[type(operator)]}({right.text})"
         else:

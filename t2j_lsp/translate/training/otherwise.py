@@ -12,6 +12,7 @@ from t2j_lsp.translate.source.rearranged import RearrangedText
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .children_by_name import with_children_by_name
 from .inlined import with_parts_of_steps_inlined
+from .kernel_masks import with_masks_of_kernels_renamed
 from .lazy_layers import with_sizes_of_lazy_layers
 from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
@@ -28,6 +29,7 @@ _WAYS = (
     with_sorted_parameters_as_lists,
     with_children_by_name,
     with_trained_flags_by_name,
+    with_masks_of_kernels_renamed,
 )
 
 
@@ -36,8 +38,8 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
 
     Its statements have lines of their own, lazy layers have sizes, keywords have names, loops over optimizers are
     unrolled, branches that update zero the gradients, rows are filled by masks, loops that sort parameters are
-    comprehensions, children and frozen parameters are known by their names, and parts of training steps stand where
-    they were called.
+    comprehensions, children and frozen parameters are known by their names, convolutions' masks have names that Flax
+    leaves free, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

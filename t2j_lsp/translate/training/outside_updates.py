@@ -8,7 +8,7 @@ from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.forward_hooks import HOOKS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.rule.facts import ListOf, Object, Scalar, Tensor, Tuple, is_module
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Scalar, Tensor, Tuple, is_module
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
@@ -310,6 +310,8 @@ class OutsideUpdates:
             return
         if is_dict(self.ctx.fact(node)) and DictOrder(self.ctx).is_read:
             return  # jit would give it in the order of its keys
+        if _has_objects(self.ctx.fact(node)):
+            return
 
         def handler(renderer: ExpressionRenderer) -> Piece:
             given = ", ".join(bracket(renderer.argument(a), 1) for a in (node.func, *node.args))
@@ -365,3 +367,13 @@ def _new_rate(body: ast.stmt, group: str) -> ast.expr | None:
         case _:
             return None
     return value if ast.unparse(target) == f"{group}['lr']" else None
+
+
+def _has_objects(fact: Fact) -> bool:
+    """Whether a value has distributions or words among its parts, which compiled code doesn't give."""
+    match fact:
+        case Tuple(items=items):
+            return any(map(_has_objects, items))
+        case ListOf(item=item):
+            return _has_objects(item)
+    return isinstance(fact, Object) or isinstance(fact, Scalar) and fact.kind == "str"

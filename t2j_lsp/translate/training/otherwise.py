@@ -11,6 +11,7 @@ from t2j_lsp.translate.source.rearranged import RearrangedText
 
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .children_by_name import with_children_by_name
+from .class_patterns import with_class_patterns_as_conditions
 from .inlined import with_parts_of_steps_inlined
 from .kernel_masks import with_masks_of_kernels_renamed
 from .lazy_layers import with_sizes_of_lazy_layers
@@ -30,6 +31,7 @@ _WAYS = (
     with_children_by_name,
     with_trained_flags_by_name,
     with_masks_of_kernels_renamed,
+    with_class_patterns_as_conditions,
 )
 
 
@@ -39,7 +41,7 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
     Its statements have lines of their own, lazy layers have sizes, keywords have names, loops over optimizers are
     unrolled, branches that update zero the gradients, rows are filled by masks, loops that sort parameters are
     comprehensions, children and frozen parameters are known by their names, convolutions' masks have names that Flax
-    leaves free, and parts of training steps stand where they were called.
+    leaves free, classes are asked for by conditions, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

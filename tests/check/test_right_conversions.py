@@ -76,6 +76,29 @@ def test_modules_that_ask_for_a_version_load_their_state(check: Check) -> None:
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
 
 
+LAZY = """
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.LazyLinear(2))
+
+    def forward(self, x):
+        return self.net(x)
+"""
+
+
+@pytest.mark.parametrize(("activation", "kind"), [("nnx.tanh", "EQUIVALENT"), ("jnp.sin", "DIFFERENT")])
+def test_lazy_layers_have_their_sizes_before_states_are_compared(activation: str, kind: str, check: Check) -> None:
+    jax = (
+        "class Lazy(nnx.Module):\n"
+        "    def __init__(self, *, rngs):\n"
+        f"        self.net = nnx.Sequential(nnx.Linear(3, 4, rngs=rngs), {activation}, nnx.Linear(4, 2, rngs=rngs))\n"
+        "    def __call__(self, x): return self.net(x)\n"
+    )
+    verdict = check(LAZY, jax, initial=False)
+    assert verdict.verdict is VerdictKind[kind], verdict.reason
+
+
 RENAMED = """
     def state_dict(self, *args, **kwargs):
         return {name.replace("fc", "layer"): value for name, value in super().state_dict(*args, **kwargs).items()}

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
-from t2j_lsp.check.inputs import ArraySpec, Code, draw, map_values
+from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, draw, map_values
 from t2j_lsp.check.program.slice import Slice
 from t2j_lsp.check.protocol import Array, RawArray
 from t2j_lsp.check.workers.loading import Transform, loaded
@@ -113,6 +113,22 @@ def build(target: Any, init: Any, namespace: dict[str, Any], wide: bool, rng: np
     if torch_device.on_card():
         instance = instance.cuda()  # What ``torch.Tensor(...)`` made knows no default device.
     return instance.double() if wide else instance
+
+
+def give_sizes(model: Any, request: dict[str, Any], namespace: dict[str, Any]) -> None:
+    """Calls a model once if it has lazy layers, which take their sizes from their first input."""
+    if not isinstance(model, nn.Module) or not any(isinstance(p, UninitializedTensorMixin) for p in _tensors(model)):
+        return
+    inputs = Arguments.from_plain(request["inputs"])
+    args, kwargs = realise((inputs.args, inputs.kwargs), namespace, request["wide"])
+    training = model.training
+    with torch.no_grad():
+        model.eval()(*args, **kwargs)
+    model.train(training)
+
+
+def _tensors(model: nn.Module) -> list[torch.Tensor]:
+    return [*model.parameters(), *model.buffers()]
 
 
 def randomise(module: nn.Module, rng: np.random.Generator) -> None:

@@ -12,7 +12,7 @@ from t2j_lsp.check.inputs import Arguments, map_values
 from t2j_lsp.check.messages import TorchObserved
 from t2j_lsp.check.program.marks import RAN
 
-from .build import build, program
+from .build import build, give_sizes, program
 from .generate import generation
 from .rounding import rounded_otherwise
 from .runs import Runs, set_state, state_of
@@ -31,6 +31,7 @@ def observe(request: dict[str, Any]) -> TorchObserved:
     rng = np.random.default_rng(request["seed"])
     with program(request) as (module, target):
         model = build(target, Arguments.from_plain(request["init"]), vars(module), request["wide"], rng)
+        give_sizes(model, request, vars(module))
         if isinstance(model, nn.Module):
             set_state(model, request["state"], rng, request["wide"])
         runs = Runs(model, vars(module), request, rng)

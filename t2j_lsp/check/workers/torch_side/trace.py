@@ -17,7 +17,7 @@ from t2j_lsp.check.inputs import Arguments
 from t2j_lsp.check.messages import Traced
 from t2j_lsp.check.protocol import Opaque, plain
 
-from .build import build, program, to_array
+from .build import build, give_sizes, program, to_array
 from .generate import called
 from .runs import Runs, differentiable, set_state
 
@@ -98,6 +98,7 @@ def trace(request: dict[str, Any]) -> Traced:
             recorder.on, recorder.generator = True, torch.get_rng_state()
         model = build(target, Arguments.from_plain(request["init"]), vars(module), request["wide"], rng)
         recorder.on, recorder.generator = False, None
+        give_sizes(model, request, vars(module))
         calls: dict[str, list[Any]] = {}
         if isinstance(model, nn.Module):
             set_state(model, request["state"], rng, request["wide"])

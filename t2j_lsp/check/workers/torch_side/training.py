@@ -17,7 +17,7 @@ from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.workers.training_objects import made
 
-from .build import build, program, to_array, to_tensor
+from .build import build, give_sizes, program, to_array, to_tensor
 from .runs import Runs, set_state
 
 NOISE = 1e-9
@@ -39,6 +39,7 @@ def train(request: dict[str, Any]) -> TorchTrained:
         with program(request) as (module, target), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = build(target, Arguments.from_plain(request["init"]), vars(module), request["wide"], rng)
+            give_sizes(model, request, vars(module))
             set_state(model, request["state"], rng, request["wide"])
             return Training(Runs(model, vars(module), request, rng), request["recipe"]).run(request["steps"])
     except (Exception, SystemExit) as error:  # noqa: BLE001 - code of the user's, run with values that we made up

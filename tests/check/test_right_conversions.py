@@ -421,3 +421,33 @@ def test_integers_are_integers_whether_the_check_runs_in_float64_or_not(check: C
     for op, integer in (("!=", "jnp.int32"), ("==", "jnp.int16"), ("==", "jnp.float32")):
         wrong = BY_DTYPE.format(imports="import jax.numpy as jnp", op=op, integer=integer)
         assert check(torch, wrong).verdict is VerdictKind.DIFFERENT, wrong
+
+
+REFERENCE = """
+# t2j: x=f32[4, 3]
+class Reference({base}):
+    def __init__(self{rngs}):
+        {start}
+        self.first, self.seen, self.scale = {none}, [], {scale}
+
+    def {call}(self, x):
+        if self.first is None:
+            self.first = {stopped}
+            return x * self.scale - self.first
+        return x * self.scale - {later} * self.first
+"""
+
+
+@pytest.mark.parametrize(("later", "kind"), [("0.5", "EQUIVALENT"), ("0.6", "DIFFERENT")])
+def test_what_the_first_call_keeps_in_an_attribute_counts_for_the_next(later: str, kind: str, check: Check) -> None:
+    """So in a virtual batch norm: PyTorch's module came to its first observation with what a trial call had kept."""
+    torch = REFERENCE.format(
+        base="nn.Module", rngs="", start="super().__init__()", call="forward", later="0.5",
+        none="None", scale="nn.Parameter(torch.ones(3))", stopped="x.mean(0).detach()",
+    )  # fmt: skip
+    jax = REFERENCE.format(
+        base="nnx.Module", rngs=", *, rngs", start="pass", call="__call__", later=later,
+        none="nnx.data(None)", scale="nnx.Param(jnp.ones(3))", stopped="jax.lax.stop_gradient(x.mean(0))",
+    )  # fmt: skip
+    verdict = check(torch, jax.replace("self.seen, ", "").replace("[], ", ""), "Reference")
+    assert verdict.verdict is VerdictKind[kind], verdict.reason

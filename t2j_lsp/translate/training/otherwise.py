@@ -17,6 +17,7 @@ from .kernel_masks import with_masks_of_kernels_renamed
 from .lazy_layers import with_sizes_of_lazy_layers
 from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
+from .renamed_to_itself import with_modes_as_statements
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .trained_flags import with_trained_flags_by_name
 from .unrolled import with_loops_over_optimizers_unrolled
@@ -32,6 +33,7 @@ _WAYS = (
     with_trained_flags_by_name,
     with_masks_of_kernels_renamed,
     with_class_patterns_as_conditions,
+    with_modes_as_statements,
 )
 
 
@@ -41,7 +43,8 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
     Its statements have lines of their own, lazy layers have sizes, keywords have names, loops over optimizers are
     unrolled, branches that update zero the gradients, rows are filled by masks, loops that sort parameters are
     comprehensions, children and frozen parameters are known by their names, convolutions' masks have names that Flax
-    leaves free, classes are asked for by conditions, and parts of training steps stand where they were called.
+    leaves free, classes are asked for by conditions, modes are set by statements, and parts of training steps stand
+    where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

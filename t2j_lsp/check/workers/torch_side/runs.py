@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from t2j_lsp.check.workers.serve import raised
 
 from . import device as torch_device
 from .adam import Adam
+from .attributes import Attributes
 from .build import randomise, realise, to_array, to_tensor
 from .random import recording
 
@@ -69,6 +71,14 @@ def state_of(model: Any) -> dict[str, Any]:
 def differentiable(value: Any) -> bool:
     """Whether gradients with respect to a value exist."""
     return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A module's state: parameters and buffers by name, and what its attributes hold."""
+
+    tensors: dict[str, torch.Tensor]
+    attributes: Attributes
 
 
 class Runs:
@@ -204,20 +214,22 @@ class Runs:
         left, right = ([leaf for _, leaf in leaves(tree)] for tree in (one, other))
         return _same(left, right, slack)
 
-    def save(self) -> dict[str, Any] | None:
-        """The state, with buffers that ``state_dict`` leaves out."""
+    def save(self) -> Saved | None:
+        """The state, with buffers that ``state_dict`` leaves out, and other attributes."""
         if not isinstance(self.model, nn.Module):
             return None
-        return copy.deepcopy({**dict(self.model.named_buffers()), **dict(self.model.named_parameters())})
+        tensors = copy.deepcopy({**dict(self.model.named_buffers()), **dict(self.model.named_parameters())})
+        return Saved(tensors, Attributes(self.model))
 
-    def restore(self, saved: dict[str, Any] | None) -> None:
+    def restore(self, saved: Saved | None) -> None:
         """Puts a state back that was saved."""
         if saved is None:
             return
         with torch.no_grad():
             for name, tensor in [*self.model.named_parameters(), *self.model.named_buffers()]:
-                if name in saved and saved[name].shape == tensor.shape:
-                    tensor.copy_(saved[name])
+                if name in saved.tensors and saved.tensors[name].shape == tensor.shape:
+                    tensor.copy_(saved.tensors[name])
+        saved.attributes.restore()
 
     def buffers(self, prefix: str) -> dict[str, Any]:
         """The buffers now."""

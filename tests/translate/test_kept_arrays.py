@@ -117,3 +117,15 @@ def test_a_function_does_not_stand_where_a_module_comes_later(first: str, then: 
     for n in (1, 3):
         model = names["Net"](n, rngs=nnx.Rngs(0))
         assert nnx.jit(lambda model, x: model(x))(model, jnp.ones((2, n))).shape == (2, n)
+
+
+@pytest.mark.parametrize("given", ["[0.4, 0.6]", "(1, 2)", "0.25", "None"])
+def test_a_number_or_list_that_becomes_an_array_is_data_from_then_on(given: str) -> None:
+    code = convert(
+        "import torch\nfrom torch import nn\n\n\nclass Focal(nn.Module):\n    def __init__(self, alpha=None):\n"
+        "        super().__init__()\n        self.alpha = alpha\n"
+        "        if isinstance(alpha, (list, tuple)):\n            self.alpha = torch.Tensor(alpha)\n\n"
+        "    def forward(self, x):\n        return x if self.alpha is None else x * self.alpha\n\n\n"
+        f"focal = Focal({given})\n"
+    ).code
+    assert "            self.alpha = nnx.data(" in code and "        self.alpha = alpha\n" in code

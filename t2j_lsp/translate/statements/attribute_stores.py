@@ -11,7 +11,7 @@ from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.expressions.variables import Variables, is_metadata
-from t2j_lsp.translate.rule.facts import Fact, Instance, Layer, ListOf, Tensor, Tuple, is_module, is_tensor
+from t2j_lsp.translate.rule.facts import Fact, Instance, Layer, ListOf, Scalar, Tensor, Tuple, is_module, is_tensor
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import assigned
@@ -179,8 +179,11 @@ class AttributeStores:
         for other in symbols.walk(function.node) if function is not None else ():
             if isinstance(other, ast.Assign) and other.lineno < node.lineno:
                 fact = self.ctx.fact(other.value)
-                plain = not is_module(fact) and not is_tensor(fact) and not isinstance(fact, Tuple | ListOf)
-                if plain and not _is_none(other.value) and ast.unparse(target) in map(ast.unparse, other.targets):
+                if (
+                    not _may_be_data(fact)
+                    and not _is_none(other.value)
+                    and ast.unparse(target) in map(ast.unparse, other.targets)
+                ):
                     return True
         return False
 
@@ -386,3 +389,13 @@ def _registers(node: ast.AST, known: set[str]) -> bool:
         ):
             return any(ast.unparse(a.value if isinstance(a, ast.Starred) else a) in known for a in arguments)
     return False
+
+
+def _may_be_data(fact: Fact) -> bool:
+    """Whether NNX takes a value for data: arrays and modules, and what has others than numbers and words among it."""
+    match fact:
+        case Tuple(items=items):
+            return not items or not all(isinstance(item, Scalar) for item in items)
+        case ListOf(item=item):
+            return not isinstance(item, Scalar)
+    return is_module(fact) or is_tensor(fact)

@@ -25,7 +25,8 @@ def with_modes_as_statements(inference: Inference, gaps: Iterable[Finding]) -> R
     for node in source.nodes:
         match node:
             case ast.Assign(
-                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=mode))
-            ) if name == held and mode in _MODES and is_module(inference.fact(node.value.func.value)):
-                edits.append((source.span(node)[0], source.span(node.value)[0], []))
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id=held) as module, attr=mode)) as call,
+            ) if name == held and mode in _MODES and is_module(inference.fact(module)):
+                edits.append((source.span(node)[0], source.span(call)[0], []))
     return RearrangedText.of(source.text, edits)

@@ -97,9 +97,31 @@ layer(
 )
 
 
+def _flatten(call: Call) -> Piece | None:
+    """A function of the axes that are joined, where these are written as numbers."""
+    start, end = call.literal("start_dim"), call.literal("end_dim")
+    if not isinstance(start, int) or not isinstance(end, int):
+        return None
+    match start, end:
+        case 1, -1:
+            return call.emit("lambda x: x.reshape(x.shape[0], -1)")
+        case 0, -1:
+            return call.emit("jnp.ravel")
+        case _, -1:
+            return call.emit("lambda x: lax.collapse(x, {start_dim})")
+        case _:
+            return call.emit("lambda x: lax.collapse(x, {start_dim}, {stop})", stop=str(end + 1))
+
+
 def _flatten_from_last(spatial: int) -> Build:
     """PyTorch's order of features, for the weights behind it, from channels-last values."""
-    return _without_arguments(f"lambda x: jnp.moveaxis(x, -1, {-spatial - 1}).reshape(x.shape[0], -1)")
+
+    def build(call: Call) -> Piece | None:
+        if (call.literal("start_dim"), call.literal("end_dim")) != (1, -1):
+            return None
+        return call.emit(f"lambda x: jnp.moveaxis(x, -1, {-spatial - 1}).reshape(x.shape[0], -1)")
+
+    return build
 
 
 def _sizes(call: Call) -> str | None:
@@ -129,7 +151,7 @@ def _unflatten_to_last(spatial: int) -> Build:
 
 layer(
     "torch.nn.Flatten(start_dim=1, end_dim=-1)",
-    _without_arguments("lambda x: x.reshape(x.shape[0], -1)"),
+    _flatten,
     function=True,
     result=TENSOR,
     random=False,

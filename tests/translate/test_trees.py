@@ -131,6 +131,35 @@ train(model, torch.optim.Adam(model.parameters(), lr=0.01), torch.ones(8, 4), "s
     assert "@nnx.jit(static_argnames=('reduction',), graph=False)" in code_of(HEAD + function)
 
 
+@pytest.mark.parametrize(
+    ("function", "moved"),
+    [
+        ("train_step", "    if step != 2:\n        loss.backward()\n        optimizer.step()\n"),
+        (
+            "accumulate_gradients",
+            "    loss.backward()\n    if step % 2:\n        optimizer.step()\n        optimizer.zero_grad()\n",
+        ),
+    ],
+)
+def test_steps_under_conditions_and_sums_of_gradients_train_alike_in_both_ways(function: str, moved: str) -> None:
+    step = "    loss.backward()\n    optimizer.step()\n"
+    assert step in SCRIPT
+    script = SCRIPT.replace(step, moved)
+    if "zero_grad" in moved:
+        script = script.replace("    optimizer.zero_grad()\n", "", 1)
+    code = code_of(HEAD + script)
+    assert f"@nnx.jit(graph=False)\ndef {function}(" in code
+    tree: dict[str, Any] = {}
+    graph: dict[str, Any] = {}
+    exec(code, tree)
+    exec(code.replace("@nnx.jit(graph=False)", "@nnx.jit"), graph)
+    assert tree["losses"] == pytest.approx(graph["losses"], rel=1e-5) and tree["losses"][-1] < tree["losses"][0]
+
+
+def test_what_is_set_of_a_library_ties_nothing() -> None:
+    assert "@nnx.jit(graph=False)" in code_of(HEAD + f"torch.backends.cudnn.benchmark = True\n{SCRIPT}")
+
+
 def test_a_step_that_sets_an_attribute_is_no_tree() -> None:
     source = HEAD + SCRIPT.replace("    loss.backward()", "    model.seen = loss.detach()\n    loss.backward()")
     assert "graph=False" not in code_of(source)

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from .facts import UNKNOWN, Fact
@@ -23,6 +24,15 @@ class _NoLiteral:
 
 
 NO_LITERAL = _NoLiteral()
+
+
+@lru_cache(maxsize=4096)
+def _default(text: str) -> Any:
+    """The value of a default of a signature, if it is a literal."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError):
+        return NO_LITERAL
 
 
 @dataclass(frozen=True)
@@ -57,8 +67,10 @@ class Argument:
     @property
     def literal(self) -> Any:
         """The Python value if the argument is a literal (``-1``, ``(2, 3)``, ``"mean"``, None), else ``NO_LITERAL``."""
+        if self.node is None:
+            return _default(self.piece.text)
         try:
-            return ast.literal_eval(self.node if self.node is not None else self.piece.text)
+            return ast.literal_eval(self.node)
         except (ValueError, SyntaxError, TypeError):
             return NO_LITERAL
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Object, Qual, is_module
@@ -43,20 +44,24 @@ class Objects:
         self._assigned: dict[ast.AST | None, dict[str, list[ast.expr]]] = {}
         """The values that names are given, by the function in which they are."""
         self._statements: dict[ast.AST | None, list[ast.stmt]] = {}
+        self._scopes: dict[ast.AST, VariableScope] = {}
 
     # --- where things are ---------------------------------------------------------------------------------------
 
     def scope(self, node: ast.AST) -> VariableScope:
         """The function around a node."""
-        while node is not None and not isinstance(node, ast.Module):
-            info = self.ctx.inference.functions.get(node)
-            if info is not None:
-                return VariableScope(info)
-            parent = self.ctx.source.parents.get(node)
-            if parent is None:
+        below: list[ast.AST] = []
+        scope: VariableScope | None = None
+        for at in with_ancestors(node, self.ctx.source.parents):
+            below.append(at)
+            scope = self._scopes.get(at)
+            if scope is None and (info := self.ctx.inference.functions.get(at)) is not None:
+                scope = VariableScope(info)
+            if scope is not None:
                 break
-            node = parent
-        return VariableScope(None)
+        scope = scope or VariableScope(None)
+        self._scopes.update(dict.fromkeys(below, scope))
+        return scope
 
     @cached_property
     def trees(self) -> Trees:

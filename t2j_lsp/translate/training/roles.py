@@ -71,6 +71,7 @@ def has_training(tree: ast.AST) -> bool:
 class _Roles:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
+        self._parents = inference.source.parents
         self.found: dict[ast.AST, Fact] = {}
 
     def facts(self) -> dict[ast.AST, Fact]:
@@ -168,14 +169,6 @@ class _Roles:
             if function is not None and has_training(function):
                 return True
         return False
-
-    @property
-    def _parents(self) -> dict[ast.AST, ast.AST]:
-        parents: dict[ast.AST, ast.AST] | None = getattr(self, "_links", None)
-        if parents is None:
-            parents = {c: n for n in self.inference.source.nodes for c in symbols.children(n)}
-            self._links = parents
-        return parents
 
     # --- batches and losses ---------------------------------------------------------------------------------------
 

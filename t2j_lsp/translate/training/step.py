@@ -258,7 +258,7 @@ class Composer:
     def _takes_a_tree(self) -> bool:
         """Whether the step updates one module, which is surely a tree, and takes nothing else that holds variables."""
         functions = [place for i in self.others if i.kind == "function" for place in i.places]
-        if self.update.mode != "fused" or len(self.modules) != 1 or not all(isinstance(p, ast.Name) for p in functions):
+        if len(self.modules) != 1 or not all(isinstance(p, ast.Name) for p in functions):
             return False
         return self.writer.objects.trees.are_passed(self.modules[0].places, self.body.text)
 

@@ -51,7 +51,9 @@ class Trees:
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 own = isinstance(node.value, ast.Name) and node.value.id == "self"
-                if not own and (is_module(self.ctx.fact(node.value)) or isinstance(node.value, ast.Attribute)):
+                fact = self.ctx.fact(node.value)
+                deep = isinstance(node.value, ast.Attribute) and not isinstance(fact, Qual)
+                if not own and (is_module(fact) or deep):
                     return False
             if isinstance(node, ast.Name) and node.id in _REFLECTION:
                 return False

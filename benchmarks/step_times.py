@@ -1,0 +1,135 @@
+"""What a train step of a whole program takes its users: each side runs by itself, without `t2j run` around it.
+
+    python -m benchmarks.step_times [FILE_OR_FOLDER...] [--timeout SECONDS]
+
+`benchmarks.programs` compares, and JAX draws PyTorch's random numbers there; here each side is a process that draws
+its own. Milliseconds are from one optimizer step to the next, the median of the later half of a run: what is compiled
+once is behind it, what is compiled again for every new shape isn't.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import itertools
+import os
+import runpy
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.programs import programs
+from t2j_lsp.api import convert_file
+from t2j_lsp.commands.output import print_table
+from t2j_lsp.contract import Options
+
+FOLDER = Path(__file__).parents[1] / "tests" / "programs"
+HEADERS = ("program", "steps", "torch ms/step", "jax ms/step", "ratio")
+
+
+def torch_steps(times: list[float]) -> None:
+    """Note when each optimizer of PyTorch has made a step."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    register_optimizer_step_post_hook(lambda *_: times.append(time.perf_counter()))
+
+
+def jax_steps(times: list[float]) -> None:
+    """Note when each ``nnx.Optimizer`` has made a step: a compiled function made one if its trace has."""
+    from flax import nnx
+
+    update, jit = nnx.Optimizer.update, nnx.jit
+    stepping: set[object] = set()
+    running: list[object] = []
+
+    def noted_update(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        made = update(self, *arguments, **keywords)
+        if running:
+            stepping.add(running[-1])
+        else:
+            times.append(time.perf_counter())
+        return made
+
+    def noted_jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+        if function is None:
+            return lambda later: noted_jit(later, **options)
+        compiled, key = jit(function, **options), object()
+
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            if running:
+                return compiled(*arguments, **keywords)
+            running.append(key)
+            try:
+                made = compiled(*arguments, **keywords)
+            finally:
+                running.pop()
+            if key in stepping:
+                times.append(time.perf_counter())
+            return made
+
+        return call
+
+    nnx.Optimizer.update, nnx.jit = noted_update, noted_jit  # type: ignore[method-assign, assignment]
+
+
+def run_side(side: str, path: str) -> None:
+    """Run a program in this process, and print its number of steps and their milliseconds."""
+    times: list[float] = []
+    {"torch": torch_steps, "jax": jax_steps}[side](times)
+    sys.argv = [path]
+    sys.path.insert(0, os.path.dirname(path))
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        runpy.run_path(path, run_name="__main__")
+    spans = [after - before for before, after in itertools.pairwise(times)]
+    later = spans[len(spans) // 2 :]
+    print(len(times), 1000 * statistics.median(later) if later else "nan")
+
+
+def steps_of(side: str, path: Path, timeout: float) -> tuple[int, float] | None:
+    """How many steps a program makes, and the milliseconds of one; None where it fails or takes too long."""
+    command = [sys.executable, "-m", "benchmarks.step_times", "--side", side, str(path)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, cwd=folder, env=environment, timeout=timeout, check=True
+            )
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            print(f"{path.stem}: {(str(error.stderr or '').strip().splitlines() or [error])[-1]}", file=sys.stderr)
+            return None
+    count, milliseconds = done.stdout.split()[-2:]
+    return int(count), float(milliseconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", type=Path, nargs="*", default=[FOLDER])
+    parser.add_argument("--timeout", type=float, default=300.0)
+    parser.add_argument("--side", choices=["torch", "jax"], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.side:
+        run_side(options.side, str(options.paths[0]))
+        return
+    rows: list[tuple[str, ...]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for path in programs([path.resolve() for path in options.paths]):
+            translation = convert_file(path, Options()).translation
+            if translation.gaps:
+                continue
+            converted = Path(folder, path.name)
+            converted.write_text(translation.code, encoding="utf-8")
+            torch, jax = steps_of("torch", path, options.timeout), steps_of("jax", converted, options.timeout)
+            if torch is None or jax is None:
+                continue
+            rows.append((path.stem, str(jax[0]), f"{torch[1]:.2f}", f"{jax[1]:.2f}", f"{jax[1] / torch[1]:.2f}"))
+    print_table(HEADERS, rows, numeric=range(1, len(HEADERS)))
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ _OF_MODULE = frozenset(vars(nn.Module()))
 """What every module keeps: its parameters, buffers, children, hooks and mode."""
 
 
-class Attributes:
+class KeptAttributes:
     """The attributes of a module and its children as they are now."""
 
     def __init__(self, model: nn.Module) -> None:

@@ -20,7 +20,7 @@ from t2j_lsp.check.workers.serve import raised
 
 from . import device as torch_device
 from .adam import Adam
-from .attributes import Attributes
+from .attributes import KeptAttributes
 from .build import randomise, realise, to_array, to_tensor
 from .random import recording
 
@@ -78,7 +78,7 @@ class Saved:
     """A module's state: parameters and buffers by name, and what its attributes hold."""
 
     tensors: dict[str, torch.Tensor]
-    attributes: Attributes
+    attributes: KeptAttributes
 
 
 class Runs:
@@ -219,7 +219,7 @@ class Runs:
         if not isinstance(self.model, nn.Module):
             return None
         tensors = copy.deepcopy({**dict(self.model.named_buffers()), **dict(self.model.named_parameters())})
-        return Saved(tensors, Attributes(self.model))
+        return Saved(tensors, KeptAttributes(self.model))
 
     def restore(self, saved: Saved | None) -> None:
         """Puts a state back that was saved."""

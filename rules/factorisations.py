@@ -125,7 +125,9 @@ def triangular_solve(call: Call) -> Piece:
         f"jax.lax.linalg.triangular_solve({{A}}, {{input}}, left_side=True, lower={upper},"
         " transpose_a={transpose?}, unit_diagonal={unitriangular?})"
     )
-    return as_part(call.emit(solved)) if call.site.index == 0 else call.emit(f"({solved}, {{A}})")
+    if call.site.index in (1, "cloned_coefficient"):
+        return as_part(call.emit("{A}"))
+    return as_part(call.emit(solved)) if call.site.index in (0, "solution") else call.emit(f"({solved}, {{A}})")
 
 
 Row(

@@ -86,6 +86,9 @@ _extreme("min")
 )
 def aminmax(call: Call) -> Piece:
     arguments = "({input}, axis={dim?}, keepdims={keepdim?})"
+    name = {0: "min", 1: "max", "min": "min", "max": "max"}.get(call.site.index)
+    if name is not None:
+        return as_part(call.emit(f"jnp.{name}{arguments}"))
     return Piece(call.emit(f"(jnp.min{arguments}, jnp.max{arguments})").text)
 
 
@@ -276,4 +279,6 @@ def histc(call: Call) -> Piece:
     note=NOTHING_TO_COUNT,
 )
 def histogram(call: Call) -> Piece:
-    return call.emit("jnp.histogram({input}, {bins}, range={range?}, weights={weight?}, density={density?})")
+    counted = "jnp.histogram({input}, {bins}, range={range?}, weights={weight?}, density={density?})"
+    place = {"hist": 0, "bin_edges": 1}.get(str(call.site.index))
+    return call.emit(counted) if place is None else as_part(call.emit(f"{counted}[{place}]"))

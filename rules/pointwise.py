@@ -8,6 +8,7 @@ from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import rank_of
 from ._facts import as_float, broadcast, first, is_bool, is_float, is_integer, same
+from .ordering import as_part
 
 # One operand: the same value and gradient under the same name in jax.numpy. Integers give floats on both sides.
 for name in [
@@ -227,7 +228,13 @@ Row(
 for name in ("gcd", "lcm"):
     Row(f"torch.{name}(input, other)", f"jnp.{name}({{input}}, {{other}})", method=True, result=broadcast)
 Row("torch.ldexp(input, other)", "{input} * 2.0**{other}", method=True, result=broadcast)
-Row("torch.frexp(input)", "jnp.frexp({input})", method=True, result="tensors")
+
+
+@rule("torch.frexp(input)", jax="jnp.frexp(x)", method=True, result="tensors")
+def frexp(call: Call) -> Piece:
+    """JAX's tuple has no names: ``.mantissa`` is its first value."""
+    place = {"mantissa": 0, "exponent": 1}.get(str(call.site.index))
+    return call.emit("jnp.frexp({input})") if place is None else as_part(call.emit(f"jnp.frexp({{input}})[{place}]"))
 
 
 # Three operands -------------------------------------------------------------------------------------------------

@@ -104,6 +104,8 @@ RUNNING = [
     ("torch.trapezoid(a, dx=0.5, dim=0)", "jnp.trapezoid(a, dx=0.5, axis=0)", "a"),
     ("torch.quantile(x, 0.3, dim=1)", "jnp.quantile(x, 0.3, axis=1)", "x"),
     ("torch.histc(x, 5, -1, 1)", "jnp.histogram(x, bins=5, range=(-1, 1))[0]", "x"),
+    ("x.aminmax().max", "jnp.max(x)", "x"),
+    ("torch.frexp(x).mantissa", "jnp.frexp(x)[0]", "x"),
 ]
 
 WITHOUT_AXES = [

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from t2j_lsp.translate.rule.call import NO_LITERAL
 from t2j_lsp.translate.rule.facts import Scalar
 from t2j_lsp.translate.rule.layer import Border, Build, layer
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Argument, Call, channels_last
 
@@ -221,7 +222,8 @@ def mean_channels_last(rank: int) -> Build:
         if not _is_mean(call, rank):
             return None
         axes = "-2" if rank == 1 else str(tuple(range(-rank - 1, -1)))
-        return call.emit(f"lambda x: jnp.mean(x, axis={axes}, keepdims=True)")
+        head = "" if "input" in call.arguments else "lambda x: "
+        return call.emit(head + f"jnp.mean({'x' if head else '{input}'}, axis={axes}, keepdims=True)")
 
     return build
 
@@ -239,12 +241,34 @@ def mean_or_pool(rank: int) -> Build:
     return build
 
 
+def _padded(mode: str) -> Callable[[int], Build]:
+    """Padding in front of the channels, by literal sizes, the last axis of space first."""
+
+    def form(spatial: int) -> Build:
+        def build(call: Call) -> Piece | None:
+            sizes = call.literal("padding")
+            if isinstance(sizes, int):
+                sizes = (sizes,) * 2 * spatial
+            if not isinstance(sizes, tuple | list) or len(sizes) != 2 * spatial:
+                return None
+            value = ", value={value}" if "value" in call.arguments else ""
+            return call.emit(f"lambda x: pad(x, {(0, 0, *sizes)}{mode}{value})")
+
+        return build
+
+    return form
+
+
 for rank in (1, 2, 3):
     for kind in ("max", "avg"):
         channels_last(f"torch.nn.functional.{kind}_pool{rank}d", rank, pool_channels_last(rank, f"nnx.{kind}_pool"))
+        trait(Trait.POOLS_TO_SIZE, f"torch.nn.Adaptive{kind.title()}Pool{rank}d")
+        trait(Trait.POOLS_TO_SIZE, f"torch.nn.functional.adaptive_{kind}_pool{rank}d")
+    channels_last(f"torch.nn.functional.adaptive_avg_pool{rank}d", rank, mean_channels_last(rank))
     layer(
         f"torch.nn.Conv{rank}d{CONV}",
         channels_last=conv_channels_last(rank),
+        last_helper=f"torch_conv{rank}d",
         channels_first=conv_channels_first(rank),
         short=conv_short(rank),
         spatial=rank,
@@ -293,9 +317,11 @@ for rank in (1, 2, 3):
     layer(f"torch.nn.AdaptiveMaxPool{rank}d(output_size, return_indices=False)", random=False)
     layer(f"torch.nn.LPPool{rank}d(norm_type, kernel_size, stride=None, ceil_mode=False)", random=False)
     layer(f"torch.nn.MaxUnpool{rank}d(kernel_size, stride=None, padding=0)", random=False)
-    for kind in ("Zero", "Reflection", "Replication", "Circular"):
-        layer(f"torch.nn.{kind}Pad{rank}d(padding)", random=False)
-    layer(f"torch.nn.ConstantPad{rank}d(padding, value)", random=False)
+    for kind, mode in (("Zero", ""), ("Reflection", "reflect"), ("Replication", "replicate"), ("Circular", "circular")):
+        padded = Border(takes_last=True, gives_last=True, form=_padded(f', mode="{mode}"' if mode else ""))
+        layer(f"torch.nn.{kind}Pad{rank}d(padding)", random=False, border=padded)
+    padded = Border(takes_last=True, gives_last=True, form=_padded(""))
+    layer(f"torch.nn.ConstantPad{rank}d(padding, value)", random=False, border=padded)
 
 for rank in (2, 3):
     layer(
@@ -304,7 +330,7 @@ for rank in (2, 3):
     )
 
 
-def _repeat_last(spatial: int) -> Build:
+def _repeat_last(spatial: int) -> Callable[[Call], Piece | None]:
     """Nearest neighbours at a whole factor are repeated values."""
 
     def build(call: Call) -> Piece | None:
@@ -317,10 +343,26 @@ def _repeat_last(spatial: int) -> Build:
     return build
 
 
+def _upsampled(spatial: int) -> Build:
+    """Nearest neighbours are repeated; the rest is interpolated."""
+
+    def build(call: Call) -> Piece | None:
+        repeated = _repeat_last(spatial)(call)
+        if repeated is not None:
+            return repeated
+        given = [name for name in call.arguments if call.given(name)]
+        if any(call.literal(name) is NO_LITERAL for name in given):
+            return None
+        settings = "".join(f", {name}={{{name}}}" for name in given)
+        return call.emit(f"lambda x: interpolate(x{settings}, channels_last=True)")
+
+    return build
+
+
 layer(
     "torch.nn.Upsample(size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None)",
     random=False,
-    border=Border(takes_last=True, gives_last=True, form=_repeat_last),
+    border=Border(takes_last=True, gives_last=True, form=_upsampled),
 )
 layer("torch.nn.UpsamplingNearest2d(size=None, scale_factor=None)", random=False)
 layer("torch.nn.UpsamplingBilinear2d(size=None, scale_factor=None)", random=False)

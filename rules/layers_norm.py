@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import INT, Scalar, Tensor
-from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.layer import Border, Build, layer
 from t2j_lsp.translate.rule.library import Trait, own_forward, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call
@@ -57,6 +57,32 @@ torch.nn.functional.batch_norm(
 """
 
 
+def _instance_channels_last(call: Call) -> Piece | None:
+    """nnx.InstanceNorm, where no running statistics are kept."""
+    if call.given("dtype") or call.given("bias") or call.literal("track_running_stats") is not False:
+        return None
+    return _with_affine(call, "nnx.InstanceNorm({num_features}, epsilon={eps}")
+
+
+def _group_channels_last(rank: int) -> Build:
+    """nnx.GroupNorm, of any number of spatial axes."""
+
+    def build(call: Call) -> Piece | None:
+        if call.given("dtype") or call.given("bias"):
+            return None
+        return _with_affine(call, "nnx.GroupNorm({num_channels}, {num_groups}, epsilon={eps}")
+
+    return build
+
+
+def _with_affine(call: Call, head: str) -> Piece | None:
+    affine = call.literal("affine")
+    if not isinstance(affine, bool):
+        return None
+    parameters = "" if affine else ", use_scale=False, use_bias=False"
+    return call.emit(head + parameters + ", use_fast_variance=False, rngs={rngs})", rngs=call.site.rngs())
+
+
 for rank in (1, 2, 3):
     own_forward(
         f"torch.nn.BatchNorm{rank}d",
@@ -76,6 +102,8 @@ for rank in (1, 2, 3):
     layer(
         f"torch.nn.InstanceNorm{rank}d(num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False,"
         " device=None, dtype=None, *, bias=True)",
+        channels_last=_instance_channels_last,
+        spatial=rank,
         attributes=BATCH,
         result=SAME,
     )
@@ -110,6 +138,7 @@ layer(
     base="nnx.GroupNorm",
     attributes={"weight": "scale", "eps": "epsilon"},
     result=SAME,
+    border=Border(takes_last=True, gives_last=True, form=_group_channels_last),
 )
 layer(
     "torch.nn.RMSNorm(normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None)",

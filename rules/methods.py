@@ -130,7 +130,18 @@ trait(Trait.OF_PAIRS, "torch.lerp", "torch.mul", "torch.add", "torch.sub")
 trait(Trait.BOOLEAN_IN_PLACE, "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_", "less_")
 NEW = "clone mean sum norm sqrt abs neg mul add sub div square exp log"
 trait(Trait.NEW_TENSOR, *NEW.split())
-trait(Trait.ELEMENTWISE_METHOD, "relu", "sigmoid", "tanh")
+ALIKE = "abs clone contiguous detach exp float log relu sigmoid sqrt square tanh"
+trait(Trait.ELEMENTWISE_METHOD, *ALIKE.split())
+
+# Axes -----------------------------------------------------------------------------------------------------------
+
+trait(Trait.JOINS_AXIS, "cat", "concat", "concatenate")
+trait(Trait.REDUCES_AXES, "mean", "sum", "amax", "amin", "std", "logsumexp")
+trait(Trait.ALONG_AXIS, "softmax", "log_softmax")
+trait(Trait.SIZES, "shape", "size")
+trait(Trait.LIKE_OTHER, "expand_as")
+trait(Trait.FLATTENS, "flatten", "view", "reshape")
+trait(Trait.SHAPED, "view", "reshape")
 
 # What PyTorch's modules keep under names of their own
 

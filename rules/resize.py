@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+
 from t2j_lsp.translate.rule.facts import Tensor
-from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Row, rule
+from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Row, channels_last, rule
 
 from ._facts import first, same
 
@@ -33,6 +35,15 @@ Row(
 )
 
 
+def _interpolated(call: Call) -> Piece | None:
+    """Of channels-last values; a whole factor repeats its nearest neighbours."""
+    options = "".join(f", {name}={{{name}?}}" for name in call.arguments if name != "input")
+    return call.emit("interpolate({input}" + options + ", channels_last=True)")
+
+
+channels_last(f"{F}.interpolate", 0, _interpolated)
+
+
 @rule(f"{F}.pad(input, pad, mode='constant', value=None)", jax="pad(x, pad, mode, value)", result=same)
 def pad(call: Call) -> Piece:
     """PyTorch's pairs start from the last axis. jnp.pad wants one for every axis, so the rank must be known."""
@@ -42,6 +53,19 @@ def pad(call: Call) -> Piece:
     widths = "(" + ", ".join(f"({before}, {after})" for before, after in pairs) + ("," if len(pairs) == 1 else "") + ")"
     zero = call["value"].is_none or call.literal("value") == 0
     return call.emit(f"jnp.pad({{input}}, {widths}" + (")" if zero else ", constant_values={value})"))
+
+
+def _padded(call: Call) -> Piece | None:
+    """Channels-last values are padded in front of their channels."""
+    node, widths = call["pad"].node, call["pad"].text
+    if not isinstance(node, ast.List | ast.Tuple) or len(node.elts) % 2 or not node.elts:
+        return None
+    if any(isinstance(one, ast.Starred) for one in node.elts):
+        return None
+    return call.emit(f"pad({{input}}, {widths[0]}0, 0, {widths[1:]}, mode={{mode?}}, value={{value?}})")
+
+
+channels_last(f"{F}.pad", 0, _padded)
 
 
 def _pairs(call: Call) -> list[tuple[int, int]] | None:

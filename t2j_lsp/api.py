@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2j_lsp.contract import (
     STAGES,
+    AxisOrder,
     CheckReport,
     HelperPlacement,
     InitialValues,
@@ -22,6 +23,7 @@ from t2j_lsp.contract import (
     Translation,
 )
 from t2j_lsp.files.cells import Cells, NotebookProgram, with_displays
+from t2j_lsp.files.importers import used_elsewhere
 from t2j_lsp.files.notebook import NotebookTranslation, notebook_program, translate_notebook
 from t2j_lsp.files.sources import SourceFile, decode, neighbours, read_source
 from t2j_lsp.translate import translate
@@ -38,19 +40,23 @@ def convert(
     helpers: HelperPlacement = "inline",
     init: InitialValues = "torch",
     scan: bool = False,
+    layout: AxisOrder = "nchw",
     path: str | None = None,
     resolve: Callable[[int, str], str | None] | None = None,
+    used_elsewhere: Callable[[Collection[str]], Collection[str]] | None = None,
 ) -> Translation:
     """Convert PyTorch source text to JAX.
 
     ``target`` is ``"nnx"`` (Flax NNX); ``"jax"`` are functions of a dict of parameters. ``x64`` keeps 64-bit dtypes.
     ``helpers`` says where helper functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``. ``init`` says
     whose default initial values layers get, ``"torch"`` or ``"flax"``. ``scan`` has layers that are alike and run one
-    behind the other compiled once, by ``nnx.scan``. ``resolve`` gives the source text of modules
-    that the text imports, as ``Options.resolve`` describes. Raises SourceError where the text is not Python.
+    behind the other compiled once, by ``nnx.scan``. ``layout`` says what the outermost modules take and give:
+    PyTorch's axes (``"nchw"``), or channels-last values (``"nhwc"``). ``resolve`` gives the source text of modules that
+    the text imports, as ``Options.resolve`` describes; ``used_elsewhere`` says which of the text's names other files
+    use. Raises SourceError where the text is not Python.
     """
-    options = Options(target=target, x64=x64, helpers=helpers, init=init, scan=scan, path=path, resolve=resolve)
-    return translate(source, options)
+    options = Options(target, x64, helpers, init, scan=scan, layout=layout, path=path, resolve=resolve)
+    return translate(source, replace(options, used_elsewhere=used_elsewhere))
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,12 @@ def convert_file(path: Path, options: Options, data: bytes | None = None) -> Fil
     ``data`` stands for the file's bytes where they don't come from disk. Raises SourceError, naming the file and
     the line, where it can't be read, decoded or parsed.
     """
-    options = replace(options, path=str(path), resolve=options.resolve or neighbours(path))
+    options = replace(
+        options,
+        path=str(path),
+        resolve=options.resolve or neighbours(path),
+        used_elsewhere=options.used_elsewhere or used_elsewhere(path),
+    )
     try:
         source = read_source(path) if data is None else decode(data)
         if path.suffix == ".ipynb":
@@ -127,7 +138,7 @@ class Conversions:
         """What a file becomes. Raises SourceError as `convert_file` does."""
         options, path = options or Options(), path.resolve()
         resolve = options.resolve or neighbours(path)
-        key = (path, replace(options, resolve=None))
+        key = (path, replace(options, resolve=None, used_elsewhere=None))
         try:
             data = path.read_bytes()
         except OSError as error:

@@ -15,6 +15,7 @@ import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
 from t2j_lsp.contract import HelperPlacement, Options, Severity, SourceError
+from t2j_lsp.files.importers import used_elsewhere
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.translate import translate
 
@@ -44,7 +45,8 @@ class ConvertCommand(CodemodCommand):
         """The converted module. Raises SkipFile where t2j does not convert it."""
         path = self.context.filename
         resolve = neighbours(Path(path)) if path is not None else None
-        options = Options(helpers=self.helpers, x64=self.x64, path=path, resolve=resolve)
+        used = used_elsewhere(Path(path)) if path is not None else None
+        options = Options(helpers=self.helpers, x64=self.x64, path=path, resolve=resolve, used_elsewhere=used)
         try:
             translation = translate(tree.code, options)
         except SourceError as error:

@@ -173,6 +173,7 @@ BORDERS = (
         ("t2j_lsp.contract", "t2j_lsp.files.merge", "t2j_lsp.files.written", "t2j_lsp.files.projects"),
     ),
     Border("t2j_lsp.files.projects"),
+    Border("t2j_lsp.files.importers", ("t2j_lsp.files.projects", "t2j_lsp.files.sources")),
     Border("t2j_lsp.files.outline"),
     Border("t2j_lsp.migration.verdict_store", ("t2j_lsp.contract", "t2j_lsp.files.outline", "t2j_lsp.files.written")),
     Border(
@@ -187,9 +188,7 @@ BORDERS = (
     ),
     Border("t2j_lsp.files.cells", ("t2j_lsp.contract",)),
     Border("t2j_lsp.files.notebook", ("t2j_lsp.contract", "t2j_lsp.files.cells", "t2j_lsp.translate")),
-    Border(
-        "t2j_lsp.codemod", ("t2j_lsp.contract", "t2j_lsp.files.sources", "t2j_lsp.translate"), frozenset({"libcst"})
-    ),
+    Border("t2j_lsp.codemod", ("t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.translate"), frozenset({"libcst"})),
     Border("t2j_lsp.files.helper_modules", ("t2j_lsp.translate",)),
     Border("t2j_lsp.explain", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.translate")),
     Border(

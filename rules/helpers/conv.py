@@ -105,6 +105,50 @@ def conv(inputs: int, outputs: int, kernel: Sequence[int], **options: Any) -> nn
     return nnx.Conv(inputs, outputs, kernel, **uniform_init(fan_in), **options)
 
 
+def torch_conv(
+    rank: int,
+    in_channels: int,
+    out_channels: int,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] | str = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    bias: bool = True,
+    *,
+    rngs: nnx.Rngs,
+) -> nnx.Conv:
+    """`nnx.Conv` over `rank` axes by PyTorch's arguments, with its initial values; channels are the last axis."""
+    kernel = per_axis(kernel_size, rank)
+    return nnx.Conv(
+        in_channels,
+        out_channels,
+        kernel,
+        strides=per_axis(stride, rank),
+        padding=padding.upper() if isinstance(padding, str) else per_axis(padding, rank),
+        kernel_dilation=per_axis(dilation, rank),
+        feature_group_count=groups,
+        use_bias=bias,
+        **uniform_init(in_channels // groups * math.prod(kernel)),
+        rngs=rngs,
+    )
+
+
+def torch_conv1d(*args: Any, **options: Any) -> nnx.Conv:
+    """`nnx.Conv` of (N, W, in), by the arguments of PyTorch's `nn.Conv1d`."""
+    return torch_conv(1, *args, **options)
+
+
+def torch_conv2d(*args: Any, **options: Any) -> nnx.Conv:
+    """`nnx.Conv` of (N, H, W, in), by the arguments of PyTorch's `nn.Conv2d`."""
+    return torch_conv(2, *args, **options)
+
+
+def torch_conv3d(*args: Any, **options: Any) -> nnx.Conv:
+    """`nnx.Conv` of (N, D, H, W, in), by the arguments of PyTorch's `nn.Conv3d`."""
+    return torch_conv(3, *args, **options)
+
+
 def transposed_conv(inputs: int, outputs: int, kernel: Sequence[int], **options: Any) -> nnx.ConvTranspose:
     """`nnx.ConvTranspose` with PyTorch's kernel and initial values, uniform in +-1/sqrt(fan_in)."""
     options |= uniform_init(outputs * math.prod(kernel))

@@ -25,25 +25,29 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
+    channels_last: bool = False,
 ) -> jax.Array:
     """Resizes the axes after the first two of `x` to `size`, or to floor(length * `scale_factor`).
+
+    With `channels_last`, those between the first and the last one.
 
     Modes: nearest, nearest-exact, linear, bilinear, trilinear, bicubic, area. A given `scale_factor` also sets the
     distance of the sampling positions, unless `recompute_scale_factor` takes it from the sizes.
     """
-    rank = x.ndim - 2
+    rank, first = x.ndim - 2, 1 if channels_last else 2
     steps: tuple[float | None, ...] = (None,) * rank
     if size is not None:
         sizes = per_axis(size, rank)
     else:
         factors = per_axis(scale_factor, rank)
-        sizes = tuple(math.floor(length * factor) for length, factor in zip(x.shape[2:], factors, strict=True))
+        sizes = tuple(math.floor(length * factor) for length, factor in zip(x.shape[first:], factors, strict=False))
         if not recompute_scale_factor:
             steps = tuple(1 / factor for factor in factors)
     if mode == "area":
-        return adaptive_avg_pool(rank, x, sizes)
+        pooled = adaptive_avg_pool(rank, jnp.moveaxis(x, -1, 1) if channels_last else x, sizes)
+        return jnp.moveaxis(pooled, 1, -1) if channels_last else pooled
     dtype = jnp.promote_types(x.dtype, jnp.float32)
-    for axis, (new, step) in enumerate(zip(sizes, steps, strict=True), start=2):
+    for axis, (new, step) in enumerate(zip(sizes, steps, strict=True), start=first):
         length = x.shape[axis]
         lines = jnp.moveaxis(x, axis, -1)
         if mode in ("nearest", "nearest-exact"):

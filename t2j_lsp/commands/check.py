@@ -40,6 +40,7 @@ def add_parser(commands: Subparsers) -> None:
     add_target(parser)
     add_init(parser)
     add_scan(parser)
+    add_layout(parser)
     parser.add_argument(
         "--json", metavar="FILE", help="write the report as JSON (- for standard output, without the table)"
     )
@@ -72,6 +73,16 @@ def add_scan(parser: argparse.ArgumentParser) -> None:
         "--scan",
         action="store_true",
         help="stack layers that are alike and run one behind the other: JAX compiles one of them (nnx.scan)",
+    )
+
+
+def add_layout(parser: argparse.ArgumentParser) -> None:
+    """What the outermost modules take and give."""
+    parser.add_argument(
+        "--layout",
+        choices=("nchw", "nhwc"),
+        default="nchw",
+        help="axes of what the outermost modules take and give: PyTorch's (default), or channels last",
     )
 
 
@@ -113,7 +124,7 @@ def folder(text: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, show the report, and return the exit code of the verdict."""
-    options = Options(target=arguments.target, init=arguments.init, scan=arguments.scan)
+    options = Options(target=arguments.target, init=arguments.init, scan=arguments.scan, layout=arguments.layout)
     report = checked(
         arguments.source,
         arguments.converted,

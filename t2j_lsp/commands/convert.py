@@ -17,7 +17,7 @@ from t2j_lsp.files.repointing import conversions_beside, repointed
 from t2j_lsp.files.sources import decode, python_files, write_output
 
 from . import llm
-from .check import add_init, add_options, add_scan, add_target
+from .check import add_init, add_layout, add_options, add_scan, add_target
 from .convert_check import check_all, worse
 from .many_files import convert_all
 from .output import Subparsers, counted, print_findings, progress, write_json
@@ -63,6 +63,7 @@ def add_parser(commands: Subparsers) -> None:
     )
     add_init(parser)
     add_scan(parser)
+    add_layout(parser)
     parser.add_argument("--x64", action="store_true", help="keep 64-bit dtypes (for JAX with jax_enable_x64)")
     parser.add_argument(
         "--check", action="store_true", help="check what was converted, too; this runs code of the files"
@@ -83,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         helpers=arguments.helpers,
         init=arguments.init,
         scan=arguments.scan,
+        layout=arguments.layout,
     )
     if not arguments.output and arguments.json == STDIN:
         raise T2JError("--json - needs -o OUT: standard output takes the code")

@@ -16,6 +16,7 @@ from .differences import (
     Value,
     Worst,
 )
+from .layouts import ChannelsLast, channels_last_of
 from .programs import RUN_KINDS, Precision, ProgramReport, ProgramValues, SideTimes
 from .translation import (
     DIFFERS,
@@ -28,6 +29,7 @@ from .translation import (
     MARK,
     NOTE_CODES,
     SAME_CODES,
+    AxisOrder,
     Fidelity,
     Finding,
     HelperDoc,
@@ -79,6 +81,8 @@ __all__ = [
     "RUN_KINDS",
     "SAME_CODES",
     "STAGES",
+    "AxisOrder",
+    "ChannelsLast",
     "CheckReport",
     "Containment",
     "Coverage",
@@ -121,6 +125,7 @@ __all__ = [
     "Value",
     "VerdictKind",
     "Worst",
+    "channels_last_of",
     "editor_code",
     "file_verdict",
     "plain_code",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ HELPER_MARKS = ("written by t2j", "from t2j_lsp.rules.helpers.", "from torch_hel
 Target = Literal["nnx", "jax"]
 HelperPlacement = Literal["inline", "module", "import"]
 InitialValues = Literal["torch", "flax"]
+AxisOrder = Literal["nchw", "nhwc"]
 
 
 class T2JError(Exception):
@@ -214,6 +215,12 @@ class Options:
     helper_module: str = "torch_helpers"
     path: str | None = None
     resolve: Callable[[int, str], str | None] | None = None
+    layout: AxisOrder = "nchw"
+    """What the outermost modules of a file take and give: PyTorch's axes, or channels-last values (``nhwc``)."""
+    in_parts: bool = False
+    """Whether classes are converted one by one: each keeps PyTorch's axes at its border."""
+    used_elsewhere: Callable[[Collection[str]], Collection[str]] | None = None
+    """Which of some names other files use: their classes keep PyTorch's axes too."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class Settings:
     """Whose initial values layers get."""
     scan: bool = False
     """Whether layers that are alike become one that is scanned."""
+    layout: str = "nchw"
+    """What the outermost modules of a file take and give: PyTorch's axes, or channels-last values."""
     suffix: str = "_jax"
     """What a converted file's name gets: ``net.py`` becomes ``net_jax.py``."""
     hover: bool = True
@@ -74,7 +76,7 @@ class Settings:
 
     @property
     def conversion(self) -> ConversionSettings:
-        return ConversionSettings(self.target, self.x64, self.helpers, self.initial_values, self.scan)
+        return ConversionSettings(self.target, self.x64, self.helpers, self.initial_values, self.scan, self.layout)
 
 
 CLIENT_NAMES: dict[str, str] = {
@@ -83,6 +85,7 @@ CLIENT_NAMES: dict[str, str] = {
     "helpers": "helpers",
     "initialValues": "initial_values",
     "scan": "scan",
+    "layout": "layout",
     "convert.suffix": "suffix",
     "hover.enable": "hover",
     "diagnostics.enable": "diagnostics",
@@ -118,6 +121,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "target": ("nnx", "jax"),
     "helpers": ("inline", "module", "import"),
     "initial_values": ("torch", "flax"),
+    "layout": ("nchw", "nhwc"),
     "check_stage": STAGES,
     "check_device": ("auto", "cpu", "gpu"),
     "run_data": ("own", "synthetic"),

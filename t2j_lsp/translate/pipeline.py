@@ -16,6 +16,7 @@ from t2j_lsp.contract import MARK, Finding, Needs, Options, Severity, SourceErro
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.symbols import FunctionNode, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
+from t2j_lsp.translate.expressions.handlers import ExpressionHandler
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
 from t2j_lsp.translate.expressions.render import Renderer
 from t2j_lsp.translate.expressions.torch_only import base_out_of_sight
@@ -36,6 +37,7 @@ from t2j_lsp.translate.pure.functions import ModuleFunctions
 from t2j_lsp.translate.pure.translation import of_source
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.rule.names import may_use_torch
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.scan import plan as scan
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
@@ -151,6 +153,13 @@ def _as_functions(source: str, options: Options, project: Neighbours) -> Transla
     return of_source(source, functions, translation)
 
 
+def _written_as(text: str | ast.expr) -> ExpressionHandler:
+    """An expression that becomes a text, or what another one would be."""
+    if isinstance(text, str):
+        return lambda renderer: Piece(text)
+    return lambda renderer: renderer.usual(text)
+
+
 def _convert(inference: Inference, options: Options, known: Known, lines: Container[int] | None) -> Translation | None:
     """The translation, as far as ``known`` goes; None where ``known`` grew meanwhile."""
     parsed, before = inference.source, known.size
@@ -161,7 +170,9 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         plan_rngs(inference, known.untouched)
     plan = Plan(factory_dicts=inference.factory_dicts, left=known.left)
     if inference.has(layout.NEEDS):
-        plan.layout = layout.plan_layout(inference)
+        plan.layout = layout.plan_layout(inference, options)
+        for node, text in plan.layout.texts.items():
+            plan.expression_handlers[node] = _written_as(text)
         if options.init == "torch":
             plan.short_layers = short_layers(inference, plan.layout)
     if inference.has(shared_storage.NEEDS):

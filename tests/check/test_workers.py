@@ -71,6 +71,19 @@ def test_a_program_that_misbehaves_is_unchecked_with_the_reason(name: str, worke
     assert not Path("/tmp/t2j-elsewhere").exists()
 
 
+@pytest.mark.parametrize("crash", ["hasty", "always"])
+def test_what_crashes_compiled_in_haste_runs_once_more_compiled_as_for_users(crash: str, tmp_path: Path) -> None:
+    folder = tmp_path.parent
+    imports = "import ctypes\nfrom jax._src.compiler import _DISABLE_MOST_OPTIMIZATIONS as hasty\n"
+    condition = "True" if crash == "always" else "hasty.value"
+    jax = f"{imports}\ndef f(x):\n    if {condition}:\n        ctypes.string_at(0)\n    return x * 2\n"
+    with Pool(device="cpu", readable=[folder]) as pool:
+        found = verdict(pool, tmp_path, "# t2j: x=f32[3]\ndef f(x):\n    return x * 2\n", jax)
+        assert not pool.quick
+    assert found.verdict is (VerdictKind.UNCHECKED if crash == "always" else VerdictKind.EQUIVALENT), found.reason
+    assert crash == "hasty" or "SIGSEGV" in (found.reason or "")
+
+
 def test_a_worker_stays_whose_torch_wraps_its_own_optimizers(workers: Pool, tmp_path: Path) -> None:
     """Torch does that with a class's ``step`` when one is made; that of AdamW is inherited."""
     body = "torch.optim.AdamW([torch.ones(1, requires_grad=True)])"

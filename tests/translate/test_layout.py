@@ -39,8 +39,8 @@ def test_neighbours_cancel() -> None:
 
 
 def test_a_value_that_is_read_elsewhere_is_moved_back() -> None:
-    code = forward("y = self.conv1(x)", "n = y.shape[1]", "return self.conv2(y) + n")
-    assert "y = jnp.moveaxis(self.conv1(jnp.moveaxis(x, -3, -1)), -1, -3)" in code
+    code = forward("y = self.conv1(x)", "n = y.argmax()", "return self.conv2(y) + n")
+    assert "y = self.conv1(jnp.moveaxis(x, -3, -1))" in code and "n = jnp.moveaxis(y, -1, -3).argmax()" in code
 
 
 def test_a_branch_sees_channels_first() -> None:
@@ -194,7 +194,7 @@ class Net(nn.Module):
 KEPT = {
     "a layer that knows one order behind a convolution": "nn.Sequential(nn.Conv2d(3, 4, 3), nn.Softmax(dim=1))",
     "features from another axis": "nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(2))",
-    "a factor that is no whole number": "nn.Sequential(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=1.5))",
+    "a factor that is not known": "nn.Sequential(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=size))",
     "another size": "nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d((1, 2)))",
     "sizes that are no image": "nn.Sequential(nn.Unflatten(1, (3, 1)), nn.Conv2d(3, 4, 3))",
     "a list that is read": "nn.Sequential(*(layers if layers else [nn.Conv2d(3, 4, 3)]))",

@@ -55,7 +55,7 @@ def test_marked_parameters_are_trained_and_compiled_as_others_are() -> None:
 
 
 OF_LAYERS = {
-    "a convolution's mask": ("nn.Conv2d", 'self.register_buffer("mask", torch.ones_like(self.weight))'),
+    "a convolution's kernel": ("nn.Conv2d", 'self.register_buffer("kernel", torch.ones_like(self.weight))'),
     "a norm's scale": ("nn.LayerNorm", "self.scale = nn.Parameter(torch.zeros(3))"),
     "a batch norm's mean": ("nn.BatchNorm2d", 'self.register_buffer("mean", torch.zeros(3))'),
     "a linear layer's kernel": ("nn.Linear", "self.kernel = 3"),

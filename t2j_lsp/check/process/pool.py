@@ -16,7 +16,7 @@ from t2j_lsp.contract import Containment
 from .compile_cache import open_cache, trim
 from .containment import containment_of, offered
 from .watch import resident, tree
-from .worker import ON_GPU, CheckCancelled, Kind, Limits, RemoteError, Worker, WorkerError
+from .worker import ON_GPU, CheckCancelled, Crashed, Kind, Limits, RemoteError, Worker, WorkerError
 
 _INSTEAD = {"bubblewrap": "namespace", "namespace": ""}
 """What holds a worker for which a view of the file system could not be made."""
@@ -83,7 +83,21 @@ class Pool:
     def request(
         self, kind: Kind, operation: str, timeout: float, cancelled: Callable[[], bool] = lambda: False, **message: Any
     ) -> Any:
-        """Asks a worker. Raises WorkerError (the worker is replaced on the next request) or RemoteError."""
+        """Asks a worker. Raises WorkerError (the worker is replaced on the next request) or RemoteError.
+
+        Where a program crashes that XLA compiled in haste, it is asked once more of workers that compile as for users.
+        """
+        try:
+            return self._request(kind, operation, timeout, cancelled, **message)
+        except Crashed:
+            if kind != "jax" or not self.quick or self._where == "gpu":
+                raise
+        self.quick = False
+        return self._request(kind, operation, timeout, cancelled, **message)
+
+    def _request(
+        self, kind: Kind, operation: str, timeout: float, cancelled: Callable[[], bool], **message: Any
+    ) -> Any:
         self._settle(cancelled)
         with self._locks[kind]:
             worker = self._ready(kind, cancelled)

@@ -27,8 +27,15 @@ Kind = Literal["torch", "jax"]
 _START = Path(__file__).parents[1] / "workers" / "start.py"
 
 
+_CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"})
+
+
 class WorkerError(Exception):
     """The worker could not answer: it died, hung, grew, or sent garbage. The text is the reason for the user."""
+
+
+class Crashed(WorkerError):
+    """The worker's machine code failed."""
 
 
 class TimedOut(WorkerError):
@@ -180,7 +187,7 @@ class Worker:
                 try:
                     view = view[os.write(self.process.stdin.fileno(), view[: 1 << 16]) :]
                 except BrokenPipeError:
-                    raise WorkerError(self._death()) from None
+                    raise self._death() from None
 
     def _read(self, count: int, deadline: float, timeout: float, cancelled: Callable[[], bool]) -> bytes:
         assert self.process.stdout is not None
@@ -189,20 +196,21 @@ class Worker:
             self._wait(selectors.EVENT_READ, deadline, timeout, cancelled)
             part = os.read(self.process.stdout.fileno(), min(count, 1 << 20))
             if not part:
-                raise WorkerError(self._death())
+                raise self._death()
             parts.append(part)
             count -= len(part)
         return b"".join(parts)
 
-    def _death(self) -> str:
+    def _death(self) -> WorkerError:
         try:
             code = self.process.wait(5)
         except subprocess.TimeoutExpired:
-            return f"the {self.kind} worker closed its pipe"
+            return WorkerError(f"the {self.kind} worker closed its pipe")
         number = -code if code < 0 else code - 128
         if number in list(signal.Signals):
-            return f"the {self.kind} worker was killed by {signal.Signals(number).name}"
-        return f"the {self.kind} worker ended with exit code {code}"
+            kind = Crashed if signal.Signals(number).name in _CRASHES else WorkerError
+            return kind(f"the {self.kind} worker was killed by {signal.Signals(number).name}")
+        return WorkerError(f"the {self.kind} worker ended with exit code {code}")
 
     def close(self) -> None:
         """Ends the process and everything it started, and removes its folder."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from t2j_lsp.check.inputs import CommentError, comments_for
-from t2j_lsp.contract import HELPER_MARKS
+from t2j_lsp.contract import HELPER_MARKS, ChannelsLast, channels_last_of
 
 from .objects import CheckedObject
 from .slice import Slicer
@@ -38,6 +38,8 @@ class Counterpart:
     """Whether a comment chose it, or its name is another than torch's: names inside may differ then."""
     written: bool = False
     """Whether t2j wrote the file: parameters that have torch's names are in torch's layouts."""
+    layout: ChannelsLast | None = None
+    """What it takes and gives channels-last, as a comment in it says."""
 
     def to_plain(self, arguments: list[str]) -> dict[str, Any]:
         """What the JAX worker is told. ``arguments`` are the names of the torch constructor's parameters."""
@@ -48,6 +50,7 @@ class Counterpart:
             "renamed": self.renamed,
             "written": self.written,
             "arguments": arguments,
+            "layout": self.layout.to_plain() if self.layout is not None else None,
         }
 
 
@@ -67,7 +70,18 @@ def counterpart(jax_side: Slicer, item: CheckedObject) -> Counterpart | None:
     takes = item.is_class and isinstance(node, ast.FunctionDef) and _takes_parameters(node)
     init = (entries["init"],) if "init" in entries else tuple(_inits(definitions, chosen, item.name)) if takes else ()
     renamed, written = bool(entries) or chosen != item.name, any(mark in jax_side.text for mark in HELPER_MARKS)
-    return Counterpart(chosen, takes, init, entries.get("weights", {}), renamed, written)
+    weights, layout = entries.get("weights", {}), _layout(jax_side.text, node)
+    return Counterpart(chosen, takes, init, weights, renamed, written, layout)
+
+
+def _layout(text: str, node: _Definition | None) -> ChannelsLast | None:
+    """What the comment in a function, or in the ``__call__`` of a class, says of its axes."""
+    if isinstance(node, ast.ClassDef):
+        calls = (s for s in node.body if isinstance(s, ast.FunctionDef) and s.name == "__call__")
+        node = next(calls, None)
+    if node is None:
+        return None
+    return channels_last_of("\n".join(text.splitlines()[max(node.lineno - 2, 0) : node.body[-1].lineno]))
 
 
 def given_from_outside(torch_side: Slicer, jax_side: Slicer, item: CheckedObject, other: Counterpart) -> list[str]:

@@ -27,6 +27,7 @@ from t2j_lsp.contract import (
     plain_code,
 )
 from t2j_lsp.files import helper_modules
+from t2j_lsp.files.importers import used_elsewhere
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.lsp.positions import split_lines
 from t2j_lsp.translate import Neighbours
@@ -227,8 +228,10 @@ def options(settings: ConversionSettings, path: str | None) -> Options:
         helpers=settings.helpers,  # type: ignore[arg-type]
         init=settings.init,  # type: ignore[arg-type]
         scan=settings.scan,
+        layout=settings.layout,  # type: ignore[arg-type]
         path=path,
         resolve=neighbours(Path(path)) if path else None,
+        used_elsewhere=used_elsewhere(Path(path)) if path else None,
         helper_module=helper_import(path) if path else helper_modules.NAME,
     )
 

@@ -24,6 +24,7 @@ class ConversionSettings:
     helpers: str = "inline"
     init: str = "torch"
     scan: bool = False
+    layout: str = "nchw"
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import ast
 import builtins
 import difflib
 from collections.abc import Iterable
+from dataclasses import replace
 
-from t2j_lsp.contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit, Translation
+from t2j_lsp.contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit, Translation, channels_last_of
 from t2j_lsp.lsp.positions import content, split_lines
 from t2j_lsp.translate import Neighbours
 from t2j_lsp.translate.output.wrap import wrap_long_lines
@@ -30,6 +31,8 @@ def convert_part(
     """The hunks that convert one part of a text. Raises ConversionRefused with the reason, or SyntaxError."""
     state = analyst.last(key)
     known = state is not None and state.text == text and state.settings == settings and state.translation is not None
+    if known and scope.kind != "exact" and state is not None and state.translation is not None:
+        known = channels_last_of(state.translation.code) is None  # the classes of a part keep PyTorch's axes
     if scope.kind == "exact" or (known and state is not None):
         state = analyst.state(key, text, settings, path)
         if state.problem is not None:
@@ -81,7 +84,9 @@ def _slice(text: str, settings: ConversionSettings, path: str | None, scope: Con
     wanted = [i for i, unit in enumerate(units) if unit.first <= last and first <= unit.last]
     try:
         part = only(lines, units, closure(units, wanted))
-        _, translation = translated(Intact(part, tree_of(part)), options(settings, path), Neighbours())
+        _, translation = translated(
+            Intact(part, tree_of(part)), replace(options(settings, path), in_parts=True), Neighbours()
+        )
     except SourceError as error:
         raise ConversionRefused(str(error)) from None
     return ProgramState(text, settings, made, units, [], translation)

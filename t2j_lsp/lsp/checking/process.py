@@ -41,6 +41,7 @@ from t2j_lsp.contract import (
     VerdictKind,
 )
 from t2j_lsp.files.cells import Cells
+from t2j_lsp.files.importers import used_elsewhere
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record
 
@@ -291,7 +292,7 @@ def _given(request: dict[str, Any], displays: bool = False) -> _Given:
 
 def _given_cells(source: Path, converted: Path | None, request: dict[str, Any], displays: bool) -> _Given:
     """The programs of two notebooks, whose texts a request has as JSON."""
-    options = Options(target=request["target"], init=request["init"], scan=request["scan"])
+    options = _options(request)
     texts = (request["source_text"], request["converted_text"])
     data = [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts]
     fresh = both_sides(source, None, options, displays, data[0])
@@ -312,15 +313,21 @@ def _placed(shapes: dict[int, list[list[Any]]], cells: Cells | None) -> list[lis
     return [[*place, seen] for line, seen in shapes.items() if (place := lines.place(line)) is not None]
 
 
+def _options(request: dict[str, Any]) -> Options:
+    """What a request says of conversions."""
+    return Options(**{name: request[name] for name in ("target", "init", "scan", "layout")})
+
+
 def _converted(text: str, source: Path, request: dict[str, Any]) -> Translation:
     """What a text becomes with the settings of a request."""
-    asked = {name: request[name] for name in ("target", "init", "scan")}
-    return convert(text, **asked, path=str(source), resolve=neighbours(source))
+    asked = {name: request[name] for name in ("target", "init", "scan", "layout")}
+    resolve, used = neighbours(source), used_elsewhere(source)
+    return convert(text, **asked, path=str(source), resolve=resolve, used_elsewhere=used)
 
 
 def _neighbour(request: dict[str, Any]) -> Callable[[Path], str]:
     """What files that a converted text imports become with the settings of a request."""
-    options = Options(target=request["target"], init=request["init"], scan=request["scan"])
+    options = _options(request)
     return lambda path: CONVERSIONS.of(path, options).code
 
 

@@ -323,6 +323,7 @@ class CheckService:
                 **asked_of(*_asked(settings)),
                 "target": settings.target,
                 "scan": settings.scan,
+                "layout": settings.layout,
                 "timeout": settings.check_timeout,
                 "readable": settings.readable,
                 "shapes": settings.inlay_hints,

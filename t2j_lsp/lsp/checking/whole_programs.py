@@ -72,6 +72,7 @@ class WholePrograms:
                 "target": settings.target,
                 "init": settings.initial_values,
                 "scan": settings.scan,
+                "layout": settings.layout,
                 "torch_python": settings.torch_python,
                 "jax_python": settings.jax_python,
                 "readable": settings.readable,

@@ -54,7 +54,8 @@ class Layers:
             report_unknown_makers(self.ctx, node.args)
         piece = self._direct(node, layer)
         if piece is None:
-            piece = self._helper_call(node, layer)
+            last = layer.last_helper if node in self.ctx.plan.layout.channels_last else None
+            piece = self._helper_call(node, layer, last or layer.helper)
         self.ctx.report.converted += not self.ctx.report.quiet
         if layer.note is not None:
             self.ctx.report.note(node, layer.name, NOTE_CODES[layer.fidelity], layer.note)
@@ -207,9 +208,9 @@ class Layers:
         owner = bracket(self.copier.render_in(node, "value", node.value), ATOM)
         return Piece(f"{owner}.layers[{self.renderer.render(node.slice).text}]")
 
-    def _helper_call(self, node: ast.Call, layer: LayerRule) -> Piece:
+    def _helper_call(self, node: ast.Call, layer: LayerRule, helper: str) -> Piece:
         """The helper has what it needs of PyTorch's parameters: what is only said to be as by default goes."""
-        taken = constructor_parameters(layer.helper)
+        taken = constructor_parameters(helper)
         unknown = [k for k in node.keywords if taken is not None and k.arg not in taken]
         inside = [k for k in spelled(node.keywords) if k not in node.keywords]
         if taken is not None and any(k.arg not in taken for k in inside):
@@ -219,20 +220,20 @@ class Layers:
         rngs = rngs_expression(self.ctx) if layer.random else None
         unnamed = [k for k in unknown if contents(node) is k.value]
         untaken = [k.arg for k in unknown if k.arg is not None and k not in dropped and k not in unnamed]
-        surplus = _misplaced(node, layer) if taken is not None else {}
+        surplus = _misplaced(node, layer, helper) if taken is not None else {}
         behind = {a: name for a, name in surplus.items() if name in gone or _is_default(layer, ast.keyword(name, a))}
         untaken += [name for a, name in surplus.items() if a not in behind]
         if untaken:
             reason = f"what stands for {layer.name} in JAX has no {untaken[0]!r}"
             self.ctx.report.gap(node, layer.name, "arguments", reason)
             return Piece(self.ctx.source.segment(node))
-        return self.copier.rebuilt(node, self.renderer.need(layer.helper), [*dropped, *behind], rngs, unnamed)
+        return self.copier.rebuilt(node, self.renderer.need(helper), [*dropped, *behind], rngs, unnamed)
 
 
-def _misplaced(node: ast.Call, layer: LayerRule) -> dict[ast.expr, str]:
+def _misplaced(node: ast.Call, layer: LayerRule, helper: str) -> dict[ast.expr, str]:
     """What a call gives by position, with its parameter, where what stands for the layer has another or none."""
     names = [p.name for p in layer.signature.parameters or () if p.kind == "normal"]
-    taken = positional_parameters(layer.helper)
+    taken = positional_parameters(helper)
     if taken is None or any(isinstance(a, ast.Starred) for a in node.args):
         return {}
     pairs = zip(node.args, names, [*taken, *[""] * len(names)], strict=False)

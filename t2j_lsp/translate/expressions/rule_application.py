@@ -319,6 +319,7 @@ class RuleApplication:
             keywords,
             self._silent_argument,
             partial(self.renderer.argument, needed=True),
+            *([self.ctx.plan.layout.shown] if self.ctx.plan.layout.texts else []),
         )
         call = Call(signature, arguments, site, node, method)
         assert rule.emit is not None

@@ -7,18 +7,30 @@ In a Sequential the layout may change at layers that reshape anyway: behind ``nn
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.unpacked import indexes_any
-from t2j_lsp.translate.rule.binding import SilentSite, arguments_of, bind
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer
+from t2j_lsp.translate.rule.binding import SilentSite, argument, arguments_of, bind
+from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, Function, FunctionInfo, Instance, Layer
 from t2j_lsp.translate.rule.layer import LAYERS, Border, Build
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import Call, Signature
 
+from .handed import HandedOn
+
 SEQUENTIAL = "torch.nn.Sequential"
+_SINGLE = names_with(Trait.POOLS_TO_SIZE)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What a function of the file takes and gives channels-last: the number of spatial axes, 0 for PyTorch's order."""
+
+    takes: Mapping[ast.arg, int]
+    gives: int
 
 
 def spatial(name: str) -> int:
@@ -29,6 +41,20 @@ def spatial(name: str) -> int:
 def is_convolution(name: str) -> bool:
     """Whether channels-last pays for this layer; the others only go along."""
     return bool(spatial(name)) and LAYERS[name].flax in ("nnx.Conv", "nnx.ConvTranspose")
+
+
+def is_single(name: str, node: ast.Call, place: int = 0) -> bool:
+    """Whether a call of a layer's constructor, or of a function, has one value for each channel."""
+    if name not in _SINGLE:
+        return False
+    sizes = argument(node, place, "output_size")
+    alone = sizes.elts if isinstance(sizes, ast.Tuple | ast.List) else [sizes]
+    return all(isinstance(one, ast.Constant) and one.value == 1 for one in alone)
+
+
+def goes_on(border: Border) -> bool:
+    """Whether channels-last values go on at a layer of any rank."""
+    return border.takes_last and border.gives_last
 
 
 def treats_axes_alike(fact: Fact | None) -> bool:
@@ -47,10 +73,18 @@ class Chain:
     """Constructor calls that take their channels-last form."""
     borders: dict[ast.Call, int] = field(default_factory=dict)
     """Those that stand where channels-last values end, begin or go on, and how many spatial axes these have."""
+    own: set[ast.Call] = field(default_factory=set)
+    """Constructor calls of the file's own classes, whose forward takes and gives channels-last values."""
+    made: set[ast.Call] = field(default_factory=set)
+    """Calls of the file's functions that make such layers."""
+    single: bool = False
+    """Whether what it gives has one value for each channel."""
 
     def add(self, other: Chain) -> None:
         """What runs next takes what this gives."""
-        self.gives = other.gives
+        self.gives, self.single = other.gives, other.single
+        self.own |= other.own
+        self.made |= other.made
         self.convs |= other.convs
         self.calls |= other.calls
         self.borders |= other.borders
@@ -59,25 +93,77 @@ class Chain:
 class Chains:
     """Finds the chains of a file."""
 
-    def __init__(self, inference: Inference, buildable: set[ast.Call]) -> None:
+    def __init__(
+        self,
+        inference: Inference,
+        buildable: set[ast.Call],
+        interfaces: Mapping[FunctionInfo, Interface],
+        handed: HandedOn,
+        rank: int,
+    ) -> None:
         self.inference = inference
         self.buildable = buildable
+        self.interfaces = interfaces
+        """What the file's own functions take and give."""
+        self.handed = handed
+        self.rank = rank
+        """The spatial axes of all convolutions of the file; 0 where they differ."""
 
     def of(self, node: ast.expr) -> Chain | None:
         """The chain that an expression makes, if channels-last values are in it."""
         if isinstance(node, ast.IfExp):
             return self.one_of([node.body, node.orelse])
         fact = self.inference.facts.get(node)
-        if not isinstance(fact, Layer) or not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call):
             return None
+        if classes := self.made_by(node):
+            return self._own(node, classes)
+        if not isinstance(fact, Layer):
+            return None
+        if (
+            fact.node is not None
+            and fact.node is not node
+            and isinstance(self.inference.facts.get(node.func), Function)
+        ):
+            chain = self.of(fact.node)
+            return replace(chain, made=chain.made | {node}) if chain is not None else None
         if rank := spatial(fact.name):
-            return (
-                Chain(rank, rank, set(filter(is_convolution, [fact.name])), {node}) if node in self.buildable else None
+            if node not in self.buildable:
+                return None
+            return Chain(
+                rank, rank, set(filter(is_convolution, [fact.name])), {node}, single=is_single(fact.name, node)
             )
+        layer = LAYERS.get(fact.name)
+        if self.rank and layer is not None and layer.border is not None and goes_on(layer.border):
+            return self._border(node, self.rank, self.rank)
         if fact.name != SEQUENTIAL or node in self.inference.indexed or indexes_any(self.inference) or node.keywords:
             return None
         chain = self._in_order(node.args)
-        return chain if chain is not None and chain.convs else None
+        return chain if chain is not None and (chain.convs or chain.own) else None
+
+    def made_by(self, node: ast.Call) -> list[ClassInfo]:
+        """The classes of the file of which a call may make an instance; empty where there may be others."""
+        fact = self.inference.facts.get(node)
+        if isinstance(fact, Instance):
+            return [fact.cls.info]
+        return sorted(self.handed.made_by(node), key=lambda info: info.node.lineno)
+
+    def _own(self, node: ast.Call, classes: Sequence[ClassInfo]) -> Chain | None:
+        """A module of a class of the file that takes one channels-last value, and gives one."""
+        chain: Chain | None = None
+        for info in classes:
+            forward = info.method("forward")
+            interface = self.interfaces.get(forward) if forward is not None else None
+            if forward is None or interface is None or not interface.gives:
+                return None
+            taken = forward.node.args.args[1:]
+            if len(taken) - len(forward.node.args.defaults) > 1 or not taken or not interface.takes.get(taken[0]):
+                return None
+            one = Chain(interface.takes[taken[0]], interface.gives, own={node})
+            if chain is not None and (one.takes, one.gives) != (chain.takes, chain.gives):
+                return None
+            chain = one
+        return chain
 
     def one_of(self, values: Sequence[ast.expr]) -> Chain | None:
         """The chain that stands for one of several: all take and give the same, or give what they take."""
@@ -90,6 +176,11 @@ class Chains:
             whole = whole or Chain(takes=chain.takes)
             whole.add(chain)
         return whole if whole is None or len(others) == len(values) or whole.takes == whole.gives else None
+
+    def all_alike(self, values: Sequence[ast.expr]) -> bool:
+        """Whether whatever a name holds treats all axes alike."""
+        several = [[one.body, one.orelse] if isinstance(one, ast.IfExp) else [one] for one in values]
+        return all(self._gives_what_it_takes(one) for some in several for one in some)
 
     def _gives_what_it_takes(self, node: ast.expr) -> bool:
         """Whether an expression makes a layer that treats all axes alike, or an empty Sequential."""
@@ -106,7 +197,7 @@ class Chains:
             if treats_axes_alike(self.inference.facts.get(child)) and isinstance(child, ast.Call):
                 continue
             one = self._unordered(child) if isinstance(child, ast.Starred) else self.of(child)
-            if one is None or not one.convs and whole is not None and not whole.gives:
+            if one is None or not (one.convs or one.own) and (one.borders or whole is not None and not whole.gives):
                 ahead = self._ahead(children[index + 1 :])
                 one = self._border(child, whole.gives if whole is not None else None, ahead) or Chain()
             if whole is None:
@@ -239,7 +330,14 @@ def exact_constructors(inference: Inference, kind: str = "channels_last") -> Ite
             bound = bind(layer.signature, node, None)
             asked = layer.flax is None and layer.name in inference.isinstance_classes
             form: Build | None = getattr(layer, kind)
-            if bound is None or form is None or asked or inference.settings.of(node, layer.name):
+            if form is None or asked or inference.settings.of(node, layer.name):
                 continue
-            if isinstance(form(silent_call(inference, layer.signature, bound, node)), Piece):
+            exact = bound is not None and isinstance(form(silent_call(inference, layer.signature, bound, node)), Piece)
+            if exact or kind == "channels_last" and layer.last_helper is not None and _is_usual(node):
                 yield node
+
+
+def _is_usual(node: ast.Call) -> bool:
+    """Whether a helper can make a layer by its arguments, of which some aren't known."""
+    usual = all(k.arg not in ("padding_mode", "dtype") for k in node.keywords)
+    return usual and len(node.args) <= 8 and not any(isinstance(a, ast.Starred) for a in node.args)

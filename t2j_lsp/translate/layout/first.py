@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.type_comparisons import type_comparison
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .chains import exact_constructors
+from .uses import is_asked
 
 OUTPUT_SIZE = "output_size"
 """What a transposed convolution may be called with, and Flax's can't."""
@@ -38,22 +38,6 @@ def shared_base(name: str, inference: Inference) -> str | None:
     flax = LAYERS[name].flax if name in LAYERS else None
     alike = {other for other in inference.mentioned if other in LAYERS and LAYERS[other].flax == flax}
     return flax if alike == {name} else None
-
-
-def is_asked(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a class is only named in an annotation, an ``isinstance`` or a comparison of types."""
-    while not isinstance(node, ast.stmt):
-        parent = parents[node]
-        if isinstance(parent, ast.arg | ast.AnnAssign) and getattr(parent, "annotation", None) is node:
-            return True
-        if isinstance(parent, ast.FunctionDef) and parent.returns is node:
-            return True
-        if isinstance(parent, ast.Call):
-            return isinstance(parent.func, ast.Name) and parent.func.id == "isinstance"
-        if type_comparison(parent) is not None:
-            return True
-        node = parent
-    return False
 
 
 def _travelling(inference: Inference, kinds: set[str], exact: set[ast.Call]) -> Iterator[str]:

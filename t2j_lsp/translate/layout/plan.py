@@ -1,55 +1,74 @@
 """Which values are held channels-last, so that standard nnx layers stand where PyTorch's channels-first ones stood.
 
-Every module keeps PyTorch's axes at its border. Inside a ``forward``, a convolution that is only ever called there
-becomes ``nnx.Conv``: its argument is moved to channels-last and its value back, and between neighbours the two moves
-cancel. The pass marks expressions: ``natural`` ones have a channels-last value, ``wanted`` ones stand where one is
-taken. Where both hold nothing is written; where one holds, ``jnp.moveaxis`` is.
+A convolution that is only ever called becomes ``nnx.Conv``: its argument is moved to channels-last and its value back,
+and between neighbours the two moves cancel. Modules that only other modules of the file call take and give what is
+held so; the others keep PyTorch's axes at their border. The pass marks expressions: ``natural`` ones have a
+channels-last value, ``wanted`` ones stand where one is taken. Where both hold nothing is written; where one holds,
+``jnp.moveaxis`` is.
 """
 
 from __future__ import annotations
 
 import ast
 
+from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import bind
-from t2j_lsp.translate.rule.facts import Layer, Qual
+from t2j_lsp.translate.rule.facts import FunctionInfo, Layer, Qual
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import CHANNELS_LAST, REGISTRY
 
-from .chains import Chains, exact_constructors, is_convolution, silent_call
-from .first import channels_first, is_asked, shared_base
-from .marks import ClassLayout, Layout
+from .chains import Interface, exact_constructors, is_convolution, silent_call, spatial
+from .closed import ClosedFunctions
+from .first import channels_first, shared_base
+from .handed import HandedOn
+from .marks import Layout
+from .regions import Regions
+from .uses import is_asked
 
 NEEDS = Gate(facts=frozenset({Layer}))
 """Only layers have a layout."""
 
 
-def plan_layout(inference: Inference) -> Layout:
-    """Mark the whole file."""
-    layout = _marked(inference)
+def plan_layout(inference: Inference, options: Options) -> Layout:
+    """Mark the whole file. The options say which classes keep PyTorch's axes at their border."""
+    layout = _marked(inference, options)
     layout.channels_first = channels_first(inference) - layout.channels_last
     return layout
 
 
-def _marked(inference: Inference) -> Layout:
+def _marked(inference: Inference, options: Options) -> Layout:
     layout = Layout()
     convolutions = set(filter(is_convolution, inference.mentioned))
     asked = set(filter(is_convolution, inference.isinstance_classes))
     if not convolutions or inference.state.hooks_any or any(shared_base(name, inference) is None for name in asked):
         return layout
-    chains, functions = Chains(inference, set(exact_constructors(inference))), function_calls(inference)
-    parents = inference.source.parents
+    buildable = set(exact_constructors(inference))
+    used = frozenset[str]()
+    if options.used_elsewhere is not None:
+        used = frozenset(options.used_elsewhere({info.name for info in inference.classes.values() if info.is_module}))
+    handed = HandedOn(inference, used)
+    closed = {} if options.in_parts else dict(ClosedFunctions(inference, handed, options.layout == "nhwc").all())
+    closed = {info: one for info, one in closed.items() if info.owner is None or info.owner.name not in used}
+    ranks = {spatial(name) for name in convolutions}
+    rank = max(ranks) if len(ranks) == 1 else 0
+    functions = function_calls(inference, rank)
     helpers: set[str] = set()
     for _ in range(2):
-        layout = Layout()
-        for info in inference.classes.values():
-            if info.is_module and info.node in inference.classes:
-                ClassLayout(inference, info, chains, functions, parents, layout, helpers).plan()
-        helpers = _helpers_needed(inference, parents, layout)
+        interfaces = {info: _widest(info, rank) for info in closed} if rank else {}
+        layout = Regions(inference, buildable, functions, interfaces, closed, handed, helpers, rank).plan()
+        helpers = _helpers_needed(inference, inference.source.parents, layout)
         if not helpers:
             break
     return layout
+
+
+def _widest(info: FunctionInfo, rank: int) -> Interface:
+    """All that a function may take and give."""
+    arguments = info.node.args
+    needed = arguments.args[1 : len(arguments.args) - len(arguments.defaults)]
+    return Interface(dict.fromkeys(needed, rank), rank)
 
 
 def _helpers_needed(inference: Inference, parents: dict[ast.AST, ast.AST], layout: Layout) -> set[str]:
@@ -64,8 +83,11 @@ def _helpers_needed(inference: Inference, parents: dict[ast.AST, ast.AST], layou
     return helpers
 
 
-def function_calls(inference: Inference) -> dict[ast.Call, int]:
-    """Calls of functions whose channels-last form is exact, by trying it, and how many spatial axes they have."""
+def function_calls(inference: Inference, rank: int) -> dict[ast.Call, int]:
+    """Calls of functions whose channels-last form is exact, by trying it, and how many spatial axes they have.
+
+    Functions of any number of axes have ``rank``, if that is known.
+    """
     calls: dict[ast.Call, int] = {}
     for node, fact in inference.facts.items():
         call = inference.source.parents.get(node)
@@ -74,5 +96,5 @@ def function_calls(inference: Inference) -> dict[ast.Call, int]:
             bound = bind(rule.signatures[0], call, None) if rule is not None and call.args else None
             if rule is not None and bound is not None:
                 if isinstance(form(silent_call(inference, rule.signatures[0], bound, call)), Piece):
-                    calls[call] = spatial_axes
+                    calls[call] = spatial_axes or rank
     return calls

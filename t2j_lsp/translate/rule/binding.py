@@ -122,24 +122,26 @@ def arguments_of(
     keywords: Iterable[ast.keyword] = (),
     render_ignored: Render | None = None,
     render_needed: Render | None = None,
+    shown: Callable[[ast.expr], ast.expr] = lambda node: node,
 ) -> Bound:
     """Arguments as rules see them; defaults are filled in from the signature's text.
 
     ``keywords`` are those of the call: items of a ``**`` parameter carry their names. ``render_ignored`` renders the
-    arguments that JAX has no use for, ``render_needed`` those that PyTorch has no default for.
+    arguments that JAX has no use for, ``render_needed`` those that PyTorch has no default for. ``shown`` gives what
+    rules see of an argument's node.
     """
     out = Bound()
     for parameter in signature.parameters or ():
         nodes = bound.get(parameter.name)
         if parameter.kind == "star":
-            items = tuple(Argument(parameter.name, render(n), fact(n), n) for n in nodes or ())
+            items = tuple(Argument(parameter.name, render(n), fact(n), shown(n)) for n in nodes or ())
             text = ", ".join(i.text for i in items)
             out[parameter.name] = Argument(
                 parameter.name, Piece(f"({text},)" if len(items) == 1 else f"({text})"), given=bool(items), items=items
             )
         elif parameter.kind == "starstar":
             names = {k.value: k.arg or "" for k in keywords}
-            items = tuple(Argument(names.get(n, ""), render(n), fact(n), n) for n in nodes or ())
+            items = tuple(Argument(names.get(n, ""), render(n), fact(n), shown(n)) for n in nodes or ())
             out[parameter.name] = Argument(parameter.name, Piece(""), given=bool(items), items=items)
         elif nodes and parameter.name in IGNORED:
             # It goes: nothing in it is to be reported.
@@ -149,7 +151,7 @@ def arguments_of(
         elif nodes:
             node = nodes[0]
             how = render_needed if render_needed is not None and parameter.default is None else render
-            out[parameter.name] = Argument(parameter.name, how(node), fact(node), node)
+            out[parameter.name] = Argument(parameter.name, how(node), fact(node), shown(node))
         elif parameter.default is not None:
             default = _parsed_default(parameter.default)
             out[parameter.name] = Argument(

@@ -73,6 +73,8 @@ class LayerRule:
     elementwise: bool = False
     """Whether it treats all axes alike."""
     border: Border | None = None
+    last_helper: str | None = None
+    """The helper that makes the channels-last layer by PyTorch's arguments, where no other form is exact."""
     ignore: frozenset[str] = frozenset()
     """Arguments that change no value, and go: how gradients are stored."""
 
@@ -154,6 +156,7 @@ def layer(
     flax: str | None = None,
     elementwise: bool = False,
     border: Border | None = None,
+    last_helper: str | None = None,
     ignore: Iterable[str] = (),
 ) -> LayerRule:
     """Register a layer. Its forms are templates or functions of the bound call.
@@ -189,6 +192,7 @@ def layer(
         flax=flax,
         elementwise=elementwise,
         border=border,
+        last_helper=last_helper,
         ignore=frozenset(ignore),
     )
     LAYERS[signature.name] = made

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 
+from t2j_lsp.contract import ChannelsLast
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
@@ -72,6 +73,7 @@ class Functions:
         if owner is not None and node.name == "forward" and owner.calls_forward:
             self._rename(node, "__call__")
         self._signature(node, info)
+        self._say_layout(node, info)
         if rebound := self.ctx.plan.rebound.get(node):
             self._first_line(node, f"global {', '.join(sorted(rebound))}")
         self.ctx.scope.functions.append(info)
@@ -132,6 +134,19 @@ class Functions:
     def _make_rngs(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
         """A generator for a function that nobody passes one."""
         self._first_line(node, start_of_rngs(info, f"{self.renderer.need('nnx')}.Rngs(0)"))
+
+    def _say_layout(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
+        """A comment on what a function takes and gives channels-last."""
+        interface = self.ctx.plan.layout.interfaces.get(info)
+        if interface is None:
+            return
+        named = tuple(arg.arg for arg in node.args.args if interface.takes.get(arg))
+        rank = max([*interface.takes.values(), interface.gives])
+        comment = ChannelsLast(rank, named, bool(interface.gives)).comment
+        if node.body[0].lineno == node.lineno:
+            self.ctx.edits.insert_before(node, [comment])
+        else:
+            self._first_line(node, comment)
 
     def _first_line(self, node: ast.FunctionDef | ast.AsyncFunctionDef, line: str) -> None:
         """A line in front of a function's body, behind its docstring."""

@@ -22,6 +22,7 @@ from t2j_lsp.check.workers.serve import failure, raised
 from . import random as jax_random
 from .adam import Adam, squared_norm
 from .build import build, construct, realise, takes_rngs, to_array
+from .channels import called
 from .device import Options, usual_loops
 from .pairing import layout_of, names_of, value_of
 
@@ -127,7 +128,7 @@ class ProgramSession:
         if not isinstance(model, nnx.Module) and takes_rngs(model):
             kwargs = {**kwargs, "rngs": nnx.Rngs(0)}
         jax_random.rewind(self.request["seed"])
-        return model(*args, **kwargs)
+        return called(model, args, kwargs, self.request["pairing"].get("layout"))
 
     def fresh(self, train: bool) -> Any:
         """The model with torch's state, in a mode."""

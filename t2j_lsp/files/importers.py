@@ -1,0 +1,78 @@
+"""Which names of a file the other files of its project use.
+
+A class that only its own file uses may hand channels-last values on; one that others import keeps PyTorch's axes.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+
+from .projects import INSTALLED, project_folders
+from .sources import python_files
+
+MOST = 3000
+"""Files that are looked through; a project with more is taken to use every name."""
+_SECONDS = 10.0
+"""How long the list of a project's files is good for."""
+_lists: dict[Path, tuple[float, list[Path]]] = {}
+
+
+def used_elsewhere(path: Path) -> Callable[[Collection[str]], frozenset[str]]:
+    """A function that answers which of some names the project around ``path`` uses in other files."""
+    path = path.resolve()
+
+    def used(names: Collection[str]) -> frozenset[str]:
+        files = _files(path)
+        if len(files) > MOST:
+            return frozenset(names)
+        found: set[str] = set()
+        for other in files:
+            if other != path and len(found) < len(names):
+                found |= _used(other, path, [name for name in names if name not in found])
+        return frozenset(found)
+
+    return used
+
+
+def _files(path: Path) -> list[Path]:
+    """The Python files of the project: of the outermost package and the folders around it that are its project's."""
+    top = path.parent
+    while (top / "__init__.py").exists() and top.parent != top:
+        top = top.parent
+    if top.name in INSTALLED:
+        root, deep = top / path.relative_to(top).parts[0], True
+    else:
+        roots = project_folders(top)
+        root, deep = (roots[0], True) if roots else (top, top != path.parent)
+    kept = _lists.get(root)
+    if kept is None or kept[0] < time.monotonic() - _SECONDS:
+        found = python_files(root) if deep else iter(sorted(root.glob("*.py")))
+        kept = _lists[root] = (time.monotonic(), list(_first(found)))
+    return kept[1]
+
+
+def _first(files: Iterator[Path]) -> Iterator[Path]:
+    for count, file in enumerate(files):
+        yield file
+        if count > MOST:
+            return
+
+
+def _used(other: Path, path: Path, names: Collection[str]) -> set[str]:
+    """The names that another file imports from this one, or reads of it as a module."""
+    stem = path.parent.name if path.stem == "__init__" else path.stem
+    try:
+        text = other.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    if stem not in text:
+        return set()
+    found = set(re.findall(rf"\b{re.escape(stem)}\.(\w+)", text))
+    for imported in re.findall(
+        rf"^[ \t]*from[ \t]+[\w.]*\b{re.escape(stem)}[ \t]+import[ \t]*(\([^)]*\)|.*)", text, re.M
+    ):
+        found |= set(re.findall(r"\w+", text if "*" in imported else imported))
+    return found & set(names)

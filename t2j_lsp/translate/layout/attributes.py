@@ -1,0 +1,76 @@
+"""What the attributes of a file's modules hold, where each of their uses is a call of the module in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import ClassInfo, Instance, Layer
+
+from .handed import HandedOn
+from .uses import compares_with_none
+
+Key = tuple[ClassInfo, str]
+"""An attribute of the instances of a class."""
+
+
+def module_classes(inference: Inference) -> Iterator[ClassInfo]:
+    """The file's own classes of modules."""
+    for info in inference.classes.values():
+        if info.is_module and info.node in inference.classes:
+            yield info
+
+
+def called_attributes(inference: Inference, handed: HandedOn) -> Iterator[tuple[Key, list[ast.expr]]]:
+    """What constructors assign to attributes of which every use in the file is a call with one argument."""
+    for info in module_classes(inference):
+        init = info.methods.get("__init__")
+        held: dict[str, list[ast.expr]] = {}
+        if init is None or info.layer_base is not None:
+            continue
+        for node in symbols.walk(init.node):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+                target = node.targets[0]
+                if isinstance(inference.facts.get(target.value), Instance):
+                    held.setdefault(target.attr, []).append(node.value)
+        for name, values in held.items():
+            given = [handed.modules(init, one.id) if isinstance(one, ast.Name) else [one] for one in values]
+            values = [one for some in given for one in some or [] if not _is_none(one)]
+            if values and None not in given and _only_called(inference, info, name):
+                yield (info, name), values
+
+
+def _only_called(inference: Inference, info: ClassInfo, name: str) -> bool:
+    """Whether the attribute is used, and every use of it in the file is ``self.name(x)`` in this class."""
+    reads = inference.attribute_reads
+    if (None, name) in reads:
+        return False
+    used = False
+    for node in reads.get((info, name), ()):
+        owner = inference.facts[node.value]
+        if not isinstance(owner, Instance) or owner.cls.info is not info:
+            return False
+        call = inference.source.parents.get(node)
+        if compares_with_none(call):
+            continue
+        if not isinstance(call, ast.Call) or call.func is not node or len(call.args) != 1 or call.keywords:
+            return False
+        if isinstance(call.args[0], ast.Starred):
+            return False
+        used = True
+    return used
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def makers_of_layers(inference: Inference) -> dict[ast.Call, set[ast.Call]]:
+    """By the constructor call of a layer, the other calls that give it."""
+    makers: dict[ast.Call, set[ast.Call]] = {}
+    for node, fact in inference.facts.items():
+        if isinstance(node, ast.Call) and isinstance(fact, Layer) and fact.node is not None and fact.node is not node:
+            makers.setdefault(fact.node, set()).add(node)
+    return makers

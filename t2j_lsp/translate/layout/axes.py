@@ -1,0 +1,232 @@
+"""Operations that name axes: on channels-last values they name others, ``torch.cat([a, b], 1)`` joins the last one.
+
+An axis that is counted from the front speaks of values with a batch, as a layer's usual input has one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.binding import argument
+from t2j_lsp.translate.rule.facts import Qual, Scalar, Tuple
+from t2j_lsp.translate.rule.library import Trait, names_with
+
+from .scene import Last, Marking
+
+_JOINS = names_with(Trait.JOINS_AXIS)
+_REDUCES = names_with(Trait.REDUCES_AXES)
+_ALONG = names_with(Trait.ALONG_AXIS)
+_SIZES = names_with(Trait.SIZES)
+_SPREADS = names_with(Trait.LIKE_OTHER)
+_FLATTENS = names_with(Trait.FLATTENS)
+_SHAPED = names_with(Trait.SHAPED)
+_ABOUT = names_with(Trait.ABOUT)
+
+
+class Axes:
+    """Marks the operations of a file that name axes."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+
+    def mark(self, values: Marking, node: ast.AST) -> tuple[bool, Last | None]:
+        """Mark an operation and what is in it; whether it is one, and what it gives if that is channels-last."""
+        match node:
+            case ast.Subscript(
+                value=ast.Attribute(value=held, attr=attr)
+                | ast.Call(func=ast.Attribute(value=held, attr=attr), args=[], keywords=[])
+            ) if attr in _SIZES:
+                return self._size_of(values, held, node.slice), None
+            case ast.Assign(
+                targets=[ast.Tuple(elts=names)],
+                value=ast.Attribute(value=held, attr=attr)
+                | ast.Call(func=ast.Attribute(value=held, attr=attr), args=[], keywords=[]),
+            ) if attr in _SIZES:
+                return self._sizes_of(values, held, names), None
+            case ast.Attribute(value=held, attr=attr) if attr in _ABOUT and attr not in _SIZES:
+                value = values.mark(held)
+                if value is not None:
+                    values.want(held, value.rank, free=True)
+                return True, None
+            case ast.Call():
+                return self._call(values, node)
+        return False, None
+
+    def _call(self, values: Marking, node: ast.Call) -> tuple[bool, Last | None]:
+        found = self._operation(node)
+        if found is None:
+            return False, None
+        name, given, places = found
+        if name in _JOINS:
+            return self._joined(values, node, given, argument(node, places, "dim"))
+        if name in _REDUCES or name in _ALONG:
+            return self._along(values, node, name, given, places)
+        if name in _SIZES and isinstance(node.func, ast.Attribute) and len(node.args) == 1 and not node.keywords:
+            return self._size_of(values, given, node.args[0]), None
+        if name in _SPREADS and len(node.args) == 1 and isinstance(node.func, ast.Attribute):
+            return True, self._like(values, given, node.args[0])
+        if name in _FLATTENS:
+            return self._flattened(values, node, name, given, places), None
+        return False, None
+
+    def _operation(self, node: ast.Call) -> tuple[str, ast.expr, int] | None:
+        """The name of an operation, the value that it is of, and the place of the argument behind that."""
+        fact = self.inference.facts.get(node.func)
+        if isinstance(fact, Qual):
+            name = fact.name.rpartition(".")[2]
+            return (name, node.args[0], 1) if node.args and fact.name.startswith("torch.") else None
+        if isinstance(node.func, ast.Attribute) and not isinstance(fact, Qual):
+            return node.func.attr, node.func.value, 0
+        return None
+
+    # --- one by one -----------------------------------------------------------------------------------------------
+
+    def _joined(
+        self, values: Marking, node: ast.Call, given: ast.expr, dim: ast.expr | None
+    ) -> tuple[bool, Last | None]:
+        if not isinstance(given, ast.List | ast.Tuple) or not isinstance(node.func, ast.Attribute | ast.Name):
+            return False, None
+        held = [values.mark(one) for one in given.elts]
+        for other in [*node.args[1:], *(k.value for k in node.keywords)]:
+            values.mark(other)
+        first = held[0] if held else None
+        if first is None or any(one is None or one.rank != first.rank for one in held):
+            return True, None
+        axes = self._renamed(dim, first.rank) if dim is not None else {}
+        if axes is None:
+            return True, None
+        for one in given.elts:
+            values.want(one, first.rank)
+        values.marks.texts |= axes
+        return True, Last(first.rank, False)
+
+    def _along(
+        self, values: Marking, node: ast.Call, name: str, given: ast.expr, places: int
+    ) -> tuple[bool, Last | None]:
+        value = values.mark(given)
+        for other in [*node.args, *(k.value for k in node.keywords)]:
+            if other is not given:
+                values.mark(other)
+        dim, keep = argument(node, places, "dim"), argument(node, places + 1, "keepdim")
+        if value is None or name in _REDUCES and keep is not None and not isinstance(keep, ast.Constant):
+            return True, None
+        if dim is None:
+            if name in _REDUCES and len(node.args) == places and not node.keywords:
+                values.want(given, value.rank, free=True)
+            return True, None
+        axes = self._renamed(dim, value.rank)
+        if axes is None:
+            return True, None
+        gone = {_counted(text, value.rank) for text in axes.values()} if name in _REDUCES else set()
+        space, channels = set(range(1, value.rank + 1)), value.rank + 1
+        kept = not gone or isinstance(keep, ast.Constant) and keep.value is True
+        if not kept and channels not in gone and not space <= gone:
+            return True, None  # channels would stand behind axes of space
+        values.want(given, value.rank, free=not kept)
+        values.marks.texts |= axes
+        return True, Last(value.rank, value.single or space <= gone) if kept else None
+
+    def _size_of(self, values: Marking, held: ast.expr, index: ast.expr) -> bool:
+        value = values.mark(held)
+        if value is None:
+            return True
+        axes = self._sliced(index, value.rank) if isinstance(index, ast.Slice) else self._renamed(index, value.rank)
+        if axes is not None:
+            values.want(held, value.rank, free=True)
+            values.marks.texts |= axes
+        return True
+
+    def _sizes_of(self, values: Marking, held: ast.expr, names: list[ast.expr]) -> bool:
+        """``b, c, h, w = x.shape`` is ``b, h, w, c = x.shape``."""
+        value = values.mark(held)
+        if value is not None and len(names) == value.rank + 2 and all(isinstance(n, ast.Name) for n in names):
+            values.want(held, value.rank, free=True)
+            values.marks.texts |= dict(zip(names[1:], [*names[2:], names[1]], strict=True))
+        return True
+
+    def _like(self, values: Marking, given: ast.expr, other: ast.expr) -> Last | None:
+        first, second = values.mark(given), values.mark(other)
+        if second is None:
+            return None
+        if first is None:
+            if values.scene.spread(given) != second.rank:
+                return None
+            first = values.spread(given, second.rank)
+        if first.rank != second.rank:
+            return None
+        values.want(given, first.rank)
+        values.want(other, second.rank)
+        return Last(second.rank, second.single)
+
+    def _flattened(self, values: Marking, node: ast.Call, name: str, given: ast.expr, places: int) -> bool:
+        value = values.mark(given)
+        rest = [one for one in node.args if one is not given]
+        for other in [*rest, *(k.value for k in node.keywords)]:
+            values.mark(other)
+        if value is None or not value.single or node.keywords:
+            return True
+        features = len(rest) == 2 if name in _SHAPED else [ast.unparse(one) for one in rest] == ["1"]
+        if features:
+            values.want(given, value.rank, free=True)  # (N, 1, 1, C) and (N, C, 1, 1) have the same order
+        return True
+
+    # --- axes -----------------------------------------------------------------------------------------------------
+
+    def _renamed(self, node: ast.expr, rank: int) -> dict[ast.expr, str | ast.expr] | None:
+        """What the axes are called that an argument names, by their expressions; None where they aren't known."""
+        named = list(_elements(node))
+        renamed: dict[ast.expr, str | ast.expr] = {}
+        for one in named:
+            axis = _number(one)
+            if axis is None or not -rank - 2 <= axis < rank + 2:
+                return None
+            renamed[one] = str(last_axis(axis, rank))
+        return renamed
+
+    def _sliced(self, node: ast.Slice, rank: int) -> dict[ast.expr, str | ast.expr] | None:
+        """The axes of space in ``shape[2:]`` and ``shape[-2:]``."""
+        lower = _number(node.lower) if node.lower is not None else None
+        if node.upper is not None or node.step is not None or lower not in (2, -rank) or node.lower is None:
+            return None
+        return {node: f"{'1' if lower == 2 else -rank - 1}:-1"}
+
+    def learn(self, texts: dict[ast.expr, str | ast.expr]) -> None:
+        """Let rules see the axes as they are written."""
+        for node, text in texts.items():
+            if isinstance(text, str) and text.lstrip("-").isdecimal():
+                self.inference.facts[node] = Scalar("int", int(text))
+                several = self.inference.source.parents[node]
+                if isinstance(several, ast.List | ast.Tuple) and isinstance(self.inference.facts.get(several), Tuple):
+                    self.inference.facts[several] = Tuple(tuple(map(self.inference.fact, several.elts)))
+
+
+def last_axis(axis: int, rank: int) -> int:
+    """Where an axis of ``(N, C, *space)`` stands in ``(N, *space, C)``, counted from the side that it was."""
+    if axis in (1, -rank - 1):
+        return -1
+    if axis >= 2:
+        return axis - 1
+    return axis if axis in (0, -rank - 2) else axis - 1
+
+
+def _counted(text: str | ast.expr, rank: int) -> int:
+    axis = int(str(text))
+    return axis if axis >= 0 else axis + rank + 2
+
+
+def _number(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
+            return -value
+    return None
+
+
+def _elements(node: ast.expr) -> Iterable[ast.expr]:
+    def several(node: ast.List | ast.Tuple) -> Iterator[ast.expr]:
+        yield from node.elts
+
+    return several(node) if isinstance(node, ast.List | ast.Tuple) else [node]

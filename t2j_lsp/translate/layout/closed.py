@@ -1,0 +1,126 @@
+"""Functions of a file that are only called where the file itself says so: only these may change what they take.
+
+Of a class that is its ``forward``: every instance is made by another class of the file, and is only called there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Layer, Qual
+
+from .handed import HandedOn
+from .uses import compares_with_none, is_asked, is_of_super
+
+
+@dataclass
+class Closed:
+    """How a function is reached. It is closed as long as all of these are known calls."""
+
+    calls: list[ast.AST] = field(default_factory=list)
+    """Nodes that have to be calls that were met."""
+    built: list[tuple[ast.Call, list[ast.AST] | None]] = field(default_factory=list)
+    """Constructor calls: part of a chain of layers, or behind attributes whose uses these are; None: nowhere else."""
+
+    def holds(self, met: Set[ast.AST], chained: Set[ast.Call]) -> bool:
+        known = all(node in met for node in self.calls)
+        return known and all(
+            call in chained or uses is not None and all(use in met for use in uses) for call, uses in self.built
+        )
+
+
+class ClosedFunctions:
+    """Finds them in a file."""
+
+    def __init__(self, inference: Inference, handed: HandedOn, handed_on: bool) -> None:
+        self.inference, self.parents, self.handed = inference, inference.source.parents, handed
+        self.handed_on = handed_on
+        """Whether what nobody in the file calls may take and give channels-last values too."""
+        self.reads = handed.reads
+        self.bases = {b.info for info in inference.classes.values() for b in info.bases if isinstance(b, Class)}
+
+    def all(self) -> Iterator[tuple[FunctionInfo, Closed]]:
+        for info in self.inference.classes.values():
+            if not info.is_module or info in self.bases:
+                continue
+            if not all(isinstance(base, Qual) for base in info.bases) or info.layer_base is not None:
+                continue
+            for method in info.methods.values():
+                found = self._of_class(info) if method.name == "forward" else self._of_method(method)
+                if found is not None and not method.static:
+                    yield method, found
+
+    def _of_method(self, method: FunctionInfo) -> Closed | None:
+        if not method.name.startswith("_") or method.name.endswith("__"):
+            return None
+        reads = self.reads.get(method, [])
+        return Closed([self.parents.get(read, read) for read in reads]) if reads else None
+
+    def _of_class(self, info: ClassInfo) -> Closed | None:
+        found = Closed([self.parents.get(read, read) for read in self.reads.get(info.methods["forward"], [])])
+        for read in self.reads.get(info, []):
+            parent = self.parents.get(read)
+            if isinstance(parent, ast.Call) and parent.func is read:
+                found.built.append((parent, self._uses(parent)))
+            elif (handed := self.handed.given_to(read)) is not None:
+                found.built += [(call, self._uses(call)) for call in handed]
+            elif not is_asked(read, self.parents) and not is_of_super(parent):
+                return None
+        return found if found.built or self.handed_on else None
+
+    def _uses(self, made: ast.Call) -> list[ast.AST] | None:
+        """The calls of what a constructor call is assigned to; None where it is assigned to nothing known."""
+        node: ast.AST = made
+        parent = self.parents[node]
+        listed = False
+        while not isinstance(parent, ast.stmt):
+            match parent:
+                case ast.IfExp():
+                    if node is parent.test:
+                        return None
+                case ast.List() | ast.Tuple() | ast.ListComp() | ast.GeneratorExp():
+                    listed = True
+                case ast.Call(args=[one], keywords=[]) if one is node and listed:
+                    fact = self.inference.facts.get(parent)
+                    if not isinstance(fact, Layer) or fact.name != "torch.nn.ModuleList":
+                        return None
+                case _:
+                    return None
+            node, parent = parent, self.parents[parent]
+        match parent:
+            case ast.Assign(targets=[ast.Attribute(value=owner, attr=name)]):
+                fact = self.inference.facts.get(owner)
+                if not isinstance(fact, Instance) or (None, name) in self.inference.attribute_reads:
+                    return None
+                reads = self.inference.attribute_reads.get((fact.cls.info, name), [])
+                reads = [read for read in reads if not compares_with_none(self.parents[read])]
+                return [use for read in reads for use in (self._of_items(read) if listed else [self.parents[read]])]
+        return None
+
+    def _of_items(self, read: ast.expr) -> Iterator[ast.AST]:
+        """The calls of a list's items where the list is read; the read itself, which is no call, elsewhere."""
+        node: ast.AST = read
+        parent = self.parents[node]
+        while isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and node in parent.args:
+            if parent.func.id == "len":
+                return
+            if parent.func.id not in ("enumerate", "zip", "reversed"):
+                break
+            node, parent = parent, self.parents[parent]
+        match parent:
+            case ast.For(iter=held, target=target) if held is node:
+                yield from self._of_target(target, parent)
+            case ast.Subscript(value=held) if held is node:
+                yield self.parents[parent]
+            case _:
+                yield read
+
+    def _of_target(self, target: ast.expr, loop: ast.For) -> Iterator[ast.AST]:
+        names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+        for node in (n for one in loop.body for n in ast.walk(one)):
+            if isinstance(node, ast.Name) and node.id in names:
+                if isinstance(self.inference.facts.get(node), Instance) or not isinstance(node.ctx, ast.Load):
+                    yield self.parents[node]

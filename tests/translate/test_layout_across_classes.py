@@ -63,6 +63,28 @@ NETS = {
         ["x = self.stem(x)", "for block in self.blocks:", "    x = block(x)", "return x"],
         2,
     ),
+    "in a list that is filled": (
+        "self.stem = Block(3, 4)\n        self.blocks = nn.ModuleList()\n"
+        "        for _ in range(2):\n            self.blocks.append(Block(4, 4))",
+        ["x = self.stem(x)", "for block in self.blocks:", "    x = block(x)", "return x"],
+        None,
+    ),
+    "in a list of several kinds": (
+        "self.stem = Block(3, 4)\n        self.blocks = nn.ModuleList([Block(4, 4), nn.Conv2d(4, 4, 1)])",
+        ["x = self.stem(x)", "for i, block in enumerate(self.blocks):", "    x = block(x) + i", "return x"],
+        None,
+    ),
+    "in lists that run together": (
+        "self.a = nn.ModuleList([Block(3, 4), Block(4, 4)])\n        self.b = nn.ModuleList([Block(4, 4), Gate(4)])",
+        ["for one, two in zip(self.a, self.b):", "    x = two(one(x))", "return self.a[1](x)"],
+        None,
+    ),
+    "in a list that becomes one": (
+        "self.stem = Block(3, 4)\n        parts = [Block(4, 4)]\n        for _ in range(2):\n"
+        "            parts.append(Block(4, 4))\n        self.blocks = nn.ModuleList(parts)",
+        ["x = self.stem(x)", "for block in self.blocks:", "    x = block(x)", "return x"],
+        2,
+    ),
     "features at the end": (
         "self.a = Block(3, 4)\n        self.fc = nn.Linear(4, 2)",
         ["x = F.adaptive_avg_pool2d(self.a(x), 1)", "return self.fc(torch.flatten(x, 1))"],
@@ -143,7 +165,7 @@ def test_classes_hand_channels_last_values_on(name: str) -> None:
     if turns is not None:
         assert code.partition("class Net")[2].partition("# PyTorch behaviour")[0].count("jnp.moveaxis(") == turns, code
         assert "# Channels last, (N, H, W, C): x and the result" in code
-    assert "class ChannelsFirst" not in code and "class Conv2d" not in code
+        assert "class ChannelsFirst" not in code and "class Conv2d" not in code
     reference = randomized(pair.torch.Net())
     with jax.enable_x64(True):
         compare(reference, pair.jax.Net(rngs=nnx.Rngs(0)), [np.random.default_rng(0).normal(size=(2, 3, 6, 9))])
@@ -154,6 +176,7 @@ OPEN = {
     "a value": "KINDS = [Block]",
     "a subclass": "class Other(Block):\n    pass",
     "an attribute that is read": "def first(net):\n    return Net().a",
+    "a list that is kept": "def lists():\n    parts = [Block(3, 4)]\n    return parts",
     "a hook": "def watched():\n    Net().a.register_forward_hook(print)",
 }
 

@@ -9,8 +9,9 @@ import ast
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Layer, Qual
+from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Layer, Qual, Scalar, Tensor
 
 from .handed import HandedOn
 from .uses import compares_with_none, is_asked, is_of_super
@@ -83,22 +84,59 @@ class ClosedFunctions:
                         return None
                 case ast.List() | ast.Tuple() | ast.ListComp() | ast.GeneratorExp():
                     listed = True
-                case ast.Call(args=[one], keywords=[]) if one is node and listed:
-                    fact = self.inference.facts.get(parent)
-                    if not isinstance(fact, Layer) or fact.name != "torch.nn.ModuleList":
+                case ast.Call(args=[one], func=ast.Attribute(value=held, attr="append" | "extend" as method)):
+                    if one is not node or listed != (method == "extend"):
                         return None
+                    return self._of_list(held)
+                case ast.Call(args=[one], keywords=[]) if one is node and listed and self._is_list(parent):
+                    pass
                 case _:
                     return None
             node, parent = parent, self.parents[parent]
         match parent:
-            case ast.Assign(targets=[ast.Attribute(value=owner, attr=name)]):
-                fact = self.inference.facts.get(owner)
-                if not isinstance(fact, Instance) or (None, name) in self.inference.attribute_reads:
-                    return None
-                reads = self.inference.attribute_reads.get((fact.cls.info, name), [])
-                reads = [read for read in reads if not compares_with_none(self.parents[read])]
-                return [use for read in reads for use in (self._of_items(read) if listed else [self.parents[read]])]
+            case ast.Assign(targets=[ast.Attribute() as target]):
+                return self._of_attribute(target, listed)
+            case ast.Assign(targets=[ast.Name() as target]) | ast.AugAssign(op=ast.Add(), target=target) if listed:
+                return self._of_list(target)
         return None
+
+    def _is_list(self, call: ast.Call) -> bool:
+        fact = self.inference.facts.get(call)
+        return isinstance(fact, Layer) and fact.name == "torch.nn.ModuleList"
+
+    def _of_attribute(self, target: ast.Attribute, listed: bool) -> list[ast.AST] | None:
+        """The calls of what an attribute of a module holds, or of the items of the list that it holds."""
+        fact, name = self.inference.facts.get(target.value), target.attr
+        if not isinstance(fact, Instance) or (None, name) in self.inference.attribute_reads:
+            return None
+        reads = self.inference.attribute_reads.get((fact.cls.info, name), [])
+        reads = [read for read in reads if not compares_with_none(self.parents[read])]
+        return [use for read in reads for use in (self._of_items(read) if listed else [self.parents[read]])]
+
+    def _of_list(self, held: ast.expr) -> list[ast.AST] | None:
+        """The calls of the items of a list: of an attribute, or of a variable that becomes one."""
+        if isinstance(held, ast.Attribute):
+            return self._of_attribute(held, True)
+        function = symbols.nearest(ast.FunctionDef, held, self.parents)
+        if not isinstance(held, ast.Name) or function is None:
+            return None
+        uses: list[ast.AST] = []
+        for read in (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == held.id):
+            parent = self.parents[read]
+            if not isinstance(read.ctx, ast.Load) or _fills(parent):
+                continue
+            match self.parents[parent]:
+                case ast.Assign(targets=[ast.Attribute() as target]) if self._is_made_of(parent, read):
+                    of_list = self._of_attribute(target, True)
+                    if of_list is None:
+                        return None
+                    uses += of_list
+                case _:
+                    return None
+        return uses
+
+    def _is_made_of(self, node: ast.AST, read: ast.Name) -> bool:
+        return isinstance(node, ast.Call) and node.args == [read] and not node.keywords and self._is_list(node)
 
     def _of_items(self, read: ast.expr) -> Iterator[ast.AST]:
         """The calls of a list's items where the list is read; the read itself, which is no call, elsewhere."""
@@ -111,6 +149,8 @@ class ClosedFunctions:
                 break
             node, parent = parent, self.parents[parent]
         match parent:
+            case ast.Attribute() if _fills(parent):
+                return
             case ast.For(iter=held, target=target) if held is node:
                 yield from self._of_target(target, parent)
             case ast.Subscript(value=held) if held is node:
@@ -122,5 +162,12 @@ class ClosedFunctions:
         names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
         for node in (n for one in loop.body for n in ast.walk(one)):
             if isinstance(node, ast.Name) and node.id in names:
-                if isinstance(self.inference.facts.get(node), Instance) or not isinstance(node.ctx, ast.Load):
+                if not isinstance(self.inference.facts.get(node), Scalar | Tensor) or not isinstance(
+                    node.ctx, ast.Load
+                ):
                     yield self.parents[node]
+
+
+def _fills(parent: ast.AST) -> bool:
+    """Whether something is put into a list: ``layers.append(...)``."""
+    return isinstance(parent, ast.Attribute) and parent.attr in ("append", "extend")

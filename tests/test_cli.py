@@ -292,6 +292,39 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
     assert "usage: t2j" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", [["--scan"], ["--layout", "nhwc"]])
+def test_options_of_modules_are_refused_for_functions(
+    option: list[str], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "net.py").write_text(NET_IN_TORCH)
+    for command in ("convert", "check", "run"):
+        assert main([command, "net.py", "--target", "jax", *option]) == 2
+        assert f"{option[0]} is for --target nnx" in capsys.readouterr().err
+
+
+CONVOLUTION = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+
+    def forward(self, x):
+        return self.conv(x).relu()
+"""
+
+
+def test_the_layout_of_the_outermost_module_is_an_option(project: Path) -> None:
+    (project / "net.py").write_text(CONVOLUTION)
+    for layout, moves in (("nchw", 2), ("nhwc", 0)):
+        assert main(["convert", "net.py", "--layout", layout, "-o", f"{layout}.py"]) == 0
+        code = (project / f"{layout}.py").read_text()
+        assert code.count("jnp.moveaxis(") == moves
+        assert ("# Channels last, (N, H, W, C): x and the result" in code) == (layout == "nhwc")
+
+
 def test_the_target_jax_writes_functions(project: Path) -> None:
     (project / "net.py").write_text(NET_IN_TORCH)
     assert main(["convert", "net.py", "--target", "jax", "-o", "out.py"]) == 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2j_lsp import __version__
 from t2j_lsp.api import check, convert_file
-from t2j_lsp.contract import STAGES, CheckReport, ObjectVerdict, Options, SourceError, VerdictKind
+from t2j_lsp.contract import STAGES, CheckReport, ObjectVerdict, Options, SourceError, T2JError, VerdictKind
 from t2j_lsp.files.sources import read_source
 from t2j_lsp.fixes.offers import case_of_verdict, counted, rows, text
 from t2j_lsp.fixes.record import SimilarPair
@@ -86,6 +86,13 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_target(arguments: argparse.Namespace) -> None:
+    """Raises T2JError where an option speaks of Flax's modules, and functions of a dict are asked for."""
+    given = [name for name, said in (("--scan", arguments.scan), ("--layout", arguments.layout != "nchw")) if said]
+    if arguments.target == "jax" and given:
+        raise T2JError(f"{given[0]} is for --target nnx: functions of a dict of parameters have no such form")
+
+
 def add_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """What can be said of a check, wherever it is made."""
     parser.add_argument("--stage", choices=STAGES, default=STAGES[-1], help="the last stage to run")
@@ -124,6 +131,7 @@ def folder(text: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, show the report, and return the exit code of the verdict."""
+    check_target(arguments)
     options = Options(target=arguments.target, init=arguments.init, scan=arguments.scan, layout=arguments.layout)
     report = checked(
         arguments.source,

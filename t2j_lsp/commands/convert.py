@@ -17,7 +17,7 @@ from t2j_lsp.files.repointing import conversions_beside, repointed
 from t2j_lsp.files.sources import decode, python_files, write_output
 
 from . import llm
-from .check import add_init, add_layout, add_options, add_scan, add_target
+from .check import add_init, add_layout, add_options, add_scan, add_target, check_target
 from .convert_check import check_all, worse
 from .many_files import convert_all
 from .output import Subparsers, counted, print_findings, progress, write_json
@@ -78,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     source = Path(arguments.source)
     is_folder = arguments.source != STDIN and source.is_dir()
     arguments.helpers = arguments.helpers or ("module" if is_folder else "inline")
+    check_target(arguments)
     options = Options(
         target=arguments.target,
         x64=arguments.x64,

@@ -13,7 +13,7 @@ from t2j_lsp.contract import (
     T2JError,
 )
 
-from .check import EXIT_CODES, add_init, add_layout, add_scan, add_target, add_worker_options
+from .check import EXIT_CODES, add_init, add_layout, add_scan, add_target, add_worker_options, check_target
 from .output import Subparsers, counted, print_findings, print_table, progress, write_json
 
 _WHAT = {
@@ -86,6 +86,7 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
     # Imported here so that the command line's other commands don't load numpy.
     from t2j_lsp.check.programs.run import RunSettings, not_converted, run_program
 
+    check_target(arguments)
     options = Options(target=arguments.target, init=arguments.init, scan=arguments.scan, layout=arguments.layout)
     sides = both_sides(arguments.source, arguments.converted, options, displays=True)
     if sides.conversion is not None and (gaps := sides.conversion.translation.gaps):

@@ -31,13 +31,15 @@ def called_attributes(inference: Inference, handed: HandedOn) -> Iterator[tuple[
         if init is None or info.layer_base is not None:
             continue
         for node in symbols.walk(init.node):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
-                target = node.targets[0]
-                if isinstance(inference.facts.get(target.value), Instance):
-                    held.setdefault(target.attr, []).append(node.value)
+            match node:
+                case (
+                    ast.Assign(targets=[ast.Attribute() as target], value=value)
+                    | ast.AnnAssign(target=ast.Attribute() as target, value=ast.expr() as value)
+                ) if isinstance(inference.facts.get(target.value), Instance):
+                    held.setdefault(target.attr, []).append(value)
         for name, values in held.items():
             given = [handed.modules(init, one.id) if isinstance(one, ast.Name) else [one] for one in values]
-            values = [one for some in given for one in some or [] if not _is_none(one)]
+            values = [one for some in given for one in some or []]
             if values and None not in given and _only_called(inference, info, name):
                 yield (info, name), values
 
@@ -61,10 +63,6 @@ def _only_called(inference: Inference, info: ClassInfo, name: str) -> bool:
             return False
         used = True
     return used
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def makers_of_layers(inference: Inference) -> dict[ast.Call, set[ast.Call]]:

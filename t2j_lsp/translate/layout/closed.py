@@ -45,7 +45,7 @@ class ClosedFunctions:
 
     def all(self) -> Iterator[tuple[FunctionInfo, Closed]]:
         for info in self.inference.classes.values():
-            if not info.is_module or info in self.bases:
+            if not info.is_module or info.external or info in self.bases:
                 continue
             if not all(isinstance(base, Qual) for base in info.bases) or info.layer_base is not None:
                 continue

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import Class, ClassInfo, Function, FunctionInfo, Layer
+from t2j_lsp.translate.rule.layer import LAYERS
 
 from .uses import compares_with_none, is_asked, is_of_super
 
@@ -161,7 +162,12 @@ class HandedOn:
             if values is None:
                 return None
             made += [one for one in values if one not in made]
-        return made
+        return None if any(map(self._is_function, made)) else made
+
+    def _is_function(self, made: ast.expr) -> bool:
+        """Whether a layer holds nothing: beside None in an attribute, it stays a module of PyTorch's axes."""
+        fact = self.inference.facts.get(made)
+        return isinstance(fact, Layer) and fact.name in LAYERS and LAYERS[fact.name].function
 
     def _values(self, value: ast.expr) -> list[ast.expr] | None:
         """What an argument is, where it is a variable that is only assigned and handed on."""

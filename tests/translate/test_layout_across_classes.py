@@ -293,6 +293,44 @@ def test_blocks_that_are_handed_to_a_network_are_followed(made: str) -> None:
         compare(reference, new, [np.random.default_rng(0).normal(size=(2, 3, 6, 9))])
 
 
+EXCHANGED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(4, 4, 3)
+        self.norm = nn.BatchNorm2d(4)
+        self.pool = nn.MaxPool2d(2)
+        self.conv2 = Block(4, 4)
+
+    def forward(self, x):
+        return self.conv2(self.pool(F.relu(self.norm(self.conv1(x)))))
+
+
+def other():
+    net = Net()
+    {line}
+    return net
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "net.conv1 = nn.Conv2d(4, 4, 3)",
+        "net.pool = nn.Identity()",
+        "net.pool = nn.AvgPool2d(2)",
+        "net.conv2 = Block(4, 4)",
+        "setattr(net, 'conv1', nn.Conv2d(4, 4, 3))",
+        "net.conv2 = nn.Conv2d(4, 4, 1)",
+    ],
+)
+def test_a_layer_that_is_exchanged_stands_in_pytorchs_axes(line: str) -> None:
+    pair = sides(HEADER + BLOCK + EXCHANGED.replace("{line}", line), "across_exchanged")
+    reference = randomized(pair.torch.other())
+    with jax.enable_x64(True):
+        compare(reference, pair.jax.other(rngs=nnx.Rngs(0)), [np.random.default_rng(0).normal(size=(2, 4, 8, 8))])
+
+
 FROM_OUTSIDE = {
     "a block that is kept": (
         "self.stem = nn.Conv2d(3, 4, 3)",

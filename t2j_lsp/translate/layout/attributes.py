@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
@@ -23,8 +23,49 @@ def module_classes(inference: Inference) -> Iterator[ClassInfo]:
             yield info
 
 
+def exchanged_attributes(inference: Inference) -> Container[Key]:
+    """The attributes that other code than the constructor of their own class assigns: ``net.conv1 = nn.Conv2d(1, 8)``.
+
+    What stands in them has PyTorch's axes.
+    """
+    return _Exchanged(inference)
+
+
+class _Exchanged:
+    def __init__(self, inference: Inference) -> None:
+        self.of_any: set[str] = set()
+        self.of_classes: set[Key] = set()
+        self.all = False
+        for node in inference.source.nodes:
+            match node:
+                case ast.Call(func=ast.Name(id="setattr"), args=[owned, ast.Constant(value=str() as name), _]):
+                    if not self._is_own(inference, owned):
+                        self.of_any.add(name)
+                case ast.Call(func=ast.Name(id="setattr"), args=[owned, _, _]):
+                    self.all |= not self._is_own(inference, owned)
+            if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store):
+                continue
+            owner = inference.facts.get(node.value)
+            if not isinstance(owner, Instance):
+                self.of_any.add(node.attr)
+            elif not self._is_own(inference, node.value):
+                self.of_classes |= {(info, node.attr) for info in owner.cls.info.ancestry()}
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, tuple) and (self.all or key[1] in self.of_any or key in self.of_classes)
+
+    @staticmethod
+    def _is_own(inference: Inference, owner: ast.expr) -> bool:
+        """Whether it is the instance that the constructor around it makes."""
+        parents, fact = inference.source.parents, inference.facts.get(owner)
+        function = symbols.nearest(ast.FunctionDef, owner, parents)
+        own = function is not None and function.name == "__init__"
+        return own and isinstance(fact, Instance) and function is not None and parents[function] is fact.cls.info.node
+
+
 def called_attributes(inference: Inference, handed: HandedOn) -> Iterator[tuple[Key, list[ast.expr]]]:
     """What constructors assign to attributes of which every use in the file is a call with one argument."""
+    exchanged = exchanged_attributes(inference)
     for info in module_classes(inference):
         init = info.methods.get("__init__")
         held: dict[str, list[ast.expr]] = {}
@@ -40,7 +81,8 @@ def called_attributes(inference: Inference, handed: HandedOn) -> Iterator[tuple[
         for name, values in held.items():
             given = [handed.modules(init, one.id) if isinstance(one, ast.Name) else [one] for one in values]
             values = [one for some in given for one in some or []]
-            if values and None not in given and _only_called(inference, info, name):
+            known = values and None not in given and (info, name) not in exchanged
+            if known and _only_called(inference, info, name):
                 yield (info, name), values
 
 

@@ -13,6 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Layer, Qual, Scalar, Tensor
 
+from .attributes import exchanged_attributes
 from .handed import HandedOn
 from .uses import compares_with_none, is_asked, is_of_super
 
@@ -41,6 +42,7 @@ class ClosedFunctions:
         self.handed_on = handed_on
         """Whether what nobody in the file calls may take and give channels-last values too."""
         self.reads = handed.reads
+        self.exchanged = exchanged_attributes(inference)
         self.bases = {b.info for info in inference.classes.values() for b in info.bases if isinstance(b, Class)}
 
     def all(self) -> Iterator[tuple[FunctionInfo, Closed]]:
@@ -108,6 +110,8 @@ class ClosedFunctions:
         """The calls of what an attribute of a module holds, or of the items of the list that it holds."""
         fact, name = self.inference.facts.get(target.value), target.attr
         if not isinstance(fact, Instance) or (None, name) in self.inference.attribute_reads:
+            return None
+        if (fact.cls.info, name) in self.exchanged:
             return None
         reads = self.inference.attribute_reads.get((fact.cls.info, name), [])
         reads = [read for read in reads if not compares_with_none(self.parents[read])]

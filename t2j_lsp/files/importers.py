@@ -18,21 +18,21 @@ MOST = 3000
 _SECONDS = 10.0
 """How long the list of a project's files is good for."""
 _lists: dict[Path, tuple[float, list[Path]]] = {}
+_uses: dict[tuple[Path, str], tuple[tuple[int, int], frozenset[str]]] = {}
+"""What files import from a module, with the time and size at which they were read."""
 
 
 def used_elsewhere(path: Path) -> Callable[[Collection[str]], frozenset[str]]:
     """A function that answers which of some names the project around ``path`` uses in other files."""
     path = path.resolve()
+    stem = path.parent.name if path.stem == "__init__" else path.stem
 
     def used(names: Collection[str]) -> frozenset[str]:
         files = _files(path)
         if len(files) > MOST:
             return frozenset(names)
-        found: set[str] = set()
-        for other in files:
-            if other != path and len(found) < len(names):
-                found |= _used(other, path, [name for name in names if name not in found])
-        return frozenset(found)
+        found = (_used(other, stem) for other in files if other != path) if names else ()
+        return frozenset(names).intersection(frozenset().union(*found))
 
     return used
 
@@ -61,18 +61,29 @@ def _first(files: Iterator[Path]) -> Iterator[Path]:
             return
 
 
-def _used(other: Path, path: Path, names: Collection[str]) -> set[str]:
-    """The names that another file imports from this one, or reads of it as a module."""
-    stem = path.parent.name if path.stem == "__init__" else path.stem
+def _used(other: Path, stem: str) -> frozenset[str]:
+    """The names that a file imports from a module, or reads of it. A file that didn't change isn't read again."""
+    try:
+        status = other.stat()
+    except OSError:
+        return frozenset()
+    version = (status.st_mtime_ns, status.st_size)
+    kept = _uses.get((other, stem))
+    if kept is None or kept[0] != version:
+        kept = _uses[other, stem] = (version, _read(other, stem))
+    return kept[1]
+
+
+def _read(other: Path, stem: str) -> frozenset[str]:
     try:
         text = other.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return set()
+        return frozenset()
     if stem not in text:
-        return set()
+        return frozenset()
     found = set(re.findall(rf"\b{re.escape(stem)}\.(\w+)", text))
     for imported in re.findall(
         rf"^[ \t]*from[ \t]+[\w.]*\b{re.escape(stem)}[ \t]+import[ \t]*(\([^)]*\)|.*)", text, re.M
     ):
         found |= set(re.findall(r"\w+", text if "*" in imported else imported))
-    return found & set(names)
+    return frozenset(found)

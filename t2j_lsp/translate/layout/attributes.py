@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
@@ -23,15 +23,12 @@ def module_classes(inference: Inference) -> Iterator[ClassInfo]:
             yield info
 
 
-def exchanged_attributes(inference: Inference) -> Container[Key]:
+class ExchangedAttributes:
     """The attributes that other code than the constructor of their own class assigns: ``net.conv1 = nn.Conv2d(1, 8)``.
 
     What stands in them has PyTorch's axes.
     """
-    return _Exchanged(inference)
 
-
-class _Exchanged:
     def __init__(self, inference: Inference) -> None:
         self.of_any: set[str] = set()
         self.of_classes: set[Key] = set()
@@ -65,7 +62,7 @@ class _Exchanged:
 
 def called_attributes(inference: Inference, handed: HandedOn) -> Iterator[tuple[Key, list[ast.expr]]]:
     """What constructors assign to attributes of which every use in the file is a call with one argument."""
-    exchanged = exchanged_attributes(inference)
+    exchanged = ExchangedAttributes(inference)
     for info in module_classes(inference):
         init = info.methods.get("__init__")
         held: dict[str, list[ast.expr]] = {}

@@ -13,7 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Layer, Qual, Scalar, Tensor
 
-from .attributes import exchanged_attributes
+from .attributes import ExchangedAttributes
 from .handed import HandedOn
 from .uses import compares_with_none, is_asked, is_of_super
 
@@ -42,7 +42,7 @@ class ClosedFunctions:
         self.handed_on = handed_on
         """Whether what nobody in the file calls may take and give channels-last values too."""
         self.reads = handed.reads
-        self.exchanged = exchanged_attributes(inference)
+        self.exchanged = ExchangedAttributes(inference)
         self.bases = {b.info for info in inference.classes.values() for b in info.bases if isinstance(b, Class)}
 
     def all(self) -> Iterator[tuple[FunctionInfo, Closed]]:

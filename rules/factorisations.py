@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from t2j_lsp.translate.rule.facts import Tuple
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import rank_of
+from ._facts import broadcast, same
 from .ordering import as_part
 
 NO_PIVOTS = "JAX's LU always exchanges rows; PyTorch's does without on a GPU only."
@@ -116,7 +118,7 @@ Row("torch.cholesky_inverse(input, upper=False)", "cholesky_inverse({input}, upp
     "torch.triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)",
     jax="(jax.lax.linalg.triangular_solve(A, b, left_side=True), A)",
     method=True,
-    result="tensors",
+    result=lambda call: Tuple((broadcast(call), same(call)), fields=("solution", "cloned_coefficient")),
 )
 def triangular_solve(call: Call) -> Piece:
     """The second value is the matrix, as it was."""
@@ -127,7 +129,11 @@ def triangular_solve(call: Call) -> Piece:
     )
     if call.site.index in (1, "cloned_coefficient"):
         return as_part(call.emit("{A}"))
-    return as_part(call.emit(solved)) if call.site.index in (0, "solution") else call.emit(f"({solved}, {{A}})")
+    return (
+        as_part(call.emit(solved))
+        if call.site.index in (0, "solution")
+        else Piece(call.emit(f"({solved}, {{A}})").text)
+    )
 
 
 Row(

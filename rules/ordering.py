@@ -82,7 +82,7 @@ _extreme("min")
     "torch.aminmax(input, *, dim=None, keepdim=False)",
     jax="(jnp.min(x, axis), jnp.max(x, axis))",
     method=True,
-    result=lambda call: Tuple((reduced(call), reduced(call))),
+    result=lambda call: Tuple((reduced(call), reduced(call)), fields=("min", "max")),
 )
 def aminmax(call: Call) -> Piece:
     arguments = "({input}, axis={dim?}, keepdims={keepdim?})"
@@ -274,7 +274,7 @@ def histc(call: Call) -> Piece:
     "torch.histogram(input, bins, *, range=None, weight=None, density=False)",
     jax="jnp.histogram(x, bins)",
     method=True,
-    result="tensors",
+    result=lambda _: Tuple((Tensor(1), Tensor(1)), fields=("hist", "bin_edges")),
     fidelity=CLOSE,
     note=NOTHING_TO_COUNT,
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor
+from dataclasses import replace
+
+from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
@@ -227,10 +229,18 @@ Row(
 )
 for name in ("gcd", "lcm"):
     Row(f"torch.{name}(input, other)", f"jnp.{name}({{input}}, {{other}})", method=True, result=broadcast)
+
+
+def _mantissa_and_exponent(call: Call) -> Fact:
+    fact = same(call)
+    integers = replace(fact, dtype="int") if isinstance(fact, Tensor) else Tensor(dtype="int")
+    return Tuple((fact, integers), fields=("mantissa", "exponent"))
+
+
 Row("torch.ldexp(input, other)", "{input} * 2.0**{other}", method=True, result=broadcast)
 
 
-@rule("torch.frexp(input)", jax="jnp.frexp(x)", method=True, result="tensors")
+@rule("torch.frexp(input)", jax="jnp.frexp(x)", method=True, result=_mantissa_and_exponent)
 def frexp(call: Call) -> Piece:
     """JAX's tuple has no names: ``.mantissa`` is its first value."""
     place = {"mantissa": 0, "exponent": 1}.get(str(call.site.index))

@@ -105,6 +105,13 @@ RUNNING = [
     ("torch.quantile(x, 0.3, dim=1)", "jnp.quantile(x, 0.3, axis=1)", "x"),
     ("torch.histc(x, 5, -1, 1)", "jnp.histogram(x, bins=5, range=(-1, 1))[0]", "x"),
     ("x.aminmax().max", "jnp.max(x)", "x"),
+    (
+        "r = x.aminmax(dim=1); r.max - r.min",
+        "r = (jnp.min(x, axis=1), jnp.max(x, axis=1)); r[1] - r[0]",
+        "x",
+    ),
+    ("r = torch.frexp(x); r.mantissa + 1", "r = jnp.frexp(x); r[0] + 1", "X"),
+    ("r = torch.histogram(x, 3); r.hist.sum()", "r = jnp.histogram(x, 3); r[0].sum()", "X"),
     ("torch.frexp(x).mantissa", "jnp.frexp(x)[0]", "x"),
 ]
 

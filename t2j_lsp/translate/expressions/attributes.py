@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.facts import (
     Object,
     Qual,
     Tensor,
+    Tuple,
     is_module,
     layer_names,
 )
@@ -87,6 +88,8 @@ class Attributes:
                 return self._tensor_attribute(node, owner, rule.name)
             case Object() if owner.kind in ("dtype", "device"):
                 return self._tensor_attribute(node, owner, f"torch.{owner.kind}.{node.attr}")
+            case Tuple(fields=names) if node.attr in names:
+                return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}[{names.index(node.attr)}]", ATOM)
             case UnknownParameter():
                 return self._unknown_attribute(node)
             case _:

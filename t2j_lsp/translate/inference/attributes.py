@@ -92,7 +92,8 @@ class AttributeFacts:
             case Partial() if name == "func":
                 return owner.function
             case Tuple():
-                places = [place for place, names in enumerate(_FIELDS) if name in names]
+                every = [{own} for own in owner.fields] or _FIELDS
+                places = [place for place, names in enumerate(every) if name in names]
                 return owner.items[places[0]] if places and places[0] < len(owner.items) else UNKNOWN
             case _:
                 return UNKNOWN

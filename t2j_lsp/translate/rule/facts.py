@@ -65,6 +65,8 @@ class Tuple(Fact):
     """A tuple or list whose items are known one by one."""
 
     items: tuple[Fact, ...]
+    fields: tuple[str, ...] = ()
+    """The items' names in PyTorch, where what JAX gives has none: `torch.aminmax`."""
 
 
 @dataclass(frozen=True)

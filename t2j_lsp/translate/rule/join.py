@@ -62,7 +62,7 @@ def join(a: Fact, b: Fact) -> Fact:
         case ListOf(), ListOf():
             return ListOf(join(a.item, b.item), a.keys)
         case Tuple(), Tuple() if len(a.items) == len(b.items):
-            return Tuple(tuple(map(join, a.items, b.items)))
+            return Tuple(tuple(map(join, a.items, b.items)), a.fields if a.fields == b.fields else ())
         case Tuple() | ListOf(), Tuple() | ListOf():
             return ListOf(join(element(a), element(b)))
         case Object(), Object() if a.kind == b.kind:

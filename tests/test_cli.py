@@ -137,7 +137,7 @@ def test_an_output_folder_inside_the_source_is_not_converted_again(project: Path
     assert not (project / "src/out/out").exists()
 
 
-def test_a_class_from_a_sibling_is_known_to_be_a_module(project: Path) -> None:
+def test_a_class_from_a_sibling_is_known_to_be_a_module(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     block = "from torch import nn\n\n\nclass Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     block += "        self.fc = nn.Linear(2, 2)\n\n    def forward(self, x):\n        return self.fc(x)\n"
     net = "from torch import nn\nfrom .block import Block\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
@@ -147,6 +147,14 @@ def test_a_class_from_a_sibling_is_known_to_be_a_module(project: Path) -> None:
     (project / "src/pkg/net.py").write_text(net)
     assert main(["convert", "src/pkg/net.py", "-o", "net.py"]) == 0
     assert "self.block = Block(rngs=rngs)" in (project / "net.py").read_text()
+    said = "net.py:2:1: note: Block is PyTorch in .block: convert that file along, or its folder"
+    assert said in capsys.readouterr().err
+    assert main(["convert", "src/pkg/block.py", "-o", "src/pkg/block_jax.py"]) == 0
+    assert main(["convert", "src/pkg/net.py", "-o", "src/pkg/net_jax.py"]) == 0
+    assert "from .block_jax import Block" in (project / "src/pkg/net_jax.py").read_text()
+    assert "net.py: 1 place converted, 0 gaps, 0 notes" in capsys.readouterr().err
+    assert main(["convert", "src/pkg", "-o", "out"]) == 1
+    assert "along" not in capsys.readouterr().err
 
 
 LINEAR = "from torch import nn\n\n\nlayer = nn.Linear(2, 3)\n"

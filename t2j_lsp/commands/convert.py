@@ -98,7 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.source == STDIN:
         conversion = convert_file(Path("<stdin>"), options, sys.stdin.buffer.read())
     else:
-        conversion = convert_file(source, _placed(options, _target(source, arguments)))
+        place = _target(source, arguments)
+        conversion = _noted(convert_file(source, _placed(replace(options, alone=True), place)), place)
     conversion = llm.completed(conversion, arguments)
     target, conflicts = _write(conversion, arguments)
     print_findings(conversion)
@@ -119,6 +120,14 @@ def _target(source: Path, arguments: argparse.Namespace) -> Path:
     """The file to write; a folder as ``-o`` takes the source's name."""
     target = Path(arguments.output or source.name)
     return target / source.name if target.is_dir() else target
+
+
+def _noted(conversion: FileConversion, target: Path) -> FileConversion:
+    """Without notes of files whose conversions the converted one imports."""
+    translation = conversion.translation
+    converted = conversions_beside(conversion.path, target, translation.code)
+    kept = tuple(f for f in translation.findings if f.code != "along" or f.name.lstrip(".") not in converted)
+    return replace(conversion, translation=replace(translation, findings=kept))
 
 
 def _placed(options: Options, path: Path, top: Path | None = None) -> Options:

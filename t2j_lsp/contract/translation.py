@@ -219,6 +219,8 @@ class Options:
     """What the outermost modules of a file take and give: PyTorch's axes, or channels-last values (``nhwc``)."""
     in_parts: bool = False
     """Whether classes are converted one by one: each keeps PyTorch's axes at its border."""
+    alone: bool = False
+    """Whether the file is converted without those that it imports: a note says which are PyTorch still."""
     used_elsewhere: Callable[[Collection[str]], Collection[str]] | None = None
     """Which of some names other files use: their classes keep PyTorch's axes too."""
 

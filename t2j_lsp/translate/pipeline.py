@@ -27,6 +27,7 @@ from t2j_lsp.translate.inference.neighbours import Neighbours
 from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.layout.short import short_layers
+from t2j_lsp.translate.output.along import report_files_to_convert
 from t2j_lsp.translate.output.helper_place import WrittenCode
 from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_text, loads
 from t2j_lsp.translate.output.leftovers import report_leftovers
@@ -215,6 +216,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
             return None
     if not inference.torch_names.isdisjoint(read):
         report_leftovers(context, needs.claimed)
+    if options.alone:
+        report_files_to_convert(context)
     _mark_todos(context)
     _keep_comments(context.edits)
     own = frozenset(context.edits.made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from t2j_lsp.symbols import ancestors
@@ -16,6 +17,7 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
 from .frozen_groups import freezing as freezing_by_name
 from .objects import Objects, VariableScope, targets
+from .toggled import TOGGLED, Toggled
 
 NOT_UPDATED = "No optimizer of this file updates these parameters, and gradients are taken only for what one updates."
 GROUPED = "These parameters are a group of the optimizer whose update is zero."
@@ -40,19 +42,24 @@ class Frozen:
             for n in self.ctx.source.nodes
             if isinstance(n, ast.stmt) and (module := frozen_module(n)) is not None
         ]
+        toggled = self._toggled(all_frozen)
+        all_frozen = [one for one in all_frozen if one.node not in toggled]
         some_frozen = [by_name for n in self.ctx.source.nodes if (by_name := freezing_by_name(n)) is not None]
         freezing = [one.node for one in (*all_frozen, *some_frozen)]
         harmless = [n for n in freezing if self._harmless(n)]
         named = [n for n in self.ctx.source.nodes if _frozen_as_made(n) is not None and self._harmless(n)]
         flags = {n: _flag_of_pairs(n) or n for n in freezing}
-        inside = {i for n in [*flags.values(), *named] for i in ast.walk(n)} - set(freezing)
+        inside = {i for n in [*flags.values(), *named, *toggled] for i in ast.walk(n)} - set(freezing)
         others = [n for n in self.ctx.source.nodes if n not in inside]
         single = [n for n in others if (owner := _freezes_one(n)) is not None and self._may_be_trained(owner)]
         updated = [self._resolved(one) for one in (*all_frozen, *some_frozen) if one.node not in harmless]
         known = [one for one in updated if one is not None]
-        surely = len(known) == len(updated) and not self._thawed()
+        surely = len(known) == len(updated) and not self._thawed({n for t in toggled for n in ast.walk(t)})
         kept = bool(single or updated and not (surely and self.groups.plan(known)))
         grouped = {one.node for one in known}
+        for node in toggled if not kept else []:
+            self.ctx.plan.on_statement(node, lambda _, node=node: self._drop(node, TOGGLED))  # type: ignore[misc]
+            self.ctx.plan.switches.add(node)
         for node in freezing:
             if not kept:
                 why = GROUPED if node in grouped else NOT_UPDATED
@@ -71,9 +78,31 @@ class Frozen:
     def _mark(self, node: ast.stmt) -> None:
         self.ctx.report.gap(node, "Tensor.requires_grad", "refused", MASKED)
 
-    def _thawed(self) -> bool:
-        """Whether the program makes frozen parameters ones that are trained again."""
+    def _toggled(self, all_frozen: Sequence[Freezing]) -> list[ast.stmt]:
+        """The statements that switch modules off and on without consequence; none where something minds them."""
+        toggled = Toggled(self.ctx, self.objects).switches()
+        if not toggled:
+            return []
+        others = [one.node for one in all_frozen if one.node not in toggled]
+        inside = {n for node in toggled for n in ast.walk(node)}
+        if self._thawed(inside) or not all(map(self._harmless, others)) or self._flags_are_read():
+            return []
+        return toggled
+
+    def _flags_are_read(self) -> bool:
+        """Whether the program asks which parameters are trained."""
         for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Load):
+                fact = self.ctx.fact(node.value)
+                if not isinstance(fact, Tensor) or fact.variable:
+                    return True
+        return False
+
+    def _thawed(self, but: Container[ast.AST] = ()) -> bool:
+        """Whether the program makes frozen parameters ones that are trained again, ``but`` for some nodes."""
+        for node in self.ctx.source.nodes:
+            if node in but:
+                continue
             match node:
                 case ast.Assign(targets=[ast.Attribute(attr="requires_grad", value=owner)], value=ast.Constant(True)):
                     pass

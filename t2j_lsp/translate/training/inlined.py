@@ -83,13 +83,24 @@ def _leaves_update(parts: Sequence[StepCall]) -> bool:
 
 def _computes_loss(info: FunctionInfo, parts: Sequence[StepCall]) -> bool:
     """Whether what a function differentiates is the value of a call that it makes itself."""
-    names = {n.id for p in parts if p.kind == "backward" for n in ast.walk(p.subject) if isinstance(n, ast.Name)}
+    names = {text for p in parts if p.kind == "backward" for text in _variables(p.subject)}
     for node in ast.walk(info.node):
         if isinstance(node, ast.Assign) and any(isinstance(n, ast.Call) for n in ast.walk(node.value)):
-            stored = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-            if stored & names:
+            if {text for t in node.targets for text in _variables(t)} & names:
                 return True
     return False
+
+
+def _variables(node: ast.AST) -> Iterator[str]:
+    """The names and attributes that an expression reads or writes: ``self.loss``, and no ``self`` for it."""
+    match node:
+        case ast.Name(id=name):
+            yield name
+        case ast.Attribute(value=ast.Name()):
+            yield ast.unparse(node)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _variables(child)
 
 
 class _Inlining:

@@ -59,7 +59,7 @@ def input_gradient(inference: Inference, call: ast.Call) -> InputGradient | None
     if made is None or not _depends_directly(inference, made, inputs.id):
         return None
     if weights is not None and not (isinstance(weights, ast.Constant) and weights.value is None):
-        if summed or not _are_ones(inference, call, weights):
+        if summed or not are_ones(inference, call, weights):
             return None
         summed = True
     through = isinstance(graph, ast.Constant) and graph.value is True
@@ -161,7 +161,7 @@ def _is_gradient_by(inference: Inference, node: ast.AST, name: str) -> bool:
     return gradient is not None and gradient.variable.id == name and gradient.through
 
 
-def _are_ones(inference: Inference, call: ast.Call, weights: ast.expr) -> bool:
+def are_ones(inference: Inference, call: ast.Call, weights: ast.expr) -> bool:
     """Whether all elements count once: ``torch.ones_like(y)``, ``Tensor(n, 1).fill_(1.0)``, or a name for it.
 
     PyTorch raises where they have another shape than what is differentiated.
@@ -169,17 +169,17 @@ def _are_ones(inference: Inference, call: ast.Call, weights: ast.expr) -> bool:
     match weights:
         case ast.Name(id=name):
             made = _assigned_before(inference, call, name)
-            return made is not None and _are_ones(inference, call, made.value)
+            return made is not None and are_ones(inference, call, made.value)
         case ast.IfExp(body=body, orelse=orelse):
-            return _are_ones(inference, call, body) and _are_ones(inference, call, orelse)
+            return are_ones(inference, call, body) and are_ones(inference, call, orelse)
         case ast.Call(func=ast.Attribute(attr="fill_"), args=[ast.Constant(value=1)], keywords=[]):
             return True
         case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in _MOVES or method in _SAME:
-            return _are_ones(inference, call, inner)
+            return are_ones(inference, call, inner)
         case ast.Call(func=function, args=args):
             fact = inference.fact(function)
             if isinstance(fact, Qual) and fact.name in names_with(Trait.VARIABLE):
-                return len(args) == 1 and _are_ones(inference, call, args[0])
+                return len(args) == 1 and are_ones(inference, call, args[0])
             return isinstance(fact, Qual) and fact.name in names_with(Trait.ONES)
     return False
 

@@ -12,6 +12,7 @@ from t2j_lsp.translate.source.rearranged import RearrangedText
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .children_by_name import with_children_by_name
 from .class_patterns import with_class_patterns_as_conditions
+from .flag_setters import with_flag_setters_inlined
 from .inlined import with_parts_of_steps_inlined
 from .kernel_masks import with_masks_of_kernels_renamed
 from .lazy_layers import with_sizes_of_lazy_layers
@@ -21,6 +22,7 @@ from .renamed_to_itself import with_modes_as_statements
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .trained_flags import with_trained_flags_by_name
 from .unrolled import with_loops_over_optimizers_unrolled
+from .weighted_backward import with_weighted_losses_summed
 
 _WAYS = (
     with_sizes_of_lazy_layers,
@@ -30,10 +32,12 @@ _WAYS = (
     with_rows_filled_by_masks,
     with_sorted_parameters_as_lists,
     with_children_by_name,
+    with_flag_setters_inlined,
     with_trained_flags_by_name,
     with_masks_of_kernels_renamed,
     with_class_patterns_as_conditions,
     with_modes_as_statements,
+    with_weighted_losses_summed,
 )
 
 
@@ -42,9 +46,9 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
 
     Its statements have lines of their own, lazy layers have sizes, keywords have names, loops over optimizers are
     unrolled, branches that update zero the gradients, rows are filled by masks, loops that sort parameters are
-    comprehensions, children and frozen parameters are known by their names, convolutions' masks have names that Flax
-    leaves free, classes are asked for by conditions, modes are set by statements, and parts of training steps stand
-    where they were called.
+    comprehensions, children and frozen parameters are known by their names, functions that freeze stand where they were
+    called, convolutions' masks have names that Flax leaves free, classes are asked for by conditions, modes are set by
+    statements, weighted losses are summed, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -48,7 +48,8 @@ class Region:
         self._check_lines()
 
     def _take_zeros(self) -> None:
-        """Gradients that are computed fresh need no zeroing, wherever it stands in the block."""
+        """Gradients that are computed fresh need no zeroing and no switches, wherever these stand in the block."""
+        self.taken |= {i for i, x in enumerate(self.items) if x.step_call is not None and x.step_call.kind == "switch"}
         if all(u.mode != "accumulated" for u in self.updates):
             for index, item in enumerate(self.items):
                 if item.step_call is not None and item.step_call.kind in ("zero", "unscale", "rescale"):
@@ -139,6 +140,8 @@ class Region:
             return above[: len(above) - len(lead_comments(self.ctx.source, statement))]
         if step_call is not None and step_call.kind == "zero":
             return without_zeroing([*lead, "", *behind])
+        if step_call is not None and step_call.kind == "switch":
+            return above
         if index is not None and any(u.slice.call < index <= u.last for u in self.updates):
             return above[: len(above) - len(lead_comments(self.ctx.source, statement))]
         return [*above, *behind]

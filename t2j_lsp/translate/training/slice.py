@@ -41,9 +41,16 @@ class UpdateSlicer:
     """Slices one block."""
 
     def __init__(
-        self, items: Sequence[Item], flow: DataFlow, carried: DataFlow, apart: Mapping[int, Collection[str]]
+        self,
+        items: Sequence[Item],
+        flow: DataFlow,
+        carried: DataFlow,
+        apart: Mapping[int, Collection[str]],
+        modules: Collection[str] = (),
     ) -> None:
         self.items = items
+        self.modules = modules
+        """Variables that hold modules: whatever changes these, in loops of their own, no gradient flows through it."""
         self.flow = flow
         self.carried = carried
         """The flow of what a gradient may be taken of."""
@@ -75,6 +82,8 @@ class UpdateSlicer:
             if not self.plain(index):
                 continue
             written = self.writes(index) & needed
+            if isinstance(self.items[index].node, ast.For | ast.While):
+                written -= set(self.modules)
             if not written:
                 continue
             if self._replaces(index):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -15,7 +15,9 @@ from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.facts import Object, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
-Kind = Literal["zero", "backward", "clip", "unscale", "step", "rescale"]
+Kind = Literal["zero", "backward", "clip", "unscale", "step", "rescale", "switch"]
+"""``switch``: a statement about ``requires_grad`` that goes."""
+WEIGHTED = "backward() with arguments, or of something that isn't a loss"
 CLOSURE = "optimizer.step(closure) may compute the loss several times for one step, and this closure can't be followed."
 
 
@@ -56,11 +58,15 @@ def clip_kind(inference: Inference, clip: StepCall) -> str:
 class Reader:
     """Recognises the statements of a training step by the facts of what they call."""
 
-    def __init__(self, inference: Inference) -> None:
+    def __init__(self, inference: Inference, switches: Container[ast.AST] = ()) -> None:
         self.inference = inference
+        self.switches = switches
 
     def read(self, node: ast.stmt) -> StepCall | None:
         """The part a statement has in a training step; None if it has none. Raises Refused."""
+        if node in self.switches:
+            name = ast.Name("None", ast.Load())
+            return StepCall("switch", node, ast.Call(name, [], []), name)
         if isinstance(node, ast.For):
             return self._zero_loop(node) or self._clip_loop(node)
         call: ast.expr | None = None
@@ -103,6 +109,8 @@ class Reader:
     def _loss(self, call: ast.Call, func: ast.Attribute) -> ast.expr:
         """What is differentiated. Raises Refused."""
         for keyword in call.keywords:
+            if keyword.arg == "gradient":
+                raise Refused(WEIGHTED)
             if keyword.arg not in ("retain_graph", "inputs"):
                 raise Refused(f"backward({keyword.arg}=...) has no plain form: write the gradient with jax.grad")
             if keyword.arg == "inputs":
@@ -110,7 +118,7 @@ class Reader:
         loss = func.value
         fact = self.inference.fact(loss)
         if call.args or (isinstance(fact, Object) and fact.kind != "scaler"):
-            raise Refused("backward() with arguments, or of something that isn't a loss")
+            raise Refused(WEIGHTED)
         if isinstance(loss, ast.Call) and isinstance(loss.func, ast.Attribute) and loss.func.attr == "scale":
             owner = self.inference.fact(loss.func.value)
             if isinstance(owner, Object) and owner.kind == "scaler" and len(loss.args) == 1:

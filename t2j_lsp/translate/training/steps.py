@@ -27,6 +27,7 @@ from .slice import SWAPPED
 from .step import StepWriter, unused
 from .step_calls import Phase, Reader, Refused, blocks, flatten, phases
 from .stored_gradients import StoredGradients
+from .toggled import TOGGLED
 from .unread_gradients import plan_unread_gradients
 from .update import Update, Updates
 
@@ -47,7 +48,7 @@ class Steps:
         self.objects = objects
         self.left = left
         """Why no update of the file converts, where parameters are frozen or lost in a way that none would respect."""
-        self.reader = Reader(context.inference)
+        self.reader = Reader(context.inference, context.plan.switches)
         self.lifting = Lifting(context, objects, self.insert)
         self.jittable = Jittable(context.inference, self.reader, self.lifting.lifted, self.lifting.reasons)
         self.lost = LostGradients(context.inference)
@@ -262,6 +263,9 @@ class _ScopePlan:
         self._check_shared(one)
 
         def write(statements: StatementRewriter) -> None:
+            for item in one.items:
+                if item.step_call is not None and item.step_call.kind == "switch":
+                    self.ctx.report.note(item.node, "Tensor.requires_grad", "note", TOGGLED)
             steps = []
             for update in one.updates:
                 self._notes(update)

@@ -6,11 +6,12 @@ import ast
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Object, Qual
+from t2j_lsp.translate.rule.facts import Object, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
@@ -108,7 +109,14 @@ class Updates:
 
     def slicer(self, items: Sequence[Item], apart: Mapping[int, Collection[str]] | None = None) -> UpdateSlicer:
         """What slices a block of this scope."""
-        return UpdateSlicer(items, self.flow, self.carried, apart or {})
+        return UpdateSlicer(items, self.flow, self.carried, apart or {}, self._modules)
+
+    @cached_property
+    def _modules(self) -> set[str]:
+        """The variables of this scope that hold modules."""
+        nodes = self.ctx.source.nodes if self.scope.function is None else ast.walk(self.scope.function.node)
+        held = (n for n in nodes if isinstance(n, ast.Name | ast.Attribute) and is_module(self.ctx.fact(n)))
+        return {variable for n in held if (variable := self.flow.variable(n)) is not None}
 
     def _read_elsewhere(self) -> set[str]:
         """Variables that other functions read: those of the module level, and attributes of ``self``."""

@@ -49,7 +49,7 @@ for x, y in loader:
 for x, y in loader:
     optimizer.zero_grad()
     out = model(x)
-    out.backward(torch.ones_like(out))
+    out.backward(*weights(out))
     optimizer.step()
 """,
         "with arguments",

@@ -9,6 +9,7 @@ from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.record import Call, Piece, Row, refuse, rule
 
 from ._facts import first, same
+from ._windows import pools_all
 
 F = "torch.nn.functional"
 
@@ -54,13 +55,22 @@ for rank in (1, 2, 3):
         result=same,
     )
     divisor = ("", "") if rank == 1 else (", divisor_override=None", ", divisor_override={divisor_override?}")
-    Row(
+    settings = f"ceil_mode={{ceil_mode?}}, count_include_pad={{count_include_pad?}}{divisor[1]}"
+
+    def avg_pool(call: Call, rank: int = rank, settings: str = settings) -> Piece:
+        """One window of everything is a mean."""
+        if pools_all(call, rank):
+            axes = "-1" if rank == 1 else str(tuple(range(-rank, 0)))
+            return call.emit(f"jnp.mean({{input}}, axis={axes}, keepdims=True)")
+        return call.emit(f"avg_pool{rank}d({WINDOW}, {settings})")
+
+    rule(
         f"{F}.avg_pool{rank}d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True"
         f"{divisor[0]})",
-        f"avg_pool{rank}d({WINDOW}, ceil_mode={{ceil_mode?}}, count_include_pad={{count_include_pad?}}{divisor[1]})",
+        jax=f"avg_pool{rank}d(x, kernel_size)",
         aliases=["torch.avg_pool1d"] if rank == 1 else [f"torch._C._nn.avg_pool{rank}d"],
         result=same,
-    )
+    )(avg_pool)
     Row(
         f"{F}.lp_pool{rank}d(input, norm_type, kernel_size, stride=None, ceil_mode=False)",
         f"lp_pool{rank}d({{input}}, {{norm_type}}, {{kernel_size}}, stride={{stride?}}, ceil_mode={{ceil_mode?}})",

@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Argument, Call, channels_last
 
 from ._arguments import use_bias
+from ._windows import pools_all, shown, sizes_of, window_text
 
 CONV = (
     "(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,"
@@ -28,23 +29,9 @@ TRANSPOSE = (
 )
 
 
-def _sizes(argument: Argument, rank: int) -> tuple[int, ...] | None:
-    """A literal int or tuple as one size for each spatial axis."""
-    value = argument.literal
-    if isinstance(value, int):
-        return (value,) * rank
-    if isinstance(value, tuple | list) and len(value) == rank and all(isinstance(v, int) for v in value):
-        return tuple(value)
-    return None
-
-
-def _shown(sizes: tuple[int, ...]) -> str:
-    return f"({sizes[0]},)" if len(sizes) == 1 else str(sizes)
-
-
 def _size_texts(argument: Argument, rank: int) -> tuple[str, ...] | None:
     """One size for each spatial axis as text: of a literal, or of a name that surely holds an int."""
-    sizes = _sizes(argument, rank)
+    sizes = sizes_of(argument, rank)
     if sizes is not None:
         return tuple(map(str, sizes))
     known_int = isinstance(argument.fact, Scalar) and argument.fact.kind == "int"
@@ -77,7 +64,7 @@ def _conv(rank: int, head: str, init_text: Callable[[Call, str], str]) -> Build:
             return None
         kernel, stride = _size_texts(call["kernel_size"], rank), _size_texts(call["stride"], rank)
         dilation, padding = _size_texts(call["dilation"], rank), call.literal("padding")
-        pads = _sizes(call["padding"], rank)
+        pads = sizes_of(call["padding"], rank)
         pad_is_int = isinstance(call["padding"].fact, Scalar) and call["padding"].fact.kind == "int"
         if kernel is None or stride is None or dilation is None:
             return None
@@ -130,7 +117,7 @@ def _conv_transpose(rank: int, head: str, options: Callable[[Call, int], str]) -
 
     def build(call: Call) -> Piece | None:
         names = ("kernel_size", "stride", "padding", "output_padding", "dilation")
-        kernel, stride, padding, extra, dilation = (_sizes(call[name], rank) for name in names)
+        kernel, stride, padding, extra, dilation = (sizes_of(call[name], rank) for name in names)
         if call.given("dtype") or call.given("padding_mode") or call.literal("groups") != 1:
             return None
         if kernel is None or stride is None or padding is None or extra is None or dilation is None:
@@ -138,10 +125,10 @@ def _conv_transpose(rank: int, head: str, options: Callable[[Call, int], str]) -
         reach = [d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation, strict=True)]
         pairs = ", ".join(f"({one}, {one + more})" for one, more in zip(reach, extra, strict=True))
         alike = len(set(reach)) == 1 and not any(extra)
-        text = f"{head}({{in_channels}}, {{out_channels}}, {_shown(kernel)}"
-        text += f", strides={stride[0] if len(set(stride)) == 1 else _shown(stride)}" if set(stride) != {1} else ""
+        text = f"{head}({{in_channels}}, {{out_channels}}, {shown(kernel)}"
+        text += f", strides={stride[0] if len(set(stride)) == 1 else shown(stride)}" if set(stride) != {1} else ""
         text += f", padding={reach[0] if alike else f'({pairs},)' if rank == 1 else f'({pairs})'}"
-        text += f", kernel_dilation={_shown(dilation)}" if set(dilation) != {1} else ""
+        text += f", kernel_dilation={shown(dilation)}" if set(dilation) != {1} else ""
         text += use_bias(call)
         return call.emit(text + options(call, math.prod(kernel)) + ", rngs={rngs})", rngs=call.site.rngs())
 
@@ -175,25 +162,30 @@ def _pad_pairs(pads: tuple[int, ...]) -> str:
 
 
 def pool_channels_last(rank: int, function: str) -> Build:
-    """``nnx.max_pool`` or ``nnx.avg_pool``, where every size is a literal and no window is added at the end.
+    """``nnx.max_pool`` or ``nnx.avg_pool``, where every size is surely an int and no window is added at the end.
 
     Of the layer it is a partial, of the function a call.
     """
 
     def build(call: Call) -> Piece | None:
-        window = _sizes(call["kernel_size"], rank)
-        stride = window if call["stride"].is_none else _sizes(call["stride"], rank)
-        padding = _sizes(call["padding"], rank)
+        if pools_all(call, rank, batched=True):
+            return whole(call)
+        window = window_text(call["kernel_size"], rank)
+        stride = window if call["stride"].is_none else window_text(call["stride"], rank)
+        padding = sizes_of(call["padding"], rank)
         looked_at = ("input", "kernel_size", "stride", "padding")
         plain = all(not call.given(name) for name in call.arguments if name not in looked_at)
         if window is None or stride is None or padding is None or not plain:
             return None
         pads = f", padding={tuple((p, p) for p in padding)}" if any(padding) else ""
         if "input" in call.arguments:
-            return call.emit(f"{function}({{input}}, {_shown(window)}, strides={_shown(stride)}{pads})")
-        return call.emit(
-            f"functools.partial({function}, window_shape={_shown(window)}, strides={_shown(stride)}{pads})"
-        )
+            return call.emit(f"{function}({{input}}, {window}, strides={stride}{pads})")
+        return call.emit(f"functools.partial({function}, window_shape={window}, strides={stride}{pads})")
+
+    def whole(call: Call) -> Piece:
+        if function == "nnx.avg_pool":
+            return call.emit(f"jnp.mean({{input}}, axis={_spatial_axes(rank)}, keepdims=True)")
+        return call.emit(f"{function}({{input}}, {{input}}.shape[1:-1])")
 
     return build
 
@@ -211,6 +203,11 @@ def pool_function(function: str) -> Callable[[Call], Piece | None]:
     return build
 
 
+def _spatial_axes(rank: int) -> str:
+    """The axes of space in front of the channels."""
+    return "-2" if rank == 1 else str(tuple(range(-rank - 1, -1)))
+
+
 def _is_mean(call: Call, rank: int) -> bool:
     return call.literal("output_size") in (1, (1,) * rank, [1] * rank)
 
@@ -221,9 +218,8 @@ def mean_channels_last(rank: int) -> Build:
     def build(call: Call) -> Piece | None:
         if not _is_mean(call, rank):
             return None
-        axes = "-2" if rank == 1 else str(tuple(range(-rank - 1, -1)))
         head = "" if "input" in call.arguments else "lambda x: "
-        return call.emit(head + f"jnp.mean({'x' if head else '{input}'}, axis={axes}, keepdims=True)")
+        return call.emit(head + f"jnp.mean({'x' if head else '{input}'}, axis={_spatial_axes(rank)}, keepdims=True)")
 
     return build
 

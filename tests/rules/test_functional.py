@@ -39,6 +39,9 @@ LAYERS = [
     ("F.conv1d(x, x[:, :, :2], padding=1)", "conv_nd(x, x[:, :, :2], padding=1)", "x"),
     ("F.max_pool1d(x, 2)", "max_pool1d(x, 2)", "x"),
     ("F.avg_pool2d(x[None], 2, stride=1)", "avg_pool2d(x[None], 2, stride=1)", "x"),
+    ("F.avg_pool1d(x, x.shape[-1:])", "jnp.mean(x, axis=-1, keepdims=True)", "x"),
+    ("y = x[None]; F.avg_pool2d(y, y.size()[-2:])", "y = x[None]; jnp.mean(y, axis=(-2, -1), keepdims=True)", "x"),
+    ("F.avg_pool2d(x, x.size()[1:])", "avg_pool2d(x, x.shape[1:])", "x"),
     ("F.adaptive_avg_pool2d(x[None], (1, 1))", "jnp.mean(x[None], axis=(-2, -1), keepdims=True)", "x"),
     ("F.adaptive_avg_pool1d(x, 3)", "adaptive_avg_pool1d(x, 3)", "x"),
     (

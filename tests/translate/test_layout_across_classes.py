@@ -90,6 +90,17 @@ NETS = {
         ["x = F.adaptive_avg_pool2d(self.a(x), 1)", "return self.fc(torch.flatten(x, 1))"],
         1,
     ),
+    "windows of all there is": (
+        "self.a = Block(3, 4)\n        self.gate = nn.Conv2d(4, 4, 1)\n        self.b = Block(4, 2)",
+        [
+            "y = self.a(x)",
+            "y = y * self.gate(F.avg_pool2d(y, y.size()[2:])) + F.max_pool2d(y, kernel_size=(y.size(2), y.size(3)))",
+            "z = F.max_pool2d(y, y.shape[-1] // 2).mean(dim=[2, 3], keepdim=True)",
+            "y = y * z + F.avg_pool2d(y, y.size(2) // 2, stride=1).mean(dim=[2, 3], keepdim=True)",
+            "return self.b(y)",
+        ],
+        2,
+    ),
     "the mean at the end": (
         "self.a = Block(3, 4)\n        self.fc = nn.Linear(4, 2)",
         ["return self.fc(self.a(x).mean(dim=[2, 3]))"],

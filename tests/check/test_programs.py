@@ -573,13 +573,23 @@ def test_a_program_that_runs_in_float32_alone_is_decided_there(run: Run) -> None
         ("torch.Size([2, 3])", "(2, 3)"),
         ("torch.Size([2])", "(2,)"),
         ("[[1, 2],\n [3, 4]]", "[[1 2]\n [3 4]]"),
+        ("Using cpu device, device(type='cpu')", "Using cpu:0 device, cpu:0"),
     ],
 )
 def test_words_of_both_frameworks_are_the_same(torch: str, jax: str) -> None:
     assert parts(torch)[0] == parts(jax)[0]
 
 
-@pytest.mark.parametrize(("torch", "jax"), [("loss 0.5", "Loss 0.5"), ("fc1.weight", "fc2.weight"), ("a: 1", "a: 1 2")])
+@pytest.mark.parametrize(
+    ("torch", "jax"),
+    [
+        ("loss 0.5", "Loss 0.5"),
+        ("fc1.weight", "fc2.weight"),
+        ("a: 1", "a: 1 2"),
+        ("on cpu", "on cuda:0"),
+        ("on cuda:0", "on cuda:1"),
+    ],
+)
 def test_other_words_are_other_words(torch: str, jax: str) -> None:
     assert parts(torch)[0] != parts(jax)[0]
 

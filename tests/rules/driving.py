@@ -93,7 +93,7 @@ class FakeSite:
     def fresh(self, hint: str) -> str:
         return f"{hint}2"
 
-    def hoist(self, piece: Piece, hint: str) -> Piece | None:
+    def hoist(self, piece: Piece, hint: str, node: ast.expr | None = None) -> Piece | None:
         return Piece(f"{hint}2")
 
     def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:

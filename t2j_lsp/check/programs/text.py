@@ -14,6 +14,7 @@ _SAME = (
     (re.compile(r"\btorch\.Size\(\[(.*?)\]\)"), r"(\1)"),
     (re.compile(r"Parameter containing:\s*"), ""),
     (re.compile(r"\b(?:torch|jnp|jax\.numpy)\.(?=u?int\d|b?float\d|bool)"), ""),
+    (re.compile(r"\bdevice\(type='(\w+)'(?:, index=0)?\)|\b(cpu|cuda):0\b"), r"\1\2"),
     (re.compile(r"\bint(?:32|64)\b"), "int"),
     (re.compile(r"\bfloat(?:32|64)\b"), "float"),
     (re.compile(r",\)"), ")"),

@@ -184,7 +184,7 @@ class _Unhoisted(CallSite):
     def __init__(self, site: CallSite) -> None:
         vars(self).update(vars(site))
 
-    def hoist(self, piece: Piece, hint: str) -> Piece | None:
+    def hoist(self, piece: Piece, hint: str, node: ast.expr | None = None) -> Piece | None:
         return None
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from t2j_lsp.symbols import evaluated_once, scopes_around
 from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients, written_argument
 from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.inference.written_parameters import is_used_before, is_used_beside
 from t2j_lsp.translate.rule.facts import Fact, Function, Partial, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
@@ -74,15 +75,16 @@ class InPlace:
         if alone:
             done = self.assign_to(receiver, piece, node, raw)
             return done if done is not None else Piece(self.ctx.source.segment(node))
-        if _stands_for(statement, node, receiver, variable=isinstance(before, Tensor) and before.variable):
+        variable, parents = isinstance(before, Tensor) and before.variable, self.ctx.source.parents
+        if _stands_for(statement, node, receiver, variable, parents):
             return piece
         if self._is_outside(receiver):
             self._unseen(node, FREE.format(ast.unparse(receiver)))
             return self.copier.copy_arguments(node)
-        once = statement is not None and statement.hoistable and evaluated_once(node, self.ctx.source.parents)
-        if isinstance(receiver, ast.Name) and statement is not None and once:
-            statement.before.append(f"{receiver.id} = {assigned(piece)}")
-            return Piece(receiver.id)
+        if isinstance(receiver, ast.Name) and statement is not None and statement.hoistable:
+            if evaluated_once(node, parents) and not is_used_before(node, receiver.id, statement.node, parents):
+                statement.before.append(f"{receiver.id} = {assigned(piece)}")
+                return Piece(receiver.id)
         self._unseen(node, INSIDE)
         return self.copier.copy_arguments(node)
 
@@ -219,7 +221,13 @@ _ELEMENTWISE = names_with(Trait.ELEMENTWISE_IN_PLACE)
 _GIVEN_NUMBERS = names_with(Trait.GIVEN_NUMBERS)
 
 
-def _stands_for(statement: CurrentStatement | None, node: ast.Call, receiver: ast.expr, variable: bool) -> bool:
+def _stands_for(
+    statement: CurrentStatement | None,
+    node: ast.Call,
+    receiver: ast.expr,
+    variable: bool,
+    parents: Mapping[ast.AST, ast.AST],
+) -> bool:
     """Whether nothing reads what an operation wrote into but through its value."""
     if variable and _is_link(statement, node):
         return True
@@ -227,8 +235,8 @@ def _stands_for(statement: CurrentStatement | None, node: ast.Call, receiver: as
         temporary = isinstance(receiver, ast.BinOp | ast.UnaryOp | ast.Compare)
         return temporary or _is_link(statement, node) or isinstance(receiver, ast.Call) and not _is_view(receiver)
     match statement.node if statement is not None else None:
-        case ast.Return():
-            return True
+        case ast.Return() as returned:
+            return not is_used_beside(node, receiver.id, returned, parents)
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return value is node and name == receiver.id
         case _:

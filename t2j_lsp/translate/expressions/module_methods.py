@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from typing import cast
 
-from t2j_lsp.symbols import evaluated_once
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
 from t2j_lsp.translate.rule.facts import (
@@ -22,7 +19,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.nullness import may_be_none
-from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket, slot
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
 from t2j_lsp.translate.source.helpers import constructor_parameters
 
@@ -30,6 +27,7 @@ from .context import Context
 from .copying import Copier, arguments_only
 from .forward_hooks import HOOKS, problem_of_hook
 from .handlers import ExpressionRenderer
+from .module_modes import ModuleModes
 from .rngs import rngs_expression
 from .state_dicts import problem_of_state
 from .unknown_makers import ADDING, report_unknown_makers
@@ -94,7 +92,7 @@ class ModuleMethods:
             case "forward" if not isinstance(owner, Instance) or not owner.cls.info.has_own_call:
                 return self.forward_call(node, func)
             case "eval" | "train":
-                return self._mode(node, receiver)
+                return ModuleModes(self.ctx, self.renderer).switched(node, receiver)
             case "to":
                 return self._to(node, receiver)
             case "double" if not self.ctx.options.x64:
@@ -263,42 +261,6 @@ class ModuleMethods:
         alone = isinstance(self.ctx.source.parents.get(node), ast.Expr)
         return self.ctx.inference.holds_tests and len(node.args) == 1 and not keywords and whole and alone
 
-    def _mode(self, node: ast.Call, receiver: Piece) -> Piece | None:
-        """``train`` and ``eval`` give None in Flax: where their value is used they stand on a line of their own."""
-        assert isinstance(node.func, ast.Attribute)
-        parent, statement = self.ctx.source.parents.get(node), self.ctx.scope.statement
-        if _is_unread(node, self.ctx.source.parents) or statement is None:
-            return self._switch(node, bracket(receiver, ATOM))
-        target = _assigned(parent, node)
-        itself = target is not None and ast.unparse(target) == receiver.text
-        if target is not None and not itself and self.ctx.source.starts_line(statement.node):
-            if not self.ctx.report.quiet:
-                call = self._switch(node, ast.unparse(target))
-                text = call.text if call else f"{ast.unparse(target)}.{node.func.attr}()"
-                self.ctx.edits.insert_after(statement.node, [text])
-            return receiver
-        if not statement.hoistable or not evaluated_once(node, self.ctx.source.parents):
-            reason = f"{node.func.attr}() gives None in Flax: call it on a line of its own"
-            self.ctx.report.gap(node, f"torch.nn.Module.{node.func.attr}", "refused", reason)
-            return None
-        text = receiver.text
-        if not text.replace(".", "").isidentifier():
-            text = self.ctx.names.fresh("module" if "model" in self.ctx.names.of_source else "model")
-            statement.before.append(f"{text} = {assigned(receiver)}")
-        call = self._switch(node, text)
-        statement.before.append(call.text if call else f"{text}.{node.func.attr}()")
-        return Piece(text)
-
-    def _switch(self, node: ast.Call, text: str) -> Piece | None:
-        """The call for its effect; None where it stays as it is."""
-        assert isinstance(node.func, ast.Attribute)
-        mode = node.args[0] if node.args else next((k.value for k in node.keywords), None)
-        if mode is None or node.func.attr == "eval":
-            return None
-        if isinstance(mode, ast.Constant):
-            return Piece(f"{text}.{'train' if mode.value else 'eval'}()")
-        return Piece(f"{text}.train() if {bracket(self.renderer.render(mode), 3)} else {text}.eval()", 2)
-
     def _to(self, node: ast.Call, receiver: Piece) -> Piece | None:
         """``model.to(device)`` goes; ``model.to(dtype)`` is not done in place in JAX."""
         named = [k.value for k in node.keywords if k.arg not in ("non_blocking", "memory_format")]
@@ -361,22 +323,6 @@ def _loaded(call: ast.Call) -> tuple[ast.expr, ast.expr | None] | None:
     }:
         return None
     return given["state_dict"], given.get("strict")
-
-
-def _is_unread(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether nothing reads a value: of a statement, also of all items that it lists: ``[n.eval() for n in nets]``."""
-    around = parents.get(node)
-    while isinstance(around, ast.Tuple | ast.List) or isinstance(around, ast.ListComp) and around.elt is node:
-        node, around = cast("ast.expr", around), parents.get(around)
-    return isinstance(around, ast.Expr)
-
-
-def _assigned(parent: ast.AST | None, value: ast.expr) -> ast.expr | None:
-    """The one name or attribute that a value is assigned to."""
-    match parent:
-        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]) if parent.value is value:
-            return target
-    return None
 
 
 def _is_plain(owner: Fact) -> bool:

@@ -52,6 +52,7 @@ from .known_values import KnownValues
 from .layers import Layers
 from .library_objects import LibraryObjects
 from .module_methods import DICTS, FIRST, ModuleMethods
+from .module_modes import ModuleModes
 from .needs import NeededNames
 from .operators import ASKED, KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
@@ -445,6 +446,8 @@ class Calls:
         ):
             if (func.attr in MODULE_ONLY or self.methods().resets(func)) and not node.args:
                 return self.methods().method(node, func, AnyModule())
+            if func.attr in ("eval", "train"):
+                return ModuleModes(self.ctx, self.renderer).of_unknown(node, func)
             return self.tensors().unknown(node, func)
         return None
 

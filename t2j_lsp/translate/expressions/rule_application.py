@@ -31,6 +31,7 @@ from t2j_lsp.translate.source.width import lines_with
 
 from .axisless import of_vectors, without_axes
 from .context import Context
+from .evaluation_order import depends_on_order
 from .handlers import ExpressionRenderer
 from .known_values import KnownValues
 from .needs import NeededNames
@@ -173,12 +174,14 @@ class CallSite:
     def fresh(self, hint: str) -> str:
         return self.ctx.names.fresh(hint)
 
-    def hoist(self, piece: Piece, hint: str) -> Piece | None:
+    def hoist(self, piece: Piece, hint: str, node: ast.expr | None = None) -> Piece | None:
         current = self.ctx.scope.statement
         if current is None or not current.hoistable:
             return None
         asked = asked_before(self.node, self.ctx.source.parents)  # `x is not None and f(x)`: f(x) may fail before that
         if asked and any(isinstance(n, ast.Name) and n.id in asked for n in ast.walk(self.node)):
+            return None
+        if depends_on_order(node if node is not None else self.node, self.ctx.source.parents):
             return None
         name = self.ctx.names.fresh(hint)
         current.before.append(f"{name} = {assigned(piece)}")

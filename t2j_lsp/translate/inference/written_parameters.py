@@ -113,6 +113,11 @@ def is_used_before(call: ast.Call, name: str, statement: ast.stmt, parents: Mapp
     return not all(_uses_beside(call, name, statement, parents))
 
 
+def is_used_beside(call: ast.Call, name: str, statement: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether the statement computes with the tensor anywhere but in the call."""
+    return any(True for _ in _uses_beside(call, name, statement, parents))
+
+
 def _uses_beside(call: ast.Call, name: str, statement: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> Iterator[bool]:
     """For each use of a name in the statement of a call, but not in the call, whether it comes behind the call."""
     inside, around = set(ast.walk(call)), set(ancestors(call, parents))

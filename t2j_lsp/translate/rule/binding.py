@@ -212,7 +212,7 @@ class SilentSite:
     def fresh(self, hint: str) -> str:
         return hint
 
-    def hoist(self, piece: Piece, hint: str) -> Piece | None:
+    def hoist(self, piece: Piece, hint: str, node: ast.expr | None = None) -> Piece | None:
         return piece
 
     def lines(self, text: str) -> int:

@@ -100,8 +100,11 @@ class Site(Protocol):
     def fresh(self, hint: str) -> str:
         """A name that nothing in the file uses."""
 
-    def hoist(self, piece: Piece, hint: str) -> Piece | None:
-        """Bind ``piece`` to a fresh name in a statement before this one; None where that can't be done."""
+    def hoist(self, piece: Piece, hint: str, node: ast.expr | None = None) -> Piece | None:
+        """Bind ``piece`` to a fresh name in a statement before this one; None where that can't be done.
+
+        ``node`` is the argument that it is the code of; else it is taken for all of this call's.
+        """
 
     def lines(self, text: str) -> int:
         """On how many lines the statement stands with ``text`` in place of the call."""
@@ -257,7 +260,7 @@ class Call:
 
     def _once(self, argument: Argument) -> Piece:
         hint = argument.name if argument.name not in ("self", "input") else "x"
-        hoisted = self.site.hoist(argument.piece, hint)
+        hoisted = self.site.hoist(argument.piece, hint, argument.node)
         if hoisted is None:
             raise CannotHoist(argument.name)
         return hoisted

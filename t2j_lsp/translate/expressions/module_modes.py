@@ -1,0 +1,89 @@
+"""``train()`` and ``eval()`` of modules, which give the module in PyTorch and None in Flax."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import cast
+
+from t2j_lsp.symbols import evaluated_once
+from t2j_lsp.translate.inference.attributes import MODULE_NAMES
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket
+
+from .context import Context
+from .evaluation_order import runs_before
+from .handlers import ExpressionRenderer
+
+
+class ModuleModes:
+    """What calls that switch a module's mode become."""
+
+    def __init__(self, context: Context, renderer: ExpressionRenderer) -> None:
+        self.ctx = context
+        self.renderer = renderer
+
+    def switched(self, node: ast.Call, receiver: Piece) -> Piece | None:
+        """``train`` and ``eval`` give None in Flax: where their value is used they stand on a line of their own."""
+        assert isinstance(node.func, ast.Attribute)
+        parent, statement = self.ctx.source.parents.get(node), self.ctx.scope.statement
+        if _is_unread(node, self.ctx.source.parents) or statement is None:
+            return self._switch(node, bracket(receiver, ATOM))
+        target = _assigned(parent, node)
+        itself = target is not None and ast.unparse(target) == receiver.text
+        if target is not None and not itself and self.ctx.source.starts_line(statement.node):
+            if not self.ctx.report.quiet:
+                call = self._switch(node, ast.unparse(target))
+                text = call.text if call else f"{ast.unparse(target)}.{node.func.attr}()"
+                self.ctx.edits.insert_after(statement.node, [text])
+            return receiver
+        once = statement.hoistable and evaluated_once(node, self.ctx.source.parents)
+        if not once or runs_before(node, self.ctx):
+            reason = f"{node.func.attr}() gives None in Flax: call it on a line of its own"
+            self.ctx.report.gap(node, f"torch.nn.Module.{node.func.attr}", "refused", reason)
+            return None
+        text = receiver.text
+        if not text.replace(".", "").isidentifier():
+            text = self.ctx.names.fresh("module" if "model" in self.ctx.names.of_source else "model")
+            statement.before.append(f"{text} = {assigned(receiver)}")
+        call = self._switch(node, text)
+        statement.before.append(call.text if call else f"{text}.{node.func.attr}()")
+        return Piece(text)
+
+    def of_unknown(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
+        """``self.model = model.eval()``, of which only the names say that it is a module."""
+        text, unread = ast.unparse(func.value), _is_unread(node, self.ctx.source.parents)
+        if node.keywords or func.attr == "eval" and node.args or unread and not node.args:
+            return None
+        if text.rpartition(".")[2] in MODULE_NAMES:
+            self.ctx.report.note(node, f"torch.nn.Module.{func.attr}", "probable", f"{text!r} is taken for a module")
+            return self.switched(node, self.renderer.render(func.value))
+        if func.attr == "eval":
+            reason = f"if {text!r} is a module, eval() gives None in Flax: call it on a line of its own"
+            self.ctx.report.gap(node, "torch.nn.Module.eval", "unsure", reason)
+        return None
+
+    def _switch(self, node: ast.Call, text: str) -> Piece | None:
+        """The call for its effect; None where it stays as it is."""
+        assert isinstance(node.func, ast.Attribute)
+        mode = node.args[0] if node.args else next((k.value for k in node.keywords), None)
+        if mode is None or node.func.attr == "eval":
+            return None
+        if isinstance(mode, ast.Constant):
+            return Piece(f"{text}.{'train' if mode.value else 'eval'}()")
+        return Piece(f"{text}.train() if {bracket(self.renderer.render(mode), 3)} else {text}.eval()", 2)
+
+
+def _is_unread(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether nothing reads a value: of a statement, also of all items that it lists: ``[n.eval() for n in nets]``."""
+    around = parents.get(node)
+    while isinstance(around, ast.Tuple | ast.List) or isinstance(around, ast.ListComp) and around.elt is node:
+        node, around = cast("ast.expr", around), parents.get(around)
+    return isinstance(around, ast.Expr)
+
+
+def _assigned(parent: ast.AST | None, value: ast.expr) -> ast.expr | None:
+    """The one name or attribute that a value is assigned to."""
+    match parent:
+        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]) if parent.value is value:
+            return target
+    return None

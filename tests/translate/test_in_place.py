@@ -22,6 +22,7 @@ from .convert import expect, run
         ("x[ids] -= 1", "x = x.at[ids].set(x[ids] - 1)"),
         ("x[..., 0] /= 2", "x = x.at[..., 0].divide(2)"),
         ("x[0][1] = 1", "x = x.at[0, 1].set(1)"),
+        ("x[[3, 4].index(n)][0] += 1", "x = x.at[[3, 4].index(n), 0].add(1)"),
         ("x[-1][0][1:3] += y", "x = x.at[-1, 0, 1:3].add(y)"),
         ("x[0][ids] = y", "x = x.at[0, ids].set(y)"),
         ("torch.add(x, y, out=x)", "x = x + y"),

@@ -71,6 +71,8 @@ def test_what_fails_is_found(code: str, expected: list[tuple[str, bool]]) -> Non
         # A nested function that the source does not have reads what its source read around it.
         ("def f(a):\n    if a:\n        x = a\n    return x", "def f(a):\n    def step(a):\n        if a:\n            x = a\n        return x\n    return step(a)"),
         ("class N:\n    def forward(self, a):\n        if a:\n            y = 1\n        return y", "class N:\n    def __call__(self, a):\n        if a:\n            y = 1\n        return y"),
+        # So does one that is moved in front of the function.
+        ("def f(a):\n    for i in a:\n        x = i\n    return x", "def step(a):\n    def loss(a):\n        for i in a:\n            x = i\n        return x\n    return loss(a)\ndef f(a):\n    return step(a)"),
         ("def f(a): ...\nf()", "def f(a): ...\nf()"),
     ],
 )  # fmt: skip
@@ -81,6 +83,12 @@ def test_what_the_source_does_too_is_its_own(source: str, code: str) -> None:
 def test_a_name_that_only_may_fail_in_the_source_must_not_always_fail() -> None:
     source = "def f(a):\n    if a:\n        x = 1\n    return x"
     assert found("def f(a):\n    if a:\n        y = 1\n    z = x\n    x = 1\n    return z", source) == [("x", True)]
+
+
+def test_what_another_function_of_the_source_may_do_is_no_excuse() -> None:
+    source = "def f(a):\n    if a:\n        x = 1\n    return x\ndef g(a):\n    return a"
+    code = "def step(a):\n    if a:\n        x = 1\n    return x\ndef f(a):\n    return a\ndef g(a):\n    return step(a)"
+    assert found(code, source) == [("x", False)]
 
 
 NETS = textwrap.dedent("""

@@ -79,6 +79,51 @@ def test_a_forward_pass_that_asks_for_an_arrays_value_is_not_compiled(inside: st
     assert any("isn't compiled" in note.reason and reason in note.reason for note in done.findings)
 
 
+HELD = """\
+import numpy as np
+import torch
+from torch import nn
+
+def of(x, t):
+    return torch.from_numpy(np.cos(t)) + x
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.grid, self.size = nn.Linear(3, 3), np.arange(3.0), 3
+
+    def forward(self, x):
+        return self.fc({value})
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(3):
+    loss = net(torch.ones(2, 3)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "compiled"),
+    [
+        ("x * torch.from_numpy(np.sqrt(self.grid)).float()", False),
+        ("of(x, self.grid)", False),
+        ("x[:, : int(self.grid[-1]) + 1]", False),
+        ("x * torch.from_numpy(self.grid).float()", True),
+        ("x * float(np.sqrt(self.size))", True),
+        ("x * float(np.sqrt(self.grid.shape[0]))", True),
+        ("of(x, np.arange(3.0))", True),
+    ],
+)
+def test_numpy_cant_compute_with_an_array_that_a_module_holds_under_jit(value: str, compiled: bool) -> None:
+    """NNX passes arrays in attributes to compiled code: N-BEATS' grids died there."""
+    done = convert(HELD.format(value=value))
+    assert not done.gaps
+    assert ("nnx.jit" in done.code) == compiled
+
+
 def test_one_that_asks_for_shapes_is_compiled() -> None:
     assert "nnx.jit" in convert(program("if x.ndim == 2 and int(x.shape[0]) > 1:\n            x = x * 2")).code
 

@@ -17,6 +17,7 @@ from .call_sites import called_function
 from .file import Inference
 from .forward_pass import UnknownParameter
 from .gates import Gate
+from .numpy_attributes import NUMPY, computes_outside
 
 _LIBRARIES = ("random.", "numpy.random.")
 _NO_DRAWS = ("seed", "getstate", "setstate", "get_state", "set_state", "default_rng", "RandomState", "Random")
@@ -54,7 +55,7 @@ def prints_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
 
 def taken_out_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
     """Where a module takes values out of arrays when it is called, which have none where they are traced."""
-    if not inference.has(_TAKES_OUT) and not inference.has(_MAKES_NUMBERS):
+    if not any(map(inference.has, (_TAKES_OUT, _MAKES_NUMBERS, NUMPY))):
         return []
     return [n for n in _passes(inference).host_calls(called) if _takes_out(n, inference.facts)]
 
@@ -75,13 +76,15 @@ def _asks_array(test: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
 
 def taken_out(inference: Inference, code: ast.AST) -> list[ast.Call]:
     """The same where some code runs, with the functions and modules of the file that it calls."""
-    if not inference.has(_TAKES_OUT) and not inference.has(_MAKES_NUMBERS):
+    if not any(map(inference.has, (_TAKES_OUT, _MAKES_NUMBERS, NUMPY))):
         return []
     return [n for n in _passes(inference).host_calls_of(code) if _takes_out(n, inference.facts)]
 
 
 def _takes_out(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
     """Of what nothing is known it is taken to be a tensor's value: nothing else than arrays has these methods."""
+    if computes_outside(node, facts):
+        return True
     match node:
         case ast.Call(func=ast.Name(id=name), args=[given], keywords=[]) if name in _NUMBERS:
             return isinstance(facts.get(given), Tensor)

@@ -159,6 +159,8 @@ class Methods:
             return NONE
         if name == "items" and isinstance(owner, ListOf):
             return ListOf(Tuple((owner.keys or UNKNOWN, owner.item)))
+        if name in ("index", "count"):
+            return INT
         if name in ("values", "copy"):
             return owner
         if name == "keys" and isinstance(owner, ListOf):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,10 @@ class Problem:
     certain: bool
     """Whether it fails whenever it is reached; else there is a way to it on which it does."""
     reason: str
+
+    def moved_from(self, scope: tuple[str, ...]) -> Problem:
+        """The same in a scope that calls the function it stands in."""
+        return replace(self, scope=scope)
 
     def is_also_in(self, others: set[tuple[tuple[str, ...], str, bool]]) -> bool:
         """Whether another text has the same problem, at the same place or around it (see `keys`)."""

@@ -20,7 +20,7 @@ from t2j_lsp.symbols import imported, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 from t2j_lsp.translate.source.text import Source
 
-from .assignment import unassigned
+from .assignment import scope_name, unassigned
 from .own_calls import misfits
 from .problem import Problem, keys
 
@@ -97,7 +97,28 @@ def new_problems(code: ast.Module, source: ast.Module) -> list[Problem]:
     if not current:
         return []
     before = keys(problems(source))
-    return sorted((p for p in current if not p.is_also_in(before)), key=lambda p: (p.line, p.name, p.reason))
+    current = [p for p in current if not p.is_also_in(before)]
+    moved = _callers_of_new_functions(code, source) if current else {}
+    found = (
+        p for p in current if not any(p.moved_from(path).is_also_in(before) for path in moved.get(p.scope[:1], ()))
+    )
+    return sorted(found, key=lambda p: (p.line, p.name, p.reason))
+
+
+def _callers_of_new_functions(code: ast.Module, source: ast.Module) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+    """The scopes that call the functions which a conversion has made of their statements."""
+    own = {n.name for n in symbols.walk(source) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    made = {n.name for n in code.body if isinstance(n, ast.FunctionDef) and n.name not in own}
+    found: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(code, ())]
+    while waiting:
+        node, path = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            path = (*path, scope_name(node))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in made:
+            found.setdefault((node.func.id,), set()).add(path)
+        waiting += [(child, path) for child in symbols.children(node)]
+    return found
 
 
 def report_problems(

@@ -1,0 +1,72 @@
+"""NumPy's functions given an array that a module holds: NNX passes that to compiled code, where it has no values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Function, FunctionInfo, Object, Qual, is_module
+
+from .gates import Gate
+
+_OF_ARRAYS = ("numpy.",)
+NUMPY = Gate(libraries=_OF_ARRAYS)
+_KNOWN_UNDER_JIT = frozenset({"shape", "ndim", "size", "dtype"})
+
+_TAKE_NUMBERS = frozenset({"int", "float", "bool", "range"})
+
+Facts = Mapping[ast.AST, Fact]
+
+
+def computes_outside(call: ast.Call, facts: Facts) -> bool:
+    """Whether a call, or the function of the file that it calls, gives such an array to NumPy or takes a number out."""
+    fact = facts.get(call.func, UNKNOWN)
+    if isinstance(call.func, ast.Name) and call.func.id in _TAKE_NUMBERS:
+        return any(_held(argument, facts) for argument in call.args)
+    if isinstance(fact, Qual):
+        return fact.name.startswith(_OF_ARRAYS) and any(_held(argument, facts) for argument in _given(call))
+    if not isinstance(fact, Function) or fact.info.external:
+        return False
+    held = set(_parameters_that_hold(call, fact.info, facts))
+    return bool(held) and any(_reads(n, held, facts) for n in symbols.walk(fact.info.node) if isinstance(n, ast.Call))
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _held(value: ast.expr, facts: Facts) -> bool:
+    """Whether it is computed with an attribute of a module that is an array of NumPy's."""
+    return any(_is_attribute(part, facts) for part in _values(value))
+
+
+def _is_attribute(node: ast.AST, facts: Facts) -> bool:
+    if not isinstance(node, ast.Attribute) or not is_module(facts.get(node.value, UNKNOWN)):
+        return False
+    fact = facts.get(node)
+    return isinstance(fact, Object) and fact.kind == "array"
+
+
+def _values(node: ast.expr) -> Iterator[ast.AST]:
+    """The parts of an expression whose values it needs."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        part = waiting.pop()
+        if not (isinstance(part, ast.Attribute) and part.attr in _KNOWN_UNDER_JIT):
+            yield part
+            waiting += symbols.children(part)
+
+
+def _parameters_that_hold(call: ast.Call, info: FunctionInfo, facts: Facts) -> Iterator[str]:
+    names = [a.arg for a in (*info.node.args.posonlyargs, *info.node.args.args)]
+    bound = names[1:] if info.owner is not None and isinstance(call.func, ast.Attribute) else names
+    yield from (name for name, value in zip(bound, call.args, strict=False) if _held(value, facts))
+    yield from (k.arg for k in call.keywords if k.arg is not None and _held(k.value, facts))
+
+
+def _reads(call: ast.Call, names: set[str], facts: Facts) -> bool:
+    fact = facts.get(call.func, UNKNOWN)
+    of_numpy = isinstance(fact, Qual) and fact.name.startswith(_OF_ARRAYS)
+    parts = (part for argument in _given(call) for part in _values(argument)) if of_numpy else ()
+    return any(isinstance(part, ast.Name) and part.id in names for part in parts)

@@ -87,7 +87,9 @@ def test_a_name_that_only_may_fail_in_the_source_must_not_always_fail() -> None:
 
 def test_what_another_function_of_the_source_may_do_is_no_excuse() -> None:
     source = "def f(a):\n    if a:\n        x = 1\n    return x\ndef g(a):\n    return a"
-    code = "def step(a):\n    if a:\n        x = 1\n    return x\ndef f(a):\n    return a\ndef g(a):\n    return step(a)"
+    code = (
+        "def step(a):\n    if a:\n        x = 1\n    return x\ndef f(a):\n    return a\ndef g(a):\n    return step(a)"
+    )
     assert found(code, source) == [("x", False)]
 
 

@@ -24,6 +24,37 @@ params = [w, b]
 losses = []
 """
 LOOPS = {
+    "two loops, each with its tensors": """
+        for i in range(3):
+            loss = ((x @ w - y) ** 2).mean()
+            w.grad = None
+            loss.backward()
+            w.data += -0.1 * w.grad
+            losses.append(loss.item())
+        v = torch.tensor([0.3, 0.1], requires_grad=True)
+        c = torch.tensor(0.3, requires_grad=True)
+        more = [v, c]
+        for i in range(3):
+            loss = ((x @ v + c - y) ** 2).mean()
+            for p in more:
+                p.grad = None
+            loss.backward()
+            for p in more:
+                p.data -= 0.1 * p.grad
+            losses.append(loss.item())
+    """,
+    "a loss of one element": """
+        for i in range(5):
+            loss = torch.zeros(1)
+            for a, t in zip(x, y):
+                loss += ((a * w).sum() + b - t) ** 2
+            w.grad = None
+            b.grad = None
+            loss.backward()
+            w.data -= 0.01 * w.grad
+            b.data -= 0.01 * b.grad
+            losses.append(loss.item() + loss.shape[0])
+    """,
     "each tensor by itself": """
         for i in range(5):
             loss = ((x @ w + b - y) ** 2).mean()
@@ -241,3 +272,10 @@ def test_other_functions_that_change_tensors_stay(old: str, new: str) -> None:
     assert old in text
     head = HEAD.replace("params = [w, b]\n", "")
     assert not translate(head + text).gaps and translate(head + text.replace(old, new)).gaps
+
+
+@pytest.mark.parametrize(("behind", "gaps"), [("print(params)", 1), ("print(w)", 0)])
+def test_a_list_that_holds_a_tensor_would_not_see_what_is_written_into_it(behind: str, gaps: int) -> None:
+    step = "for i in range(5):\n    w.grad = None\n    loss = ((x @ w - y) ** 2).mean()\n    loss.backward()\n"
+    found = translate(f"{HEAD}{step}    w.data -= 0.1 * w.grad\n{behind}\n").gaps
+    assert ["would not see" in gap.reason for gap in found] == [True] * gaps

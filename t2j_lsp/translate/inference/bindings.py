@@ -143,7 +143,10 @@ class Bindings:
     def augmented(self, node: ast.AugAssign, env: Env) -> bool:
         left = self.infer.expr(node.target, env)
         right = self.infer.expr(node.value, env)
-        self.bind(node.target, arithmetic(left, right, node.op), env, node.value)
+        made = arithmetic(left, right, node.op)
+        if isinstance(left, Tensor) and isinstance(made, Tensor) and left.rank is not None:
+            made = replace(made, rank=left.rank)  # PyTorch writes in place
+        self.bind(node.target, made, env, node.value)
         if isinstance(left, Tensor) and left.variable:  # a parameter stays one
             self.state.facts[node.target] = left
             if isinstance(node.target, ast.Name):

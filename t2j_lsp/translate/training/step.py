@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from t2j_lsp.translate.expressions.context import Context, Names
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.binding import argument
-from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 from .dict_order import DictOrder
 from .flow import DataFlow
@@ -146,8 +147,14 @@ class StepWriter:
                 lines += [*before, f"{self.ctx.source.segment(node.targets[0])} = {text}"]
             else:
                 lines += [line for line in converted(self.ctx, statements, node) if line.strip() != "pass"]
-        losses = [rendered(self.ctx, statements, loss, update.items[i].node) for i, loss in update.losses]
+        losses = [self._loss(statements, loss, update.items[i].node) for i, loss in update.losses]
         return _Body(lines, losses)
+
+    def _loss(self, statements: StatementRewriter, loss: ast.expr, place: ast.stmt) -> tuple[list[str], str]:
+        """A loss as a number: PyTorch also takes an array of one, as ``torch.zeros(1)`` that losses are added to."""
+        before, text = rendered(self.ctx, statements, loss, place)
+        fact = self.ctx.fact(loss)
+        return before, f"{bracket(Piece(text), ATOM)}.squeeze()" if isinstance(fact, Tensor) and fact.rank else text
 
     def _draws(self, body: _Body, inputs: dict[str, Input], finder: Inputs) -> None:
         """Pass the ``nnx.Rngs`` that the moved code draws from."""

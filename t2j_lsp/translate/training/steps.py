@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
+from typing import cast
 
 from t2j_lsp.contract import MARK
-from t2j_lsp.symbols import ancestors, statement_of_the_file
+from t2j_lsp.symbols import ancestors, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
@@ -227,12 +228,14 @@ class _ScopePlan:
         if not waiting:
             return
         if len(waiting) > 1 or any(one.updates for one in found):
-            raise Refused(waiting[0][2])
+            if not self._stored_apart(waiting):
+                raise Refused(waiting[0][2])
+            return
         one, phase, reason = waiting[0]
         if calls := self.steps.closures.calls(self.info):
             ClosureGradients(self.ctx, self.steps.objects, self.scope, self.updates, calls).plan(one, phase)
             return
-        stored = StoredGradients(self.ctx, self.steps.objects, self.scope, self.updates)
+        stored = self._stored(self.body)
         if self.added.reads_gradients() or stored.calls_updates():
             stored.plan(one, phase)
             return
@@ -241,6 +244,22 @@ class _ScopePlan:
         except Refused as problem:
             reason = waiting[0][2]
             raise Refused(str(problem) if reason == ELSEWHERE else reason) from problem
+
+    def _stored(self, body: Sequence[ast.stmt]) -> StoredGradients:
+        return StoredGradients(self.ctx, self.steps.objects, self.scope, self.updates, body)
+
+    def _stored_apart(self, waiting: Sequence[tuple[AccumulatedTraining, Phase, str]]) -> bool:
+        """Training by hand in several loops one behind the other, none of which reads the gradients of another."""
+        parents, last = self.ctx.source.parents, [one.block[-1] for one, _, _ in waiting]
+        outer = [next(s for s in with_ancestors(node, parents) if s in self.body) for node in last]
+        if len(set(outer)) < len(outer) or not set(outer).isdisjoint(last) or self.steps.closures.calls(self.info):
+            return False
+        others = [s for s in self.body if s not in outer]
+        if AddedGradients(self.ctx, others, self.steps.reader, self.steps.used).reads_gradients():
+            return False
+        for (one, phase, _), statement in zip(waiting, outer, strict=True):
+            self._stored([cast("ast.stmt", statement)]).plan(one, phase)
+        return True
 
     # --- handling -------------------------------------------------------------------------------------------------
 

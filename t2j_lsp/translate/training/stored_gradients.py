@@ -27,6 +27,8 @@ from .text import rendered
 from .update import NOT_ZEROED, Optimized, Update, Updates
 from .update_functions import UpdateCall, has_other_name, new_tensors, update_call, write_update
 
+HELD = "Something else holds {}, too, and would not see its new values."
+
 
 @dataclass
 class _Loop:
@@ -45,16 +47,21 @@ class _Loop:
 
 
 class StoredGradients:
-    """The gradients of one scope that its own code reads."""
+    """The gradients that code reads, in the statements ``body`` of one scope."""
 
-    def __init__(self, context: Context, objects: Objects, scope: VariableScope, updates: Updates) -> None:
+    def __init__(
+        self,
+        context: Context,
+        objects: Objects,
+        scope: VariableScope,
+        updates: Updates,
+        body: Sequence[ast.stmt],
+    ) -> None:
         self.ctx = context
         self.objects = objects
         self.scope = scope
         self.updates = updates
-        self.body: Sequence[ast.stmt] = (
-            scope.function.node.body if scope.function is not None else context.source.tree.body
-        )
+        self.body = body
 
     def plan(self, one: AccumulatedTraining, phase: Phase) -> None:
         """An update that only computes gradients, and what reads them. Raises Refused."""
@@ -178,7 +185,7 @@ class StoredGradients:
             raise Refused(STORED)
         function = self.scope.function.node if self.scope.function is not None else None
         if held := next((name for name in names if has_other_name(self.ctx.source, function, name, node)), None):
-            raise Refused(f"Something else holds {held}, too, and would not see its new values.")
+            raise Refused(HELD.format(held))
         return names
 
     def _loop(self, node: ast.stmt) -> _Loop | None:
@@ -292,7 +299,9 @@ class StoredGradients:
         for statement in clearing:
             plan.on_statement(statement, lambda _, node=statement: self._delete(node))  # type: ignore[misc]
         for statement in self._statements():
-            if (name := written_through_data(statement)) and name in grads and self._has_one_name(name):
+            if (name := written_through_data(statement)) and name in grads:
+                if not self._has_one_name(name):
+                    raise Refused(HELD.format(name))
                 plan.on_statement(statement, partial(write_data, self.ctx, statement, name))
         for loop in loops:
             if loop.call is not None:

@@ -59,7 +59,7 @@ class ModuleModes:
             return self.switched(node, self.renderer.render(func.value))
         if func.attr == "eval":
             reason = f"if {text!r} is a module, eval() gives None in Flax: call it on a line of its own"
-            self.ctx.report.gap(node, "torch.nn.Module.eval", "unsure", reason)
+            self.ctx.report.gap(node, f"torch.nn.Module.{func.attr}", "unsure", reason)
         return None
 
     def _switch(self, node: ast.Call, text: str) -> Piece | None:

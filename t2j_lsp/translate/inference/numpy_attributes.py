@@ -12,9 +12,7 @@ from .gates import Gate
 
 _OF_ARRAYS = ("numpy.",)
 NUMPY = Gate(libraries=_OF_ARRAYS)
-_KNOWN_UNDER_JIT = frozenset({"shape", "ndim", "size", "dtype"})
 
-_TAKE_NUMBERS = frozenset({"int", "float", "bool", "range"})
 
 Facts = Mapping[ast.AST, Fact]
 
@@ -22,7 +20,7 @@ Facts = Mapping[ast.AST, Fact]
 def computes_outside(call: ast.Call, facts: Facts) -> bool:
     """Whether a call, or the function of the file that it calls, gives such an array to NumPy or takes a number out."""
     fact = facts.get(call.func, UNKNOWN)
-    if isinstance(call.func, ast.Name) and call.func.id in _TAKE_NUMBERS:
+    if isinstance(call.func, ast.Name) and call.func.id in ("int", "float", "bool", "range"):
         return any(_held(argument, facts) for argument in call.args)
     if isinstance(fact, Qual):
         return fact.name.startswith(_OF_ARRAYS) and any(_held(argument, facts) for argument in _given(call))
@@ -53,7 +51,7 @@ def _values(node: ast.expr) -> Iterator[ast.AST]:
     waiting: list[ast.AST] = [node]
     while waiting:
         part = waiting.pop()
-        if not (isinstance(part, ast.Attribute) and part.attr in _KNOWN_UNDER_JIT):
+        if not (isinstance(part, ast.Attribute) and part.attr in ("shape", "ndim", "dtype")):
             yield part
             waiting += symbols.children(part)
 

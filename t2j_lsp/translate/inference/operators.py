@@ -93,8 +93,8 @@ def arithmetic(left: Fact, right: Fact, op: ast.operator) -> Fact:
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         tensors = [f for f in (left, right) if isinstance(f, Tensor)]
         ranks = {t.rank for t in tensors}
-        known = {rank for rank in ranks if rank is not None}
-        rank = max(known) if len(known) == len(ranks) and not isinstance(op, ast.MatMult) else None
+        sizes = {rank for rank in ranks if rank is not None}
+        rank = max(sizes) if len(sizes) == len(ranks) and not isinstance(op, ast.MatMult) else None
         dtypes = {t.dtype for t in tensors}
         dtype = dtypes.pop() if len(dtypes) == 1 else None
         if isinstance(op, ast.Div) or dtype == "bool" and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):

@@ -136,11 +136,20 @@ instead("jax.scipy.signal.stft scales its result.", "stft")
 
 # Training -------------------------------------------------------------------------------------------------------
 
-instead("A module that is called outside of a compiled function is not compiled by itself.", "forward")
-instead("optax.clip_by_global_norm scales by max_norm / norm, PyTorch by max_norm / (norm + 1e-6).", "clip_grad_norm")
+instead("A module that is called outside of a compiled function is not compiled by itself.", "forward", "forward_graph")
+instead(
+    "optax.clip_by_global_norm scales by max_norm / norm, PyTorch by max_norm / (norm + 1e-6).",
+    "clip_grad_norm",
+    "clip_grad_norm_of",
+)
 instead("optax counts a schedule by updates; PyTorch's goes on where its step() is called.", "LRScheduler")
 instead("optax.contrib.reduce_on_plateau is part of the optimizer, which needs the value then.", "ReduceLROnPlateau")
-instead("optax.MultiSteps counts the updates itself, and averages over them.", "zero_gradients", "apply_gradients")
+instead(
+    "optax.MultiSteps counts the updates itself, and averages over them.",
+    "zero_gradients",
+    "apply_gradients",
+    "apply_gradients_graph",
+)
 instead("optax.cosine_decay_schedule stays at its end, where PyTorch's goes up again.", "cosine_annealing")
 instead("optax.trace has no dampening.", "dampened_trace")
 instead("optax.amsgrad takes the maximum behind the correction of the bias.", "scale_by_amsgrad")

@@ -9,7 +9,10 @@ import optax
 from flax import nnx
 
 # Calls a module, compiled once for each shape of its inputs.
-forward = nnx.jit(lambda module, *inputs: module(*inputs))
+forward = nnx.jit(lambda module, *inputs: module(*inputs), graph=False)
+
+# Calls a module that may share variables, compiled once for each shape of its inputs.
+forward_graph = nnx.jit(lambda module, *inputs: module(*inputs))
 
 
 def is_training(module: nnx.Module) -> bool:
@@ -32,25 +35,42 @@ def zero_gradients(module: nnx.Module) -> nnx.State:
     return jax.tree.map(jnp.zeros_like, nnx.state(module, nnx.Param))
 
 
-@nnx.jit
+@nnx.jit(graph=False)
 def apply_gradients(module: nnx.Module, optimizer: nnx.Optimizer, grads: nnx.State) -> None:
     """Updates a module's parameters by gradients that were computed before."""
     optimizer.update(module, grads)
 
 
-def clip_grad_norm(grads: Any, max_norm: float, norm_type: float = 2.0) -> Any:
+@nnx.jit
+def apply_gradients_graph(module: nnx.Module, optimizer: nnx.Optimizer, grads: nnx.State) -> None:
+    """Updates the parameters of a module that may share variables by gradients that were computed before."""
+    optimizer.update(module, grads)
+
+
+@jax.jit
+def clip_grad_norm(grads: Any, max_norm: float) -> Any:
     """Gradients scaled so that their norm, taken over all of them together, is at most `max_norm`.
 
     Like `torch.nn.utils.clip_grad_norm_`, which divides by the norm plus 1e-6; optax.clip_by_global_norm doesn't.
     """
-    scale = jnp.minimum(max_norm / (grad_norm(grads, norm_type) + 1e-6), 1.0)
+    scale = jnp.minimum(max_norm / (optax.tree.norm(grads) + 1e-6), 1.0)
     return jax.tree.map(lambda g: g * scale.astype(g.dtype), grads)
 
 
-def grad_norm(grads: Any, norm_type: float = 2.0) -> jax.Array:
+@jax.jit
+def grad_norm(grads: Any) -> jax.Array:
     """The norm of all gradients together, as `torch.nn.utils.clip_grad_norm_` returns it (before clipping)."""
-    if norm_type == 2:
-        return optax.tree.norm(grads)
+    return optax.tree.norm(grads)
+
+
+def clip_grad_norm_of(grads: Any, max_norm: float, norm_type: float) -> Any:
+    """Gradients scaled so that a norm of all of them together is at most `max_norm`; see `clip_grad_norm`."""
+    scale = jnp.minimum(max_norm / (grad_norm_of(grads, norm_type) + 1e-6), 1.0)
+    return jax.tree.map(lambda g: g * scale.astype(g.dtype), grads)
+
+
+def grad_norm_of(grads: Any, norm_type: float) -> jax.Array:
+    """The p-norm of all gradients together, p being `norm_type`, as `torch.nn.utils.clip_grad_norm_` returns it."""
     leaves = [jnp.abs(g) for g in jax.tree.leaves(grads)]
     if norm_type == float("inf"):
         return jnp.max(jnp.stack([jnp.max(g) for g in leaves]))

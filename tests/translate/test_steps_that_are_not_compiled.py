@@ -59,7 +59,7 @@ def test_a_forward_pass_that_prints_is_not_compiled(made: str, called: str) -> N
 def test_one_that_prints_nothing_is_compiled() -> None:
     done = convert(program("x = x * 2"))
     assert "nnx.jit" in done.code
-    assert "forward(net, x)" in done.code
+    assert "forward_graph(net, x)" in done.code
 
 
 @pytest.mark.parametrize(

@@ -163,3 +163,27 @@ def test_what_is_set_of_a_library_ties_nothing() -> None:
 def test_a_step_that_sets_an_attribute_is_no_tree() -> None:
     source = HEAD + SCRIPT.replace("    loss.backward()", "    model.seen = loss.detach()\n    loss.backward()")
     assert "graph=False" not in code_of(source)
+
+
+EVALUATED = """\
+with torch.no_grad():
+    for batch in torch.utils.data.DataLoader(x):
+        print(model(batch).mean().item())
+"""
+
+
+@pytest.mark.parametrize(("tied", "called"), [("", "forward"), (TIED.format("model"), "forward_graph")])
+def test_forward_passes_over_batches_are_compiled_as_the_module_allows(tied: str, called: str) -> None:
+    code = code_of(HEAD + SCRIPT.replace(MADE, MADE + tied) + EVALUATED)
+    assert f"print({called}(model, batch).mean().item())" in code
+    assert ("module(*inputs), graph=False)" in code) == (called == "forward")
+
+
+@pytest.mark.parametrize(("tied", "called"), [("", "apply_gradients"), (TIED.format("model"), "apply_gradients_graph")])
+def test_gradients_that_are_held_are_applied_as_the_module_allows(tied: str, called: str) -> None:
+    step = "    if step % 2:\n        optimizer.step()\n        optimizer.zero_grad()\n"
+    script = SCRIPT.replace("    optimizer.zero_grad()\n", "", 1).replace("    optimizer.step()\n", step)
+    code = code_of(HEAD + script.replace(MADE, MADE + tied))
+    assert f"        {called}(model, optimizer, grads)\n" in code
+    decorator = "@nnx.jit(graph=False)" if not tied else "@nnx.jit"
+    assert f"{decorator}\ndef {called}(module, optimizer, grads)" in code

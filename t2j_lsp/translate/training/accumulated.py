@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.facts import Qual
 from .step import clip_lines, limits
 from .step_calls import Item, Phase, Reader, Refused, StepCall, blocks
 from .text import rendered
+from .trees import Trees
 from .update import NOT_ZEROED, Update, Updates
 
 ELSEWHERE = "The optimizer's step isn't made in the function that computes the gradients."
@@ -38,8 +39,11 @@ class AccumulatedTraining:
 class AddedGradients:
     """The gradients of a scope that several backward passes add to."""
 
-    def __init__(self, context: Context, body: Sequence[ast.stmt], reader: Reader, used: set[ast.stmt]) -> None:
+    def __init__(
+        self, context: Context, trees: Trees, body: Sequence[ast.stmt], reader: Reader, used: set[ast.stmt]
+    ) -> None:
         self.ctx = context
+        self.trees = trees
         self.body = body
         self.reader = reader
         self.used = used
@@ -135,7 +139,7 @@ class AddedGradients:
                 case "clip":
                     lines = clipped(self.ctx, step_call, grads, statements)
                 case "step":
-                    lines = [f"{need('apply_gradients')}({module}, {optimizer}, {grads})"]
+                    lines = [f"{need(self.trees.helper('apply_gradients', module))}({module}, {optimizer}, {grads})"]
                 case _:
                     self.ctx.edits.delete(step_call.node)
                     return

@@ -180,7 +180,8 @@ class ClosureGradients:
         module = modules[0] if len(modules) == 1 else f"({', '.join(modules)})"
 
         def write(statements: StatementRewriter) -> None:
-            update = statements.renderer.need("apply_gradients")
+            named = self.objects.trees.helper("apply_gradients", *modules)
+            update = statements.renderer.need(named)
             lines = [f"{target}, {grads} = {self.function.name}()"]
             self.ctx.edits.insert_before(statement, lines)
             self.ctx.edits.replace(statement, f"{update}({module}, {ast.unparse(_optimizer(call))}, {grads})")

@@ -313,10 +313,12 @@ class OutsideUpdates:
         if _has_objects(self.ctx.fact(node)):
             return
 
+        called = self.objects.trees.helper("forward", ast.unparse(node.func))
+
         def handler(renderer: ExpressionRenderer) -> Piece:
             given = ", ".join(bracket(renderer.argument(a), 1) for a in (node.func, *node.args))
             self.ctx.report.converted += not self.ctx.report.quiet
-            return Piece(f"{renderer.need('forward')}({given})")
+            return Piece(f"{renderer.need(called)}({given})")
 
         self.ctx.plan.on_expression(node, handler)
 

@@ -17,6 +17,7 @@ from .shared_draws import forward_outside
 from .step import UpdateStep
 from .step_calls import Item, Refused
 from .text import converted, indented, lead_comments, lead_lines, rendered
+from .trees import Trees
 from .update import Update
 
 AUTOCAST = (
@@ -29,8 +30,11 @@ ABOUT_ZEROING = re.compile(r"\b(zero|clear|reset|flush|empty)", re.IGNORECASE)
 class Region:
     """The part of one block that its updates take up."""
 
-    def __init__(self, context: Context, block: Sequence[ast.stmt], items: list[Item], updates: list[Update]) -> None:
+    def __init__(
+        self, context: Context, trees: Trees, block: Sequence[ast.stmt], items: list[Item], updates: list[Update]
+    ) -> None:
         self.ctx = context
+        self.trees = trees
         self.block = block
         self.items = items
         self.updates = updates
@@ -174,7 +178,8 @@ class Region:
                 return lines
             if update.mode == "apart" and update.step == index:
                 given = f"{update.optimized[0].modules[0]}, {update.optimized[0].text}, {update.grads}"
-                lines = [*pending, f"{statements.renderer.need('apply_gradients')}({given})"]
+                apply = self.trees.helper("apply_gradients", update.optimized[0].modules[0])
+                lines = [*pending, f"{statements.renderer.need(apply)}({given})"]
                 pending.clear()
                 return lines
         item = self.items[index]
@@ -192,7 +197,7 @@ class Region:
         """A forward pass on a copy of the module, whose state must change only once."""
         need = statements.renderer.need
         for module in (m for o in update.optimized for m in o.modules):
-            copy = f"{need('forward')}({need('nnx')}.clone({module}), "
+            copy = f"{need(self.trees.helper('forward', module))}({need('nnx')}.clone({module}), "
             lines = [re.sub(rf"(?<![\w.]){re.escape(module)}\(", lambda _: copy, line) for line in lines]  # noqa: B023
         return lines
 

@@ -205,11 +205,11 @@ def clip_lines(ctx: Context, clip: StepCall, arguments: Sequence[str], grads: st
         g = "g" if not re.search(r"\bg\b", limit) else "gradient"
         text = f"lambda {g}: {need('jnp')}.clip({g}, {negative}, {limit})"
         return [f"{grads} = {need('jax')}.tree.map({text}, {grads})"]
-    lines = []
+    lines, order = [], "_of" if len(arguments) > 1 else ""
     if clip.target is not None:
-        order = f", {arguments[1]}" if len(arguments) > 1 else ""
-        lines.append(f"{ast.unparse(clip.target)} = {need('grad_norm')}({grads}{order})")
-    return [*lines, f"{grads} = {need('clip_grad_norm')}({', '.join([grads, *arguments])})"]
+        given = ", ".join([grads, *arguments[1:]])
+        lines.append(f"{ast.unparse(clip.target)} = {need(f'grad_norm{order}')}({given})")
+    return [*lines, f"{grads} = {need(f'clip_grad_norm{order}')}({', '.join([grads, *arguments])})"]
 
 
 @dataclass

@@ -128,7 +128,7 @@ class _ScopePlan:
         self.info = info
         self.scope = VariableScope(info)
         self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
-        self.added = AddedGradients(self.ctx, self.body, steps.reader, steps.used)
+        self.added = AddedGradients(self.ctx, steps.objects.trees, self.body, steps.reader, steps.used)
         self.flow = DataFlow(self.ctx.source.symbols, self._self_name(), steps.lifting.passed)
         self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow, BareComposer)
 
@@ -255,7 +255,8 @@ class _ScopePlan:
         if len(set(outer)) < len(outer) or not set(outer).isdisjoint(last) or self.steps.closures.calls(self.info):
             return False
         others = [s for s in self.body if s not in outer]
-        if AddedGradients(self.ctx, others, self.steps.reader, self.steps.used).reads_gradients():
+        trees, reader = self.steps.objects.trees, self.steps.reader
+        if AddedGradients(self.ctx, trees, others, reader, self.steps.used).reads_gradients():
             return False
         for (one, phase, _), statement in zip(waiting, outer, strict=True):
             self._stored([cast("ast.stmt", statement)]).plan(one, phase)
@@ -265,7 +266,7 @@ class _ScopePlan:
 
     def _handle(self, one: AccumulatedTraining) -> None:
         """Put handlers on the statements that the updates of a block replace."""
-        region = Region(self.ctx, one.block, one.items, one.updates)
+        region = Region(self.ctx, self.steps.objects.trees, one.block, one.items, one.updates)
         changed = region.changed()
         if changed[0] in self.ctx.plan.left:
             raise Refused(self.ctx.plan.left[changed[0]])

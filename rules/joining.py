@@ -184,8 +184,9 @@ def _split(call: Call, name: str, sizes: str) -> Piece:
     if count and _is_product(_width(call, name), count, argument.node):
         return call.emit(f"jnp.split({{{name}}}, {count}, axis={{dim?}})")
     if 2 <= count <= 4 and is_number(argument) and argument.simple:
-        size = argument.operand(MULTIPLY + 1)
-        cuts = [argument.text, *(f"{i} * {size}" for i in range(2, count))]
+        size, number = argument.operand(MULTIPLY + 1), integer(argument)
+        more = (f"{i} * {size}" if number is None else str(i * number) for i in range(2, count))
+        cuts = [argument.text, *more]
         return call.emit(f"jnp.split({{{name}}}, {{cuts}}, axis={{dim?}})", cuts=f"[{', '.join(cuts)}]")
     return call.emit(f"split({{{name}}}, {{{sizes}}}, axis={{dim?}})")
 

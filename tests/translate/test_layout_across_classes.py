@@ -101,6 +101,32 @@ NETS = {
         ],
         2,
     ),
+    "parts of the channels": (
+        "self.a = Block(3, 4)\n        self.b = Block(2, 2)\n        self.c = Block(4, 3)",
+        [
+            "n = x.size(1) - 1",
+            "y = self.a(x)",
+            "u, v = y.chunk(2, dim=1)",
+            "p, q = torch.split(y, [1, 3], 1)",
+            "y = torch.cat([self.b(y[:, :n]), self.b(y[:, n:, :, :]) * torch.sigmoid(v) + u], 1) * p * q[:, 1:2]",
+            "return self.c(y)",
+        ],
+        2,
+    ),
+    "parts of the image": (
+        "self.a = Block(3, 4)\n        self.b = Block(12, 3)",
+        [
+            "y = self.a(x)[:, :, :6, :4]",
+            "y = torch.cat([y[:, :, ::2, ::2], y[:, :, 1::2, ::2], y[..., ::2, 1::2]], dim=1)",
+            "return self.b(y) * y[:, :, 0, 0].mean() + y[:, 1].sum() + y[..., -1, 1:].sum() + y[0].std()",
+        ],
+        None,
+    ),
+    "a loop of activations": (
+        "self.a = Block(3, 4)\n        self.b = Block(4, 3)",
+        ["x = self.a(x)", "for _ in range(2):", "    x = F.relu(x)", "    x = F.relu(x) - x", "return self.b(x)"],
+        2,
+    ),
     "the mean at the end": (
         "self.a = Block(3, 4)\n        self.fc = nn.Linear(4, 2)",
         ["return self.fc(self.a(x).mean(dim=[2, 3]))"],
@@ -135,7 +161,7 @@ NETS = {
             "z = F.pad(z, [1, 2, 0, 1])[:, :, :-1, :-3]",
             "return self.b(torch.cat([y, F.pad(y, (0, 0, 0, 0))], 1)) + z.sum()",
         ],
-        3,
+        2,
     ),
     "other norms and pads": (
         "self.a = nn.Sequential(nn.ReflectionPad2d(1), nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4), nn.GELU(),"

@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .scene import Last, Marking
 
 _JOINS = names_with(Trait.JOINS_AXIS)
+_PARTS = names_with(Trait.PARTS_AXIS)
 _REDUCES = names_with(Trait.REDUCES_AXES)
 _ALONG = names_with(Trait.ALONG_AXIS)
 _SIZES = names_with(Trait.SIZES)
@@ -45,6 +46,12 @@ class Axes:
                 | ast.Call(func=ast.Attribute(value=held, attr=attr), args=[], keywords=[]),
             ) if attr in _SIZES:
                 return self._sizes_of(values, held, names), None
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Call() as call) if all(
+                isinstance(name, ast.Name) for name in names
+            ):
+                return self._parted(values, node, call)
+            case ast.Subscript(value=held, slice=index, ctx=ast.Load()):
+                return True, self._indexed(values, held, index)
             case ast.Attribute(value=held, attr=attr) if attr in _ABOUT and attr not in _SIZES:
                 value = values.mark(held)
                 if value is not None:
@@ -127,6 +134,41 @@ class Axes:
         values.want(given, value.rank, free=not kept)
         values.marks.texts |= axes
         return True, Last(value.rank, value.single or space <= gone) if kept else None
+
+    def _parted(self, values: Marking, node: ast.Assign, call: ast.Call) -> tuple[bool, Last | None]:
+        """``a, b = x.chunk(2, dim=1)``: each of the parts is what the whole is."""
+        found = self._operation(call)
+        if found is None or found[0] not in _PARTS:
+            return False, None
+        _, given, places = found
+        value = values.mark(given)
+        for other in [*call.args, *(k.value for k in call.keywords)]:
+            if other is not given:
+                values.mark(other)
+        dim = argument(call, places + 1, "dim")
+        axes = self._renamed(dim, value.rank) if dim is not None and value is not None else None
+        if value is None or axes is None or node in values.kept:
+            return True, None
+        values.want(given, value.rank)
+        values.marks.texts |= axes
+        return True, Last(value.rank)
+
+    def _indexed(self, values: Marking, held: ast.expr, index: ast.expr) -> Last | None:
+        """``x[:, :c]`` is ``x[..., :c]``: a part along some axes, or what is left without them."""
+        value = values.mark(held)
+        values.mark(index)
+        if value is None:
+            return None
+        along = _every_axis(index, value.rank)
+        texts = _put_last(index, along) if along is not None else None
+        if along is None or texts is None:
+            return None
+        gone = {axis for axis, one in enumerate(along) if one is not None and _number(one) is not None}
+        if gone and (0 in gone or 1 not in gone and len(gone) < value.rank):
+            return None
+        values.want(held, value.rank, free=bool(gone))
+        values.marks.texts |= texts
+        return None if gone else value
 
     def _size_of(self, values: Marking, held: ast.expr, index: ast.expr) -> bool:
         value = values.mark(held)
@@ -223,6 +265,41 @@ def _number(node: ast.expr) -> int | None:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
             return -value
     return None
+
+
+def _every_axis(index: ast.expr, rank: int) -> list[ast.expr | None] | None:
+    """The slice or the number for each of an image's axes, None for all of one; None where it is something else."""
+    given: list[ast.expr | None] = [*_elements(index)]
+    missing = [None] * (rank + 3 - len(given))
+    if isinstance(given[0], ast.Constant) and given[0].value is ...:
+        given[:1] = missing
+    else:
+        given += missing[1:]
+    every = [None if isinstance(one, ast.Slice) and ast.unparse(one) == ":" else one for one in given]
+    plain = all(one is None or isinstance(one, ast.Slice) or _number(one) is not None for one in every)
+    return every if plain and len(every) == rank + 2 else None
+
+
+def _put_last(index: ast.expr, along: list[ast.expr | None]) -> dict[ast.expr, str | ast.expr] | None:
+    """An index of channels-last values, by expressions that are written otherwise; None where that can't be said."""
+    batch, channels, *space = along
+    order = [batch, *space, channels]
+    elements = list(_elements(index))
+    literal = all(
+        isinstance(n, ast.Constant | ast.UnaryOp | ast.USub | ast.Slice) for one in order if one for n in ast.walk(one)
+    )
+    if literal:
+        texts = [ast.unparse(one) if one is not None else ":" for one in order]
+        while texts[-1:] == [":"]:
+            texts.pop()
+        if len(texts) > 2 and set(texts[:-1]) == {":"}:
+            texts[:-1] = ["..."]
+        return {index: ", ".join(texts) or ":"}
+    if batch is None and not any(space) and len(elements) == 2:
+        return {elements[0]: "..."}
+    if len(elements) != len(along):
+        return None
+    return dict(zip(elements[1:], [*elements[2:], elements[1]], strict=True))
 
 
 def _elements(node: ast.expr) -> Iterable[ast.expr]:

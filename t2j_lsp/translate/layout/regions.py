@@ -7,7 +7,7 @@ something else, goes back to PyTorch's axes, until nothing changes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import (
@@ -161,13 +161,9 @@ class Regions(Scene):
         """Whether a parameter has axes of space: a layer takes it, or every caller gives such a value."""
         marks = self.marks[info.node]
         reads = [name for name, held in marks.reads.items() if parameter in held.bindings]
-        calls = marks.met | marks.functions
         if not reads:
             return False
-        if any(
-            isinstance(call := self.parents[name], ast.Call) and call in calls and name in marks.wanted
-            for name in reads
-        ):
+        if any(self._is_taken(name, marks) for name in reads):
             return True
         if any(self._makes(one, info) for one in built):
             return False
@@ -210,16 +206,33 @@ class Regions(Scene):
         }
 
     def _is_taken(self, node: ast.expr, marks: Marks) -> bool:
-        """Whether a layer, or such a function, takes a value; what treats all axes alike may stand between."""
-        parent = self.parents[node]
-        if isinstance(parent, ast.Call) and node in parent.args:
+        """Whether a layer, or such a function, takes a value, a part of it, or what is applied to all axes alike."""
+        todo, seen = [node], {node}
+        while todo:
+            node = todo.pop()
+            parent = self.parents[node]
             if parent in marks.met or parent in marks.functions:
-                return node in marks.wanted
-            return self.alike(parent) is node and self._is_taken(parent, marks)
-        if isinstance(parent, ast.Assign | ast.AnnAssign):
-            reads = [name for name, held in marks.reads.items() if parent in held.bindings]
-            return any(self._is_taken(name, marks) for name in reads)
+                if isinstance(parent, ast.Call) and node in parent.args and node in marks.wanted:
+                    return True
+                continue
+            new = set(self._passed_on(node, parent, marks)) - seen
+            seen |= new
+            todo += new
         return False
+
+    def _passed_on(self, node: ast.expr, parent: ast.AST, marks: Marks) -> Iterable[ast.expr]:
+        """Expressions that hold a value, or a part of it, because of where it stands: names that it is assigned to."""
+        if isinstance(parent, ast.Attribute):
+            parent = self.parents[parent]
+        if isinstance(parent, ast.Call) and self.alike(parent) is node:
+            return [parent]
+        if isinstance(parent, ast.Subscript) and parent in marks.natural:
+            return [parent]
+        if isinstance(parent, ast.Call) and parent not in marks.natural:
+            parent = self.parents[parent]  # a, b = x.chunk(2, dim=1)
+        if isinstance(parent, ast.Assign | ast.AnnAssign):
+            return [name for name, held in marks.reads.items() if parent in held.bindings]
+        return []
 
     def _dear(self) -> set[FunctionInfo]:
         """Functions that would cost fewer moves if they took, or gave, PyTorch's axes."""

@@ -71,6 +71,7 @@ class Marking(Protocol):
     """The pass over a function, as those see it that mark parts of it."""
 
     marks: Marks
+    kept: set[ast.AST]
 
     @property
     def scene(self) -> Scene: ...

@@ -80,10 +80,14 @@ class Values:
             ):
                 self._assign(node, name, value)
             case ast.Assign(targets=targets, value=value):
-                if not self.scene.axes(self, node)[0]:
+                done, parts = self.scene.axes(self, node)
+                if not done:
                     self.mark(value)
                 for target in targets:
                     self._stored(target)
+                if parts is not None:
+                    held = NamedValue(parts, frozenset({node}))
+                    self.state |= {n.id: held for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
             case ast.AugAssign():
                 self._augmented(node)
             case ast.Return(value=ast.expr() as value):

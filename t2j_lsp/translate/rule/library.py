@@ -149,6 +149,7 @@ class Trait(Enum):
     ALONG_AXIS = "a function or method that works along the axis `dim`, and gives as many values"
     POOLS_TO_SIZE = "a layer or function that pools to the sizes `output_size`"
     SIZES = "a tensor's method or attribute that gives its sizes"
+    PARTS_AXIS = "a function that gives several parts of its tensor along the axis `dim`"
     LIKE_OTHER = "a tensor's method that gives its values in the shape of another one"
     FLATTENS = "a function or method that joins axes, in their order"
     SHAPED = "such a method that is given sizes"

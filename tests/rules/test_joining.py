@@ -35,7 +35,7 @@ SPLIT = [
     ("torch.split(e, [2, 4, 1], 1)", "jnp.split(e, [2, 6], axis=1)", "e"),
     ("e.split([1, 6], dim=-2)", "jnp.split(e, [1], axis=-2)", "e"),
     ("e.split(e.shape[1] // 2, 1)", "split(e, e.shape[1] // 2, axis=1)", "e"),
-    ("p, q, r = e.split(3, dim=1); p, q, r", "p, q, r = jnp.split(e, [3, 2 * 3], axis=1); p, q, r", "e"),
+    ("p, q, r = e.split(3, dim=1); p, q, r", "p, q, r = jnp.split(e, [3, 6], axis=1); p, q, r", "e"),
     ("n = e.size(1) - 1; p, q = e.split(n, 1); q", "n = e.shape[1] - 1; p, q = jnp.split(e, [n], axis=1); q", "e"),
     ("n = 2; p, q = e.split([n, 5], 1); q", "n = 2; p, q = jnp.split(e, [n], axis=1); q", "e"),
     ("n = 2; e.split([n // 2, n, 4], 1)", "n = 2; jnp.split(e, np.cumsum([n // 2, n, 4])[:-1], axis=1)", "e"),

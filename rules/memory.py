@@ -49,6 +49,7 @@ def detach_copy(call: Call) -> Piece:
 
 trait(Trait.SAME_VALUES, "clone", "contiguous", "cpu", "cuda", "detach")
 trait(Trait.COPIES, "clone")
+trait(Trait.SAME_TENSOR, "contiguous", "cpu", "cuda", "double", "float", "requires_grad_", "to", "type")
 
 # New values -----------------------------------------------------------------------------------------------------
 

@@ -58,8 +58,10 @@ class Plan:
     parameters: dict[ast.AST, tuple[list[str], list[str]]] = field(default_factory=dict)
     """What functions get in front of their own parameters and behind them, having read it from outside; methods that
     do go static."""
-    switches: set[ast.AST] = field(default_factory=set)
-    """Statements that freeze modules and train them again, which no step minds."""
+    switches: dict[ast.AST, str] = field(default_factory=dict)
+    """Statements about ``requires_grad`` that no step minds, and why they go."""
+    kept_tensors: set[ast.AST] = field(default_factory=set)
+    """Where JAX code reads tensors that stay PyTorch's, as arrays."""
     undifferentiated: set[ast.AST] = field(default_factory=set)
     """Statements around a compiled train step: they run in Python, where no gradient is taken of anything."""
     left: dict[ast.stmt, str] = field(default_factory=dict)

@@ -159,6 +159,7 @@ class Trait(Enum):
     CHILDREN_BY_NAME = "that of the modules in a module's attributes"
     OF_PAIRS = "a function or method that computes each element of two tensors' elements at the same place"
     BOOLEAN_IN_PLACE = "a method that writes booleans into its tensor"
+    SAME_TENSOR = "a tensor's method that may give the tensor itself"
     VIEW = "a tensor's method or attribute whose value may share its storage"
     WRITABLE_VIEW = "a method whose value surely shares storage, so that a write through it changes its tensor"
     PIECES = "a method whose values share storage with its tensor, and none with each other"

@@ -307,6 +307,7 @@ class Data:
         text = self.ctx.source.segment(node)
         alone = isinstance(self.ctx.fact(node), Tensor) if one is None else one
         self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx.report, renderer, text, alone))
+        self.ctx.plan.kept_tensors.add(node)
 
     def _is_jax(self, node: ast.expr) -> bool:
         fact = self.ctx.fact(node)

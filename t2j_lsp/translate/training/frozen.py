@@ -17,7 +17,7 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
 from .frozen_groups import freezing as freezing_by_name
 from .objects import Objects, VariableScope, targets
-from .toggled import TOGGLED, Toggled
+from .toggled import TOGGLED, Toggled, asking_for_gradients
 
 NOT_UPDATED = "No optimizer of this file updates these parameters, and gradients are taken only for what one updates."
 GROUPED = "These parameters are a group of the optimizer whose update is zero."
@@ -37,6 +37,7 @@ class Frozen:
 
     def plan(self) -> str:
         """Put handlers on the statements that mean nothing in JAX; the reason why training stays if others do."""
+        self.ctx.plan.switches.update(asking_for_gradients(self.ctx))
         all_frozen = [
             Freezing(n, module)
             for n in self.ctx.source.nodes
@@ -59,7 +60,7 @@ class Frozen:
         grouped = {one.node for one in known}
         for node in toggled if not kept else []:
             self.ctx.plan.on_statement(node, lambda _, node=node: self._drop(node, TOGGLED))  # type: ignore[misc]
-            self.ctx.plan.switches.add(node)
+            self.ctx.plan.switches[node] = TOGGLED
         for node in freezing:
             if not kept:
                 why = GROUPED if node in grouped else NOT_UPDATED

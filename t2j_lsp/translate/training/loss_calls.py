@@ -12,6 +12,7 @@ from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Tensor, is_modu
 from t2j_lsp.translate.rule.library import is_loss
 
 from .accumulated import own_expressions
+from .cut_off import is_cut_off
 from .objects import Objects, VariableScope
 from .once import filled, gives_number
 
@@ -82,7 +83,7 @@ class LossCalls:
         stack = [node]
         while stack:
             one = stack.pop()
-            if isinstance(one, ast.Call) and gives_number(self.ctx.inference, one):
+            if isinstance(one, ast.Call) and (gives_number(self.ctx.inference, one) or is_cut_off(self.ctx, one)):
                 continue
             yield one
             stack += symbols.children(one)

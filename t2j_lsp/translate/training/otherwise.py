@@ -9,6 +9,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.source.own_lines import on_own_lines
 from t2j_lsp.translate.source.rearranged import RearrangedText
 
+from .asked_gradients import with_asked_gradients_stored
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .children_by_name import with_children_by_name
 from .class_patterns import with_class_patterns_as_conditions
@@ -38,6 +39,7 @@ _WAYS = (
     with_class_patterns_as_conditions,
     with_modes_as_statements,
     with_weighted_losses_summed,
+    with_asked_gradients_stored,
 )
 
 
@@ -48,7 +50,8 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
     unrolled, branches that update zero the gradients, rows are filled by masks, loops that sort parameters are
     comprehensions, children and frozen parameters are known by their names, functions that freeze stand where they were
     called, convolutions' masks have names that Flax leaves free, classes are asked for by conditions, modes are set by
-    statements, weighted losses are summed, and parts of training steps stand where they were called.
+    statements, weighted losses are summed, gradients that are asked for are stored, and parts of training steps stand
+    where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -49,6 +49,8 @@ class UpdateSlicer:
         modules: Collection[str] = (),
     ) -> None:
         self.items = items
+        self.bound: dict[int, set[str]] = {}
+        """Items that bind tensors by which gradients are taken: what stands in front of them depends on none."""
         self.modules = modules
         """Variables that hold modules: whatever changes these, in loops of their own, no gradient flows through it."""
         self.flow = flow
@@ -62,6 +64,12 @@ class UpdateSlicer:
 
     def writes(self, index: int) -> set[str]:
         return self.flow.writes(self.items[index].node)
+
+    def binds(self, index: int, name: str) -> bool:
+        """Whether an item gives a variable a new value."""
+        node = self.items[index].node
+        targets = [n for t in node.targets for n in ast.walk(t)] if isinstance(node, ast.Assign) else []
+        return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in targets)
 
     def plain(self, index: int) -> bool:
         """Whether an item is ordinary code and no part of the training step's calls."""
@@ -109,9 +117,12 @@ class UpdateSlicer:
 
     def depending(self, variables: set[str], last: int) -> set[int]:
         """Items that read the variables, or values made from them."""
-        tainted = set(variables)
+        tainted = variables.difference(*self.bound.values())
         out: set[int] = set()
         for index in range(last + 1):
+            if index in self.bound:
+                tainted |= self.bound[index]
+                continue
             if not self.plain(index):
                 continue
             mine = self.reads(index).intersection(tainted, self.apart.get(index, tainted))

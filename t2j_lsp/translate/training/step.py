@@ -90,6 +90,10 @@ class StepWriter:
         )
         clips = [self._clip(clip, update, finder, inputs, statements) for clip in update.clips]
         for one in inputs.values():
+            kept = [place for place in one.places if place in self.ctx.plan.kept_tensors]
+            if kept and one.kind == "array" and not one.given:  # a compiled function takes no tensors of PyTorch
+                one.given, one.places = one.text, [*kept, *(p for p in one.places if p not in kept)]
+        for one in inputs.values():
             if one.given:
                 _, one.given = rendered(self.ctx, statements, one.places[0], update.items[update.losses[0][0]].node)
         renamed([*inputs.values()], parts, self.ctx)

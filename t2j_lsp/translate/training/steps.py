@@ -28,7 +28,6 @@ from .slice import SWAPPED
 from .step import StepWriter, unused
 from .step_calls import Phase, Reader, Refused, blocks, flatten, phases
 from .stored_gradients import StoredGradients
-from .toggled import TOGGLED
 from .unread_gradients import plan_unread_gradients
 from .update import Update, Updates
 
@@ -285,7 +284,7 @@ class _ScopePlan:
         def write(statements: StatementRewriter) -> None:
             for item in one.items:
                 if item.step_call is not None and item.step_call.kind == "switch":
-                    self.ctx.report.note(item.node, "Tensor.requires_grad", "note", TOGGLED)
+                    self.ctx.report.note(item.node, "Tensor.requires_grad", "note", self.ctx.plan.switches[item.node])
             steps = []
             for update in one.updates:
                 self._notes(update)

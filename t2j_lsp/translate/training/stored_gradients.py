@@ -18,7 +18,8 @@ from t2j_lsp.translate.rule.facts import Class, Partial, Tensor, is_module
 from t2j_lsp.translate.rule.pieces import Piece, bracket
 
 from .accumulated import STORED, AccumulatedTraining, clipped
-from .data_writes import write_data, written_through_data
+from .data_writes import is_seen_outside, write_data, written_through_data
+from .fresh_leaves import FreshLeaves
 from .gradient_forms import CHANGES, SIGNS, asked, changes, cleared, is_flag, is_name
 from .objects import Objects, VariableScope
 from .region import ABOUT_ZEROING
@@ -236,7 +237,9 @@ class StoredGradients:
                 cleared_names |= {ast.unparse(loop.walked), *(self._names(loop.walked) or ())}
                 if loop.change is None:
                     self._mark(one.items, loop.node, loop.walked)
-        if not cleared_names >= set(leaves):
+        back = one.items[phase.backs[0]].node
+        fresh = FreshLeaves(self.ctx, self.objects, self.scope)
+        if not all(leaf in cleared_names or fresh.is_fresh(leaf, one.block, back) for leaf in leaves):
             raise Refused(NOT_ZEROED)
 
     def _zeroed_inside(self, one: AccumulatedTraining) -> Iterator[tuple[ast.stmt, ast.expr]]:
@@ -300,7 +303,8 @@ class StoredGradients:
             plan.on_statement(statement, lambda _, node=statement: self._delete(node))  # type: ignore[misc]
         for statement in self._statements():
             if (name := written_through_data(statement)) and name in grads:
-                if not self._has_one_name(name):
+                outside = is_seen_outside(self.objects, self.scope, statement, name)
+                if outside or not self._has_one_name(name):
                     raise Refused(HELD.format(name))
                 plan.on_statement(statement, partial(write_data, self.ctx, statement, name))
         for loop in loops:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import called_function
-from t2j_lsp.translate.rule.facts import FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .flow import DataFlow
@@ -22,6 +22,7 @@ from .objects import Objects, VariableScope, targets
 from .step_calls import Reader, Refused, StepCall
 
 TOGGLED = "Every step finds what it updates switched on, and in JAX it takes gradients for nothing else."
+ASKED = "JAX arrays carry no such flag: what is differentiated is said where the gradient is taken."
 _CUTS = names_with(Trait.STOPS_GRADIENT)
 
 
@@ -62,6 +63,31 @@ def switch(node: ast.AST) -> Switch | None:
                 case [ast.Constant(value=bool() as on)]:
                     return Switch(node, module, on)
     return None
+
+
+def asking_for_gradients(context: Context) -> dict[ast.AST, str]:
+    """The statements that say of tensors which are no parameters that gradients are taken by them, and why they go."""
+    found: dict[ast.AST, str] = {}
+    for node in context.source.nodes:
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute(attr="requires_grad", value=ast.Name() as owner)], value=ast.Constant(value=True)
+            ):
+                pass
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(attr="requires_grad_", value=ast.Name() as owner),
+                    args=[] | [ast.Constant(value=True)],
+                    keywords=[],
+                )
+            ):
+                pass
+            case _:
+                continue
+        fact = context.fact(owner)
+        if isinstance(fact, Tensor) and fact.sure and not fact.variable:
+            found[node] = ASKED
+    return found
 
 
 class Toggled:

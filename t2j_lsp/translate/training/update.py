@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
 from .called_modules import called_modules
+from .cut_off import is_cut_off
 from .flow import DataFlow, Liveness
 from .groups import apart, updated
 from .host_values import given_before
@@ -99,7 +100,7 @@ class Updates:
         self.objects = objects
         self.scope = scope
         self.flow = flow
-        self.carried = flow.without(lambda call: gives_number(context.inference, call))
+        self.carried = flow.without(lambda call: gives_number(context.inference, call) or is_cut_off(context, call))
         self.reader = reader
         self.jittable = jittable
         self.lost = lost
@@ -238,6 +239,10 @@ class Updates:
     def _gradients(self, mode: Mode, items: Sequence[Item], phase: Phase, one: Optimized, grads: str) -> Update:
         """A backward pass without a step behind it. Raises Refused."""
         slicer = self.slicer(items)
+        for leaf in one.modules if not one.text else ():
+            given = [i for i in range(phase.backs[0]) if slicer.binds(i, leaf)]
+            if given:
+                slicer.bound.setdefault(given[-1], set()).add(leaf)
         losses = self.losses(items, phase)
         if any(items[i].condition is not None for i in phase.backs):
             raise Refused("The backward pass stands under a condition.")

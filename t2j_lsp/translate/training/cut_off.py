@@ -1,0 +1,97 @@
+"""Functions through which no gradient flows to the modules that they call: attacks and samplers, which detach."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp.symbols import named_parameters
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.rule.facts import Scalar, is_module
+from t2j_lsp.translate.rule.library import Trait, names_with
+
+from .once import filled
+
+_CUTS = names_with(Trait.STOPS_GRADIENT)
+_ABOUT = names_with(Trait.ABOUT)
+
+
+def is_cut_off(context: Context, call: ast.Call) -> bool:
+    """Whether a function of the file gives what carries no gradient of a module: ``return x_adv.detach()``."""
+    info = called_function(context.fact(call.func))
+    if info is None or info.external or filled(context.inference, info):
+        return False
+    returned = list(_returned(info.node))
+    return bool(returned) and all(_is_cut(context, info.node, value, set()) for value in returned)
+
+
+def _returned(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
+    stack: list[ast.AST] = list(function.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            stack += ast.iter_child_nodes(node)
+
+
+def _is_cut(context: Context, function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.expr, seen: set[str]) -> bool:
+    """Whether an expression is made of numbers, of what was detached, and of what the function was given."""
+    if isinstance(context.fact(node), Scalar):
+        return True
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Attribute(attr=attr) | ast.Call(func=ast.Attribute(attr=attr)) if (
+            attr in _CUTS or attr in _ABOUT or attr in ("detach_", "grad")
+        ):
+            return True
+        case ast.Name(id=name):
+            if name in seen:
+                return True
+            if is_module(context.fact(node)):
+                return False
+            values = list(_values(function, name))
+            known = bool(values) or any(a.arg == name for a in named_parameters(function))
+            each = [value is not None and _is_cut(context, function, value, {*seen, name}) for value in values]
+            return known and all(each)
+        case ast.BinOp(left=left, right=right):
+            return _is_cut(context, function, left, seen) and _is_cut(context, function, right, seen)
+        case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
+            return _is_cut(context, function, inner, seen)
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            return all(_is_cut(context, function, one, seen) for one in elts)
+        case ast.Call(func=func, args=args, keywords=keywords):
+            if called_function(context.fact(func)) is not None or is_module(context.fact(func)):
+                return False
+            given = [*args, *(k.value for k in keywords)]
+            if isinstance(func, ast.Attribute) and not _is_library(context, func):
+                given.append(func.value)
+            elif not isinstance(func, ast.Attribute):
+                return False
+            return all(_is_cut(context, function, one, seen) for one in given)
+    return False
+
+
+def _is_library(context: Context, func: ast.Attribute) -> bool:
+    """Whether what is called is a function of PyTorch, and no method of a value."""
+    return isinstance(func.value, ast.Name | ast.Attribute) and hasattr(context.fact(func.value), "name")
+
+
+def _values(function: ast.AST, name: str) -> Iterator[ast.expr | None]:
+    """What a function gives a variable; None for what isn't an assignment of one name."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=one)], value=value) if one == name:
+                yield value
+            case ast.AugAssign(target=ast.Name(id=one), value=value) if one == name:
+                yield value
+            case ast.Assign() | ast.AnnAssign() | ast.For() | ast.NamedExpr() | ast.With() | ast.comprehension():
+                held = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+                if isinstance(node, ast.With):
+                    held = [item.optional_vars for item in node.items]
+                for target in held:
+                    named = [n for n in ast.walk(target) if isinstance(n, ast.Name)] if target is not None else []
+                    if any(n.id == name and not isinstance(n.ctx, ast.Load) for n in named):
+                        yield None

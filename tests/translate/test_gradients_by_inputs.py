@@ -1,0 +1,125 @@
+"""Gradients by inputs: attacks and samplers, which read ``x.grad`` or ask ``torch.autograd.grad`` for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+HEAD = """\
+import torch
+from torch import nn
+
+model = nn.Linear(3, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(4, 3), torch.rand(4, 2)))
+"""
+ATTACK = """\
+def attack(model, x, y):
+    {start}
+    for _ in range(3):
+        {flag}
+        loss = (model(x) - y).pow(2).mean()
+        {gradient}
+        {change}
+    return {result}
+"""
+PARTS = {
+    "start": "pass",
+    "flag": "x.requires_grad = True",
+    "gradient": "loss.backward(); g = x.grad",
+    "change": "x = (x + 0.1 * g.sign()).detach()",
+    "result": "x",
+}
+TRAINED = """\
+for x, y in loader:
+    x = attack(model, x, y)
+    opt.zero_grad()
+    (model(x) - y).pow(2).mean().backward()
+    opt.step()
+"""
+
+
+def converted(use: str = TRAINED, **parts: str) -> tuple[str, list[str]]:
+    done = convert(HEAD + ATTACK.format(**PARTS | parts) + use)
+    return done.code, [gap.reason for gap in done.gaps]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {},
+        {"flag": "x.requires_grad_()", "gradient": "g = torch.autograd.grad(loss, [x])[0]"},
+        {"flag": "x.requires_grad_(True)", "gradient": "g, = torch.autograd.grad(loss, x, retain_graph=False)"},
+        {"start": "x = x.clone().detach()", "gradient": "model.zero_grad(); loss.backward(); g = x.grad.data"},
+        {
+            "start": "x = torch.zeros_like(x, requires_grad=True)",
+            "flag": "pass",
+            "gradient": "loss.backward(); g = x.grad.detach()",
+            "change": "x.data = (x + g.sign()).clamp(0, 1); x.grad.zero_()",
+            "result": "x.detach()",
+        },
+    ],
+    ids=["x.grad", "autograd.grad", "unpacked", "a copy", "written through data"],
+)
+def test_gradients_by_inputs_are_given_by_a_function(parts: dict[str, str]) -> None:
+    code, gaps = converted(**parts)
+    assert not gaps
+    assert "value_and_grad(loss_fn)(x, model)" in code, "the gradient is by x alone"
+    assert "    x = attack(model, x, y)\n    train_step(model, opt, x, y)\n" in code
+    assert "requires_grad" not in code and ".grad" not in code.replace("jax.grad", "").replace("value_and_grad", "")
+
+
+@pytest.mark.parametrize(
+    ("use", "parts"),
+    [
+        ("x = torch.rand(4, 3)\nfor y in range(2):\n    attack(model, x, y)\n", {}),
+        ("", {}),
+        (TRAINED, {"change": "pass"}),
+        (TRAINED, {"change": "x = x.to('cpu')"}),
+        (TRAINED, {"start": "x = torch.autograd.Variable(x, requires_grad=True)", "change": "x.data += x.grad.sign()"}),
+        (TRAINED, {"gradient": "g = torch.autograd.grad(loss, x, create_graph=flag)[0]"}),
+    ],
+    ids=[
+        "called twice with one tensor",
+        "called by others",
+        "the same tensor again",
+        "perhaps the same tensor",
+        "written into the caller's tensor",
+        "perhaps a graph",
+    ],
+)
+def test_gradients_that_may_add_up_and_tensors_that_others_hold_stay(use: str, parts: dict[str, str]) -> None:
+    assert converted(use, **parts)[1]
+
+
+def test_a_tensor_that_a_statement_in_front_makes_takes_no_part() -> None:
+    source = """\
+for x, y in loader:
+    x, y = x.to("cpu"), y.to("cpu")
+    x.requires_grad = True
+    out = model(x)
+    if out.sum().item() > 9:
+        continue
+    loss = (out - y).pow(2).mean()
+    loss.backward()
+    print((x + x.grad.data.sign()).sum().item())
+"""
+    code = convert(HEAD + source).code
+    assert "    def loss_fn(x, model):\n        out = model(x)\n" in code
+
+
+def test_tensors_of_a_data_set_are_handed_to_a_step_as_arrays() -> None:
+    source = """\
+x, y = torch.rand(8, 3), torch.rand(8, 2)
+pairs = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y))
+for _ in range(2):
+    opt.zero_grad()
+    (model(x) - y).pow(2).mean().backward()
+    opt.step()
+for a, b in pairs:
+    print(model(a).sum().item())
+"""
+    code = convert(HEAD + source).code
+    assert "train_step(model, opt, jnp.asarray(x), jnp.asarray(y))" in code
+    assert "def train_step(model, opt, x, y):" in code and "(model(x) - y)" in code

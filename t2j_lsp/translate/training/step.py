@@ -213,6 +213,8 @@ def clip_lines(ctx: Context, clip: StepCall, arguments: Sequence[str], grads: st
     if clip.target is not None:
         given = ", ".join([grads, *arguments[1:]])
         lines.append(f"{ast.unparse(clip.target)} = {need(f'grad_norm{order}')}({given})")
+    if lines and arguments[0] in ('float("inf")', "float('inf')", "jnp.inf", "np.inf", "math.inf"):
+        return lines
     return [*lines, f"{grads} = {need(f'clip_grad_norm{order}')}({', '.join([grads, *arguments])})"]
 
 

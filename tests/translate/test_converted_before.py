@@ -195,7 +195,31 @@ class Case(unittest.TestCase):
 """
 
 
-@pytest.mark.parametrize("source", [LOOP, TEST], ids=["training code", "unit tests"])
+MODES = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(torch.as_tensor(m.weight))
+
+    @torch.no_grad()
+    def train(self, mode=True):
+        super().train(mode)
+        self.bias = torch.zeros(3)
+
+    def sample(self, x, was_training):
+        self.net.train() if was_training else self.net.eval()
+        return torch.jit.load(x)
+"""
+
+
+@pytest.mark.parametrize("source", [LOOP, TEST, MODES], ids=["training code", "unit tests", "modes"])
 def test_what_was_left_is_left_again(source: str) -> None:
     once = convert(source)
     assert once.gaps

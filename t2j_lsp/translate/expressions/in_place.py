@@ -60,6 +60,7 @@ class InPlace:
         raw = self._in_kernel_layout(node, receiver) or (
             statement is not None and alone and writes_alike(self.ctx.inference, statement.node)
         )
+        in_front = len(statement.before) if statement is not None else 0
         piece = value()
         if piece is None:
             return self.copier.copy_arguments(node)
@@ -74,6 +75,8 @@ class InPlace:
             return piece
         if alone:
             done = self.assign_to(receiver, piece, node, raw)
+            if done is None and statement is not None:
+                del statement.before[in_front:]  # nothing reads it: the call stays as it was
             return done if done is not None else Piece(self.ctx.source.segment(node))
         variable, parents = isinstance(before, Tensor) and before.variable, self.ctx.source.parents
         if _stands_for(statement, node, receiver, variable, parents):

@@ -74,9 +74,15 @@ class ModuleModes:
 
 
 def _is_unread(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether nothing reads a value: of a statement, also of all items that it lists: ``[n.eval() for n in nets]``."""
+    """Whether nothing reads a value: of a statement, and what it lists or chooses: ``[n.eval() for n in nets]``."""
     around = parents.get(node)
-    while isinstance(around, ast.Tuple | ast.List) or isinstance(around, ast.ListComp) and around.elt is node:
+    while (
+        isinstance(around, ast.Tuple | ast.List)
+        or isinstance(around, ast.ListComp)
+        and around.elt is node
+        or isinstance(around, ast.IfExp)
+        and around.test is not node
+    ):
         node, around = cast("ast.expr", around), parents.get(around)
     return isinstance(around, ast.Expr)
 

@@ -56,7 +56,8 @@ class Functions:
             self.ctx.edits.delete(node)
             return True
         owner = self.ctx.scope.class_info if not self.ctx.scope.functions else None
-        if owner is not None and owner.is_module and node.name in ("train", "eval"):
+        left_before = self.ctx.source.is_marked(node)
+        if owner is not None and (owner.is_module or left_before) and node.name in ("train", "eval"):
             reason = f"PyTorch calls {node.name}() of every module inside, NNX sets a flag and calls nothing"
             self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", reason)
             return True

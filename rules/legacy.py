@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Shape, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Scalar, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, rule
 
@@ -52,7 +52,14 @@ def built(call: Call, dtype: str | None) -> Piece | Refusal:
 def _kind(dtype: str, call: Call) -> Fact:
     if call.signature.parameters is None:
         return UNKNOWN
-    return Tensor(size_rank(call["data"]) if is_size(call) else None, KINDS.get(dtype, f"torch.{dtype}"))
+    return Tensor(size_rank(call["data"]) if is_size(call) else _rank_of_data(call), KINDS.get(dtype, f"torch.{dtype}"))
+
+
+def _rank_of_data(call: Call) -> int | None:
+    """The rank of ``torch.Tensor([0.5])``, a list of plain numbers."""
+    fact = call["data"].items[0].fact if call["data"].items else UNKNOWN
+    numbers = isinstance(fact, Tuple) and all(isinstance(item, Scalar) for item in fact.items)
+    return 1 if is_size(call) is False and numbers and fact.items else None
 
 
 @rule("torch.Tensor(*data, device=None)", jax="jnp.empty(size)", result=partial(_kind, "float32"))

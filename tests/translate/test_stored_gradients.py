@@ -45,7 +45,7 @@ LOOPS = {
     """,
     "a loss of one element": """
         for i in range(5):
-            loss = torch.zeros(1)
+            loss = torch.Tensor([0])
             for a, t in zip(x, y):
                 loss += ((a * w).sum() + b - t) ** 2
             w.grad = None

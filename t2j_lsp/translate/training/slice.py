@@ -10,6 +10,8 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
+
 from .flow import DataFlow, is_mode
 from .step_calls import Item, Refused, StepCall
 
@@ -52,7 +54,7 @@ class UpdateSlicer:
         self.bound: dict[int, set[str]] = {}
         """Items that bind tensors by which gradients are taken: what stands in front of them depends on none."""
         self.modules = modules
-        """Variables that hold modules: whatever changes these, in loops of their own, no gradient flows through it."""
+        """Variables that hold modules: no gradient flows through what changes these in loops of their own."""
         self.flow = flow
         self.carried = carried
         """The flow of what a gradient may be taken of."""
@@ -90,7 +92,7 @@ class UpdateSlicer:
             if not self.plain(index):
                 continue
             written = self.writes(index) & needed
-            if isinstance(self.items[index].node, ast.For | ast.While):
+            if _trains(self.items[index].node):
                 written -= set(self.modules)
             if not written:
                 continue
@@ -316,3 +318,11 @@ def between(items: Sequence[Item], start: int, stop: int, kind: str) -> list[tup
         if step_call is not None and step_call.kind == kind:
             calls.append((index, step_call))
     return calls
+
+
+def _trains(node: ast.stmt) -> bool:
+    """Whether a loop updates parameters; one that plays an episode keeps values in a module that carry gradients."""
+    if not isinstance(node, ast.For | ast.While):
+        return False
+    names = {n.attr for n in symbols.walk(node) if isinstance(n, ast.Attribute)}
+    return not names.isdisjoint({"backward", "parameters"})

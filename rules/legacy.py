@@ -59,7 +59,7 @@ def _rank_of_data(call: Call) -> int | None:
     """The rank of ``torch.Tensor([0.5])``, a list of plain numbers."""
     fact = call["data"].items[0].fact if call["data"].items else UNKNOWN
     numbers = isinstance(fact, Tuple) and all(isinstance(item, Scalar) for item in fact.items)
-    return 1 if is_size(call) is False and numbers and fact.items else None
+    return 1 if is_size(call) is False and numbers and fact != Tuple(()) else None
 
 
 @rule("torch.Tensor(*data, device=None)", jax="jnp.empty(size)", result=partial(_kind, "float32"))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import called_function
-from t2j_lsp.translate.rule.facts import Scalar, is_module
+from t2j_lsp.translate.rule.facts import Qual, Scalar, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .once import filled
@@ -76,7 +76,7 @@ def _is_cut(context: Context, function: ast.FunctionDef | ast.AsyncFunctionDef, 
 
 def _is_library(context: Context, func: ast.Attribute) -> bool:
     """Whether what is called is a function of PyTorch, and no method of a value."""
-    return isinstance(func.value, ast.Name | ast.Attribute) and hasattr(context.fact(func.value), "name")
+    return isinstance(func.value, ast.Name | ast.Attribute) and isinstance(context.fact(func.value), Qual)
 
 
 def _values(function: ast.AST, name: str) -> Iterator[ast.expr | None]:

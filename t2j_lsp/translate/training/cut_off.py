@@ -11,7 +11,7 @@ from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.rule.facts import Qual, Scalar, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
-from .once import filled
+from .once import GROWING, filled
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
 _ABOUT = names_with(Trait.ABOUT)
@@ -20,7 +20,7 @@ _ABOUT = names_with(Trait.ABOUT)
 def is_cut_off(context: Context, call: ast.Call) -> bool:
     """Whether a function of the file gives what carries no gradient of a module: ``return x_adv.detach()``."""
     info = called_function(context.fact(call.func))
-    if info is None or info.external or filled(context.inference, info):
+    if info is None or info.external or filled(context.inference, info) or _keeps_values(info.node):
         return False
     returned = list(_returned(info.node))
     return bool(returned) and all(_is_cut(context, info.node, value, set()) for value in returned)
@@ -71,6 +71,17 @@ def _is_cut(context: Context, function: ast.FunctionDef | ast.AsyncFunctionDef, 
             elif not isinstance(func, ast.Attribute):
                 return False
             return all(_is_cut(context, function, one, seen) for one in given)
+    return False
+
+
+def _keeps_values(function: ast.AST) -> bool:
+    """Whether a function adds to a list or sets an attribute, where what has a gradient may wait."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
+            return True
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if node.attr not in ("requires_grad", "data", "grad"):
+                return True
     return False
 
 

@@ -51,11 +51,12 @@ def converted(**parts: str) -> tuple[str, int]:
     [
         {},
         {"off": "d.requires_grad_(False)", "on": "d.requires_grad_()"},
+        {"off": OFF.replace(" = False", "_(False)"), "on": ON.replace(" = True", "_(True)")},
         {"setup": FUNCTION, "off": "set_requires_grad([d], False)", "on": "set_requires_grad([g, d], True)"},
         {"setup": FUNCTION, "off": "set_requires_grad(d)", "on": "set_requires_grad(d, flag=True)"},
         {"kept": "d(fake)", "behind": "print(kept)"},
     ],
-    ids=["loops", "methods", "a function of lists", "a function", "a value that no loss has"],
+    ids=["loops", "methods", "loops of methods", "a function of lists", "a function", "a value that no loss has"],
 )
 def test_switches_that_no_step_minds_go(parts: dict[str, str]) -> None:
     code, gaps = converted(**parts)

@@ -44,7 +44,8 @@ class Frozen:
             if isinstance(n, ast.stmt) and (module := frozen_module(n)) is not None
         ]
         toggled = self._toggled(all_frozen)
-        all_frozen = [one for one in all_frozen if one.node not in toggled]
+        inside_toggled = {n for t in toggled for n in ast.walk(t)}
+        all_frozen = [one for one in all_frozen if one.node not in inside_toggled]
         some_frozen = [by_name for n in self.ctx.source.nodes if (by_name := freezing_by_name(n)) is not None]
         freezing = [one.node for one in (*all_frozen, *some_frozen)]
         harmless = [n for n in freezing if self._harmless(n)]
@@ -55,7 +56,7 @@ class Frozen:
         single = [n for n in others if (owner := _freezes_one(n)) is not None and self._may_be_trained(owner)]
         updated = [self._resolved(one) for one in (*all_frozen, *some_frozen) if one.node not in harmless]
         known = [one for one in updated if one is not None]
-        surely = len(known) == len(updated) and not self._thawed({n for t in toggled for n in ast.walk(t)})
+        surely = len(known) == len(updated) and not self._thawed(inside_toggled)
         kept = bool(single or updated and not (surely and self.groups.plan(known)))
         grouped = {one.node for one in known}
         for node in toggled if not kept else []:
@@ -84,8 +85,8 @@ class Frozen:
         toggled = Toggled(self.ctx, self.objects).switches()
         if not toggled:
             return []
-        others = [one.node for one in all_frozen if one.node not in toggled]
         inside = {n for node in toggled for n in ast.walk(node)}
+        others = [one.node for one in all_frozen if one.node not in inside]
         if self._thawed(inside) or not all(map(self._harmless, others)) or self._flags_are_read():
             return []
         return toggled

@@ -6,8 +6,10 @@ devices; what processes tell each other goes.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import AnyModule
-from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Row, drop, refuse, rule
+import ast
+
+from t2j_lsp.translate.rule.facts import AnyModule, ListOf, Tuple
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
 
 D = "torch.distributed."
 SPLIT = "The one process of JAX splits each batch over all its devices; PyTorch splits it over processes or threads."
@@ -22,6 +24,21 @@ Row(
     aliases=["torch.nn.parallel.DataParallel"],
     result=lambda call: AnyModule(wrapped=call["module"].fact),
 )
+
+
+@rule(
+    "torch.nn.parallel.data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None)",
+    jax="module(inputs)",
+    fidelity=CLOSE,
+    note="The module is called as it is: shard the batch (jax.device_put with a NamedSharding) to use all devices.",
+    ignore=["device_ids", "output_device", "dim"],
+)
+def data_parallel(call: Call) -> Piece | Refusal:
+    inputs = call["inputs"]
+    several = isinstance(inputs.fact, Tuple | ListOf) or isinstance(inputs.node, ast.Tuple)
+    if several or call.given("module_kwargs"):
+        return call.refuse("call the module itself, with the batch sharded over the devices")
+    return call.emit("{module}({inputs})")
 
 
 @rule(

@@ -83,3 +83,11 @@ def test_platforms_have_other_names(test: str, wanted: str) -> None:
 def test_what_is_for_a_platform_that_jax_has_not_goes() -> None:
     translation = translate(NET + "device = torch.device('cpu')\nif device.type == 'mps':\n    print('there')\n")
     assert not translation.gaps and "there" not in translation.code
+
+
+def test_a_module_that_is_called_on_several_devices_is_called() -> None:
+    forward = "class Two(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    forward += "        self.main = nn.Linear(2, 2)\n\n"
+    forward += "    def forward(self, x):\n        return nn.parallel.data_parallel(self.main, x{more})\n"
+    assert "return self.main(x)" in converted(forward.format(more=", range(2)"))
+    assert translate(NET + forward.format(more=", module_kwargs={'a': 1}")).gaps

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.facts import Qual, Scalar, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
-from .once import GROWING, filled
+from .once import GROWING, filled, gives_number
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
 _ABOUT = names_with(Trait.ABOUT)
 
 
-def is_cut_off(context: Context, call: ast.Call) -> bool:
-    """Whether a function of the file gives what carries no gradient of a module: ``return x_adv.detach()``."""
+def carrying_gradients(context: Context, call: ast.Call) -> Sequence[ast.expr] | None:
+    """The arguments by which what a call gives carries gradients, if it carries none of a module; None if it may.
+
+    A function of the file may give a number, or what was detached: ``return x_adv.detach()``.
+    """
+    if gives_number(context.inference, call):
+        return ()
     info = called_function(context.fact(call.func))
     if info is None or info.external or filled(context.inference, info) or _keeps_values(info.node):
-        return False
-    returned = list(_returned(info.node))
-    return bool(returned) and all(_is_cut(context, info.node, value, set()) for value in returned)
+        return None
+    returned, parameters = list(_returned(info.node)), set[str]()
+    if not returned or not all(_is_cut(context, info.node, value, set(), parameters) for value in returned):
+        return None
+    given = {parameter.arg: value for parameter, value in bound_arguments(call, info)}
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        return None
+    return [value for name, value in given.items() if name in parameters]
 
 
 def _returned(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
@@ -36,8 +46,14 @@ def _returned(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.
             stack += ast.iter_child_nodes(node)
 
 
-def _is_cut(context: Context, function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.expr, seen: set[str]) -> bool:
-    """Whether an expression is made of numbers, of what was detached, and of what the function was given."""
+def _is_cut(
+    context: Context,
+    function: ast.FunctionDef | ast.AsyncFunctionDef,
+    node: ast.expr,
+    seen: set[str],
+    parameters: set[str],
+) -> bool:
+    """Whether an expression is made of numbers, of what was detached, and of parameters, which are added to a set."""
     if isinstance(context.fact(node), Scalar):
         return True
     match node:
@@ -53,15 +69,19 @@ def _is_cut(context: Context, function: ast.FunctionDef | ast.AsyncFunctionDef, 
             if is_module(context.fact(node)):
                 return False
             values = list(_values(function, name))
-            known = bool(values) or any(a.arg == name for a in named_parameters(function))
-            each = [value is not None and _is_cut(context, function, value, {*seen, name}) for value in values]
-            return known and all(each)
+            is_parameter = any(a.arg == name for a in named_parameters(function))
+            parameters |= {name} if is_parameter else set()
+            inner = {*seen, name}
+            each = [v is not None and _is_cut(context, function, v, inner, parameters) for v in values]
+            return (bool(values) or is_parameter) and all(each)
         case ast.BinOp(left=left, right=right):
-            return _is_cut(context, function, left, seen) and _is_cut(context, function, right, seen)
+            return _is_cut(context, function, left, seen, parameters) and _is_cut(
+                context, function, right, seen, parameters
+            )
         case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
-            return _is_cut(context, function, inner, seen)
+            return _is_cut(context, function, inner, seen, parameters)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
-            return all(_is_cut(context, function, one, seen) for one in elts)
+            return all(_is_cut(context, function, one, seen, parameters) for one in elts)
         case ast.Call(func=func, args=args, keywords=keywords):
             if called_function(context.fact(func)) is not None or is_module(context.fact(func)):
                 return False
@@ -70,7 +90,7 @@ def _is_cut(context: Context, function: ast.FunctionDef | ast.AsyncFunctionDef, 
                 given.append(func.value)
             elif not isinstance(func, ast.Attribute):
                 return False
-            return all(_is_cut(context, function, one, seen) for one in given)
+            return all(_is_cut(context, function, one, seen, parameters) for one in given)
     return False
 
 

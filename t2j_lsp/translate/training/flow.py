@@ -31,13 +31,13 @@ class DataFlow:
         symbols: Symbols,
         self_name: str | None = None,
         passed: Mapping[ast.Call, PassedOn] | None = None,
-        ignored: Callable[[ast.Call], bool] | None = None,
+        counted: Callable[[ast.Call], Sequence[ast.expr] | None] | None = None,
     ) -> None:
         self.symbols = symbols
         self.passed = passed if passed is not None else {}
         """Calls that read more than stands in them."""
-        self.ignored = ignored
-        """Calls that count for nothing."""
+        self.counted = counted
+        """What counts of a call: some of its arguments, or None for all of it."""
         self.self_name = self_name
         """Name of the first parameter of a method whose attributes are variables of their own."""
         self._uses: dict[ast.AST, Uses] = {}
@@ -79,9 +79,9 @@ class DataFlow:
                 given |= self.writes(child)
         return exposed
 
-    def without(self, ignored: Callable[[ast.Call], bool]) -> DataFlow:
-        """The same where some calls count for nothing."""
-        return DataFlow(self.symbols, self.self_name, self.passed, ignored)
+    def counting(self, counted: Callable[[ast.Call], Sequence[ast.expr] | None]) -> DataFlow:
+        """The same where of some calls only some arguments count."""
+        return DataFlow(self.symbols, self.self_name, self.passed, counted)
 
     def variable(self, node: ast.AST) -> str | None:
         """The variable that an expression names: ``x`` or ``self.x``."""
@@ -106,7 +106,9 @@ class DataFlow:
                     return None
 
     def _collect(self, node: ast.AST, out: Uses, bound: frozenset[str]) -> None:
-        if self.ignored is not None and isinstance(node, ast.Call) and self.ignored(node):
+        if self.counted is not None and isinstance(node, ast.Call) and (few := self.counted(node)) is not None:
+            for one in few:
+                self._collect(one, out, bound)
             return
         variable = self.variable(node)
         match node:

@@ -12,9 +12,9 @@ from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Tensor, is_modu
 from t2j_lsp.translate.rule.library import is_loss
 
 from .accumulated import own_expressions
-from .cut_off import is_cut_off
+from .cut_off import carrying_gradients
 from .objects import Objects, VariableScope
-from .once import filled, gives_number
+from .once import filled
 
 
 class LossCalls:
@@ -79,11 +79,12 @@ class LossCalls:
         return self._given[node]
 
     def _carrying(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes of some code without what is in calls that give numbers."""
+        """The nodes of some code without what is in calls through which no gradient flows."""
         stack = [node]
         while stack:
             one = stack.pop()
-            if isinstance(one, ast.Call) and (gives_number(self.ctx.inference, one) or is_cut_off(self.ctx, one)):
+            if isinstance(one, ast.Call) and (few := carrying_gradients(self.ctx, one)) is not None:
+                stack += few
                 continue
             yield one
             stack += symbols.children(one)

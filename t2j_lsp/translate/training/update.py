@@ -16,14 +16,14 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
 from .called_modules import called_modules
-from .cut_off import is_cut_off
+from .cut_off import carrying_gradients
 from .flow import DataFlow, Liveness
 from .groups import apart, updated
 from .host_values import given_before
 from .jittable import Jittable, worst
 from .lost_gradients import LostGradients
 from .objects import Objects, VariableScope, targets
-from .once import Acting, Drawn, Episode, Once, gives_number
+from .once import Acting, Drawn, Episode, Once
 from .resets import resets_state
 from .skipped import KEPT, SKIPPED, check_unskipped, may_jump, may_skip
 from .slice import UpdateSlice, UpdateSlicer
@@ -100,7 +100,7 @@ class Updates:
         self.objects = objects
         self.scope = scope
         self.flow = flow
-        self.carried = flow.without(lambda call: gives_number(context.inference, call) or is_cut_off(context, call))
+        self.carried = flow.counting(lambda call: carrying_gradients(context, call))
         self.reader = reader
         self.jittable = jittable
         self.lost = lost

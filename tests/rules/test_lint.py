@@ -34,7 +34,6 @@ NOT_STATED = {
     "torch.sum": "one record for sum(input) and sum(input, dim, keepdim)",
     "torch.mean": "one record for mean(input) and mean(input, dim, keepdim)",
     "torch.prod": "one record for prod(input) and prod(input, dim, keepdim)",
-    "torch.nn.utils.spectral_norm": "a module of PyTorch bears the function's name",
     "torch.save": "the default of pickle_module is a module",
     "torch.compile": "takes a dict of options by **: none of them changes a value",
     "torch.hamming_window": "one record for the four overloads with fewer arguments",

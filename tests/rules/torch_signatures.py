@@ -46,6 +46,8 @@ def find(name: str) -> Any:
             continue
         for part in parts[end:]:
             found = getattr(found, part)
+        if end == len(parts) > 1:  # torch.nn.parallel.data_parallel is a module, and a function hides it
+            found = getattr(importlib.import_module(".".join(parts[: end - 1])), parts[end - 1], found)
         return found
     raise AttributeError(name)
 

@@ -123,3 +123,24 @@ for a, b in pairs:
     code = convert(HEAD + source).code
     assert "train_step(model, opt, jnp.asarray(x), jnp.asarray(y))" in code
     assert "def train_step(model, opt, x, y):" in code and "(model(x) - y)" in code
+
+
+TRAINED_THROUGH = {
+    "a penalty": "def given(model, x):\n    x = (x + 1).requires_grad_(True)\n    out = model(x)\n"
+    "    g = torch.autograd.grad(out, x, torch.ones_like(out), create_graph=True)[0]\n"
+    "    return (g.norm(2, dim=1) - 1).pow(2)\n",
+    "a method of a module": "class Net(nn.Linear):\n    def sample(self, x):\n        return self(x)\n\n\n"
+    "model = Net(3, 2)\nopt = torch.optim.SGD(model.parameters(), lr=0.1)\n\n\n"
+    "def given(model, x):\n    return model.sample(x)\n",
+    "what it is given": "def given(model, x):\n    return shifted(model(x))\n\n\n"
+    "def shifted(h):\n    return h * 2 + 1\n",
+}
+
+
+@pytest.mark.parametrize("made", TRAINED_THROUGH.values(), ids=TRAINED_THROUGH)
+def test_what_a_function_gives_with_gradients_is_computed_in_the_loss(made: str) -> None:
+    loop = "for x, y in loader:\n    opt.zero_grad()\n    more = given(model, x)\n"
+    loop += "    loss = (model(x) - y).pow(2).mean() + more.mean()\n    loss.backward()\n    opt.step()\n"
+    done = convert(f"{HEAD}\n\n{made}\n\n{loop}")
+    assert not done.gaps
+    assert "more = given(model, x" in done.code.partition("def loss_fn")[2].partition("return")[0]

@@ -59,10 +59,12 @@ def _is_cut(
     match node:
         case ast.Constant():
             return True
-        case ast.Attribute(attr=attr) | ast.Call(func=ast.Attribute(attr=attr)) if (
-            attr in _CUTS or attr in _ABOUT or attr in ("detach_", "grad")
-        ):
+        case ast.Attribute(attr=attr) if attr in _CUTS or attr in _ABOUT or attr == "grad":
             return True
+        case ast.Call(func=ast.Attribute(attr=attr) as func) if attr in _CUTS or attr in _ABOUT or attr == "detach_":
+            return called_function(context.fact(func)) is None and not is_module(context.fact(func.value))
+        case ast.Call(func=ast.Attribute(attr="grad") as func, args=args) if _is_library(context, func):
+            return len(args) <= 4  # create_graph, by place; by name the function was left before
         case ast.Name(id=name):
             if name in seen:
                 return True
@@ -95,8 +97,10 @@ def _is_cut(
 
 
 def _keeps_values(function: ast.AST) -> bool:
-    """Whether a function adds to a list or sets an attribute, where what has a gradient may wait."""
+    """Whether a function keeps what has a gradient: in a list, in an attribute, or as the graph of a gradient."""
     for node in ast.walk(function):
+        if isinstance(node, ast.keyword) and node.arg in ("create_graph", None):
+            return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
             return True
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):

@@ -343,5 +343,5 @@ def _is_cut(node: ast.expr) -> bool:
     """Whether no gradient flows through a value: ``fake.detach()``, ``loss.item()``."""
     match node:
         case ast.Call(func=ast.Attribute(attr=attr)) | ast.Attribute(attr=attr):
-            return attr in _CUTS
+            return attr in _CUTS - {"sample"}  # which a module may have too
     return False

@@ -17,7 +17,7 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
 from .frozen_groups import freezing as freezing_by_name
 from .objects import Objects, VariableScope, targets
-from .toggled import TOGGLED, Toggled, asking_for_gradients
+from .toggled import TOGGLED, Toggled, asking_for_gradients, switch
 
 NOT_UPDATED = "No optimizer of this file updates these parameters, and gradients are taken only for what one updates."
 GROUPED = "These parameters are a group of the optimizer whose update is zero."
@@ -332,32 +332,18 @@ def _frozen_as_made(node: ast.AST) -> ast.expr | None:
 
 def frozen_module(node: ast.AST) -> ast.expr | None:
     """The module whose parameters all get ``requires_grad = False`` by a statement."""
+    if (found := switch(node)) is not None:
+        return None if found.on else found.module
     match node:
         case ast.For(
             target=ast.Name(id=name),
             iter=ast.Call(func=ast.Attribute(attr="parameters", value=module), args=[], keywords=[]),
-            body=[
-                ast.Assign(
-                    targets=[ast.Attribute(attr="requires_grad", value=ast.Name(id=owner))],
-                    value=ast.Constant(value=False),
-                )
-                | ast.Expr(
-                    value=ast.Call(
-                        func=ast.Attribute(attr="requires_grad_", value=ast.Name(id=owner)),
-                        args=[ast.Constant(value=False)],
-                    )
-                    | ast.Call(func=ast.Attribute(attr="detach_", value=ast.Name(id=owner)), args=[])
-                )
-            ],
+            body=[ast.Expr(value=ast.Call(func=ast.Attribute(attr="detach_", value=ast.Name(id=owner)), args=[]))],
             orelse=[],
         ) if name == owner:
             return module
         case ast.For() if (flag := _flag_of_pairs(node)) is not None:
             return _walked_by(node, _freezes_one(flag))
-        case ast.Expr(
-            value=ast.Call(func=ast.Attribute(attr="requires_grad_", value=module), args=[ast.Constant(value=False)])
-        ):
-            return module
     return None
 
 

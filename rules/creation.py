@@ -281,6 +281,7 @@ def _made(call: Call) -> str:
 
 
 trait(Trait.FROM_NUMPY, "torch.from_numpy", "torch.as_tensor", "torch.asarray")
+trait(Trait.OF_NUMPY, "torch.from_numpy")
 
 
 @rule("torch.as_tensor(data, dtype=None, device=None)", jax="jnp.asarray(data, dtype)", result=_data)

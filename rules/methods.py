@@ -136,6 +136,7 @@ trait(Trait.ELEMENTWISE_METHOD, *ALIKE.split())
 # Axes -----------------------------------------------------------------------------------------------------------
 
 trait(Trait.JOINS_AXIS, "cat", "concat", "concatenate")
+trait(Trait.JOINS, "torch.cat", "torch.concat", "torch.concatenate", "torch.stack")
 trait(Trait.PARTS_AXIS, "chunk", "split")
 trait(Trait.REDUCES_AXES, "mean", "sum", "amax", "amin", "std", "logsumexp")
 trait(Trait.ALONG_AXIS, "softmax", "log_softmax")

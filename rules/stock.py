@@ -150,6 +150,7 @@ instead(
     "apply_gradients",
     "apply_gradients_graph",
 )
+instead("jax.vjp gives a function for each call, and sums nothing over the calls.", "recorded", "stacked", "pull_back")
 instead("optax.cosine_decay_schedule stays at its end, where PyTorch's goes up again.", "cosine_annealing")
 instead("optax.trace has no dampening.", "dampened_trace")
 instead("optax.amsgrad takes the maximum behind the correction of the bias.", "scale_by_amsgrad")

@@ -49,7 +49,8 @@ from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements import copied_forward, numpy_masks
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
-from t2j_lsp.translate.training import input_gradients, saved_states
+from t2j_lsp.translate.training import episodes, input_gradients, saved_states
+from t2j_lsp.translate.training.episode_text import with_recorded_episodes
 from t2j_lsp.translate.training.gate import LOSSES, TRAINING
 from t2j_lsp.translate.training.otherwise import texts_put_otherwise
 from t2j_lsp.translate.training.plan import plan_training, refine
@@ -115,6 +116,10 @@ def _translated(
             inference = with_call_sites(inference)
         if inference.holds_tests or inference.has(LOSSES):
             inference = refine(inference)
+        if lines is None and given is NOTHING_GIVEN and inference.has(episodes.NEEDS):
+            recorded = _with_recorded_episodes(inference, options, project)
+            if recorded is not None:
+                return recorded
         known = Known(dict(given.renames))
         while (translation := _convert(inference, options, known, lines)) is None:
             pass  # known grew by a name or a function of the file, and there are only so many of them
@@ -123,6 +128,18 @@ def _translated(
         return translation
     except RecursionError:
         raise SourceError("the code is nested too deeply") from None
+
+
+def _with_recorded_episodes(inference: Inference, options: Options, project: Neighbours) -> Translation | None:
+    """The translation of a text in which the episodes of a policy gradient are recorded, if nothing of it is a gap."""
+    if MARK in inference.source.text:
+        return None
+    written = with_recorded_episodes(Context.of(inference, options, Plan(), set()))
+    if written is None:
+        return None
+    text, given = written
+    other = _translated(inference.source.bom + text.text, options, None, project, given)
+    return of_source(inference.source.bom + inference.source.text, text, other) if not other.gaps else None
 
 
 def _put_otherwise(

@@ -246,7 +246,7 @@ class Jittable:
             for v in values
         )
 
-    def _makes_tuple(self, name: str) -> bool:
+    def makes_tuple(self, name: str) -> bool:
         """Whether a name is only ever given the class of a named tuple: ``Saved = namedtuple(...)``."""
         facts = [self.inference.fact(v.func) if isinstance(v, ast.Call) else None for v in self.reader.assigned(name)]
         return bool(facts) and all(isinstance(f, Qual) and f.name == "collections.namedtuple" for f in facts)
@@ -270,7 +270,7 @@ class Jittable:
         raised = isinstance(self.inference.source.parents.get(node), ast.Raise)
         if (
             raised
-            or self._makes_tuple(name)
+            or self.makes_tuple(name)
             or name in BUILTINS
             or name not in self.inference.env
             and not _is_builtin(name)

@@ -1,0 +1,80 @@
+"""Whether what an episode kept is all that the update's loss could be differentiated by; see `episodes`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, Tensor
+from t2j_lsp.translate.rule.names import is_torch
+
+from .episode_parts import TO_HOST, ActingFunction, RecordedEpisode, Unseen, appends, need, reads, spans_lines, stores
+
+
+class UpdateCheck:
+    """Looks at the function that makes the update."""
+
+    def __init__(self, inference: Inference, found: RecordedEpisode) -> None:
+        self.inference, self.source, self.found = inference, inference.source, found
+        self.parents = self.source.parents
+
+    def check(self) -> None:
+        """Raises Unseen unless the block can be a function of the kept values, which are used nowhere else."""
+        found = self.found
+        inside = {n for s in found.block for n in ast.walk(s)}
+        rest = {n for s in found.rest for n in ast.walk(s)}
+        refused = (ast.Return, ast.Global, ast.Nonlocal, ast.Delete, ast.FunctionDef, ast.ClassDef, ast.With, ast.Try)
+        need(not any(isinstance(n, refused) for n in inside))
+        need(all(self.source.starts_line(s) for s in found.update.body))
+        need(not any(spans_lines(n) for n in inside))
+        for kept in found.recorded:
+            for use in kept.uses:
+                need(use in inside or self._is_filled(use, found.acting) or use in rest and self._clears(use))
+            cleared = [n for s in found.rest for n in ast.walk(s) if n in kept.uses and s in self._statements(n)]
+            need(cleared)
+            need(not any(self._changes(n) for n in kept.uses if n in inside))
+        bound = {name for s in found.block for name in stores(s)}
+        read = {n.id for s in found.rest for n in reads(s)} & bound
+        loss = found.loss.id if isinstance(found.loss, ast.Name) else ""
+        need(read <= {loss})
+        for node in inside:
+            if isinstance(node, ast.If | ast.IfExp | ast.While):
+                need(not isinstance(self.inference.fact(node.test), Tensor))
+            if isinstance(node, ast.Call):
+                self._check_call(node)
+
+    def _check_call(self, node: ast.Call) -> None:
+        """Raises Unseen if a call of the block may take values out of traced arrays."""
+        fact = self.inference.fact(node.func)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in TO_HOST - {"item"}:
+            raise Unseen
+        if isinstance(fact, Qual) and not is_torch(fact.name):
+            need(not any(isinstance(self.inference.fact(a), Tensor) for a in node.args))
+        if isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "bool", "print"):
+            need(not any(isinstance(self.inference.fact(n), Tensor) for a in node.args for n in ast.walk(a)))
+        need(not isinstance(getattr(fact, "info", None), FunctionInfo))
+
+    def _statements(self, node: ast.AST) -> Iterator[ast.AST]:
+        yield next(a for a in ancestors(node, self.parents) if isinstance(a, ast.stmt))
+
+    def _is_filled(self, use: ast.expr, acting: ActingFunction) -> bool:
+        statement = next(self._statements(use))
+        return statement in acting.tail and appends(statement)
+
+    def _clears(self, use: ast.expr) -> bool:
+        """``del saved[:]`` and ``saved.clear()``."""
+        parent = self.parents.get(use)
+        match parent:
+            case ast.Subscript(slice=ast.Slice(lower=None, upper=None, step=None), ctx=ast.Del()):
+                return True
+            case ast.Attribute(attr="clear"):
+                return isinstance(self.parents.get(parent), ast.Call)
+        return False
+
+    def _changes(self, use: ast.expr) -> bool:
+        parent = self.parents.get(use)
+        if isinstance(parent, ast.Attribute):
+            return True
+        return isinstance(parent, ast.Subscript) and not isinstance(parent.ctx, ast.Load)

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from benchmarks.output_length import code_lines
 from t2j_lsp import convert
-from t2j_lsp.commands.explain import readable
 from t2j_lsp.contract import Fidelity, RuleDoc
-from t2j_lsp.explain import FIDELITY_TEXT, all_docs
+from t2j_lsp.explain import FIDELITY_TEXT, all_docs, readable
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent

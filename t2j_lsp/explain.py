@@ -179,6 +179,11 @@ def _required(signature: str) -> tuple[str, list[str]] | None:
     return f"{parsed.name}({', '.join(arguments)})", names
 
 
+def readable(template: str) -> str:
+    """A template as a reader sees it: ``jnp.concatenate({tensors}, axis={dim?})`` without its braces and marks."""
+    return re.sub(r"\{(\w+)[^{}]*\}", r"\1", template)
+
+
 def _last_statement(code: str) -> str | None:
     """The text of the last statement of the innermost function at the end of ``code``."""
     node: ast.stmt | None = ast.parse(code).body[-1]
@@ -191,4 +196,4 @@ def _last_statement(code: str) -> str | None:
     return text.removeprefix("return ")
 
 
-__all__ = ["FIDELITY_TEXT", "all_docs", "close_names", "example", "explain", "helper_docs"]
+__all__ = ["FIDELITY_TEXT", "all_docs", "close_names", "example", "explain", "helper_docs", "readable"]

@@ -46,7 +46,6 @@ KINDS = (
     ("tests/test_installed_names", "corpus"),
     ("tests/test_metamorphic", "corpus"),
     ("tests/test_promise", "corpus"),
-    ("tests/test_docs.py::test_examples_on_pages", "corpus"),
     ("tests/translate/test_concrete.py::test_positions_in_files", "corpus"),
     ("tests/translate/test_idempotence", "corpus"),
     ("tests/translate/test_outcomes.py::test_every_outcome", "corpus"),

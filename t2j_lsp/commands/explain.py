@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
 from dataclasses import asdict
 from typing import Any
 
 from t2j_lsp.contract import JSON_VERSION, RuleDoc, T2JError
-from t2j_lsp.explain import FIDELITY_TEXT, close_names, example, explain
+from t2j_lsp.explain import FIDELITY_TEXT, close_names, example, explain, readable
 from t2j_lsp.fixes.offers import rows, text
 from t2j_lsp.fixes.own_fixes import similar_with_own
 from t2j_lsp.fixes.record import SimilarPair
@@ -76,8 +75,3 @@ def _lines(name: str, doc: RuleDoc) -> list[str]:
     if doc.subject:
         lines += ["", f"Rule in rules/{doc.subject}.py"]
     return lines
-
-
-def readable(template: str) -> str:
-    """A template as a reader sees it: ``jnp.concatenate({tensors}, axis={dim?})`` without its braces and marks."""
-    return re.sub(r"\{(\w+)[^{}]*\}", r"\1", template)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import importlib.metadata
 import io
 import json
 import os
@@ -18,15 +17,17 @@ import sys
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from t2j_lsp.assist.judging import CandidateFailure
 from t2j_lsp.contract import T2JError
 from t2j_lsp.files.written import digest, replace_file
 from t2j_lsp.plugins import brought_fixed_bugs, index_with, similar_bugs
 
 from .offers import failure, id_of
 from .record import BugIndex, Example, FixedBug, Pair, SimilarBugs, Verification
+
+if TYPE_CHECKING:
+    from t2j_lsp.assist.judging import CandidateFailure
 
 MAX_FIXES = 1000
 """Fixes that are kept; the oldest go first."""
@@ -242,10 +243,12 @@ def _in_words(name: str, wrong: str, right: str) -> str:
 
 def _versions() -> dict[str, str]:
     """The versions of the packages that are installed beside t2j."""
+    from importlib import metadata  # It brings the email package along: for who keeps a fix alone.
+
     versions = {}
     for package in ("torch", "jax", "flax", "optax"):
         try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
             continue
     return versions

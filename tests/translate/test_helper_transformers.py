@@ -1,4 +1,4 @@
-"""A text that no transformer changes is found without making its tree anew, and only then."""
+"""Texts and trees are as if every node had been made anew and every text parsed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from t2j_lsp.translate.source.folding.annotations import _Annotations
 from t2j_lsp.translate.source.folding.constants import _Folder
 from t2j_lsp.translate.source.folding.signatures import _Methods
 from t2j_lsp.translate.source.folding.stock import _Defaults
-from t2j_lsp.translate.source.folding.transformer import Transformer, transformed
+from t2j_lsp.translate.source.folding.transformer import Transformer, _trees, transformed
 from t2j_lsp.translate.source.folding.unrolling import _Unroller
 from t2j_lsp.translate.source.helpers import helpers
 
@@ -32,6 +32,7 @@ def test_a_text_is_left_as_visiting_all_of_it_leaves_it(make: Callable[[], Trans
     left = [transformed(text, make) for text in texts]
     assert left == [cst.parse_module(text).visit(make()).code for text in texts]
     assert any(one is text for one, text in zip(left, texts, strict=True))
+    assert all(cst.parse_module(text).deep_equals(tree) for text, tree in list(_trees.items())[-4:])
 
 
 class _Second(Transformer):

@@ -13,9 +13,8 @@ from typing import Any
 from t2j_lsp.api import convert_file
 from t2j_lsp.child.frames import PICKLE
 from t2j_lsp.child.serve import Requests
-from t2j_lsp.commands.explain import readable
 from t2j_lsp.contract import HelperDoc, Span, T2JError, Translation
-from t2j_lsp.explain import all_docs, helper_docs
+from t2j_lsp.explain import all_docs, helper_docs, readable
 from t2j_lsp.files.helper_modules import NAME, Extended, extended
 from t2j_lsp.files.merge import Merged
 from t2j_lsp.files.sources import merge_into

@@ -1,15 +1,16 @@
 """libcst transformers that go through code alone: half of a concrete tree is whitespace, and visited as slowly.
 
-Most texts stay as they are, and a transformer makes every node anew all the same. So it is asked first whether its
-methods change anything, which takes a fraction of that.
+Most texts stay as they are, and most of those that change do so in one place. libcst makes every node anew all the
+same; here a node with nothing changed in it stays the node it was, and what a step made is not parsed for the next.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, TypeVar
 
 import libcst as cst
@@ -69,40 +70,95 @@ class Transformer(cst.CSTTransformer):
 def transformed(text: str, make: Callable[[], Transformer]) -> str:
     """A text as a transformer leaves it; ``make`` makes one that has seen nothing yet."""
     module = _parsed(text)
-    return text if _keeps(make(), module) else code(module.visit(make()))
+    left = _left(make(), module)
+    if left is module:
+        return text
+    made = code(left)
+    _keep(made, left)
+    return made
 
 
-@lru_cache(KEPT)
+_trees: dict[str, cst.Module] = {}
+"""The trees of texts that were looked at or made last: what a step makes, the next one looks at."""
+
+
 def _parsed(text: str) -> cst.Module:
-    return cst.parse_module(text)
+    return _keep(text, _trees.pop(text) if text in _trees else cst.parse_module(text))
 
 
-def _keeps(transformer: Transformer, node: cst.CSTNode) -> bool:
-    """Whether no method of a transformer changes a node or anything inside it.
+def _keep(text: str, tree: cst.Module) -> cst.Module:
+    _trees[text] = tree
+    if len(_trees) > KEPT:
+        del _trees[next(iter(_trees))]
+    return tree
 
-    What is visited first is as it was when the next is, so every method is handed the node as it stands.
+
+def _left(transformer: Transformer, node: cst.CSTNode) -> Any:
+    """What a transformer makes of a node and all inside it: the node itself where that is the same code.
+
+    As `libcst.CSTNode.visit`, which makes every node anew.
     """
     visit, leave, inside = _methods(type(transformer), type(node))
     if visit is not None and getattr(transformer, visit)(node) is False:
         inside = False
+    updated = node
     if inside:
+        changes: dict[str, Any] = {}
         for name in _parts(type(node)):
             value = getattr(node, name)
-            for one in value if isinstance(value, list | tuple) else (value,):
-                if isinstance(one, cst.CSTNode) and not _keeps(transformer, one):
-                    return False
+            if isinstance(value, list | tuple):
+                new: Any = _left_of_each(transformer, value) if value else value
+            elif isinstance(value, cst.CSTNode):
+                new = _left(transformer, value)
+            else:
+                continue
+            if new is not value:
+                changes[name] = new
+        if changes:
+            updated = node.with_changes(**changes)
     if leave is None:
+        return updated
+    left = getattr(transformer, leave)(node, updated)
+    return node if updated is node and _same(left, node) else left
+
+
+def _left_of_each(transformer: Transformer, nodes: Sequence[cst.CSTNode]) -> Sequence[cst.CSTNode]:
+    """The same for the nodes of a list, of which some may go."""
+    left = [_left(transformer, one) for one in nodes]
+    if all(map(operator.is_, left, nodes)):
+        return nodes
+    return [one for one in left if one is not cst.RemovalSentinel.REMOVE]
+
+
+def _same(left: Any, node: cst.CSTNode) -> bool:
+    """Whether what was left of a node is the same code; mostly it holds the very same parts."""
+    if left is node:
         return True
-    left = getattr(transformer, leave)(node, node)
-    return left is node or isinstance(left, cst.CSTNode) and left.deep_equals(node)
+    if type(left) is not type(node):
+        return False
+    for name in _fields(type(node)):
+        one, other = getattr(left, name), getattr(node, name)
+        if one is not other and not (_are_lists(one, other) and all(map(operator.is_, one, other))):
+            return node.deep_equals(left)
+    return True
+
+
+def _are_lists(one: Any, other: Any) -> bool:
+    return isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other)
+
+
+@cache
+def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(one.name for one in dataclasses.fields(kind))
 
 
 @cache
 def _parts(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     """The fields of a kind of node that may hold code."""
-    names = [one.name for one in dataclasses.fields(kind)]
     return tuple(
-        n for n in names if n not in _PLAIN and "whitespace" not in n and not n.startswith(("leading_", "lines_"))
+        n
+        for n in _fields(kind)
+        if n not in _PLAIN and "whitespace" not in n and not n.startswith(("leading_", "lines_"))
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Class, Function, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.positions import header_end
 from t2j_lsp.translate.source.text import Source
 
 from .episode_parts import RecordedEpisode, called_attribute, reads, stores
@@ -166,7 +167,11 @@ class Loops:
         for name, target in zip(named, loop.target.elts, strict=True):
             if not isinstance(target, ast.Name):
                 lines.append(f"{step}{source.segment(target).strip('()')} = {name}")
+        line = header_end(loop)
         for statement in loop.body:
+            above = (source.line_text(at).strip() for at in range(line + 1, statement.lineno))
+            lines += [step + text for text in above if text.startswith("#")]
+            line = statement.end_lineno or line
             if isinstance(statement, ast.Assign):
                 lines.append(step + self._code(statement, instead))
         lines.append(f"{step}return {', '.join(self._code(value, instead) for _, value in collected)}")

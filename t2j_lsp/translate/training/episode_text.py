@@ -127,7 +127,9 @@ class _Writer:
         """What calls the compiled function."""
         acting, items = self.found.acting, self._items()
         start, end = self._lines([*acting.compiled, *acting.tail])
-        after, _ = self._lines(acting.tail)
+        _, after = self._lines(acting.compiled)
+        blank = len(self.source.text[after:end]) - len(self.source.text[after:end].lstrip("\r\n"))
+        after += blank
         indent = self.source.indent(acting.compiled[0].lineno)
         values = _tuple([name for _, name in items])
         others = _tuple([_name(text) for text in acting.taken]) or "_"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Scalar, Shape, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, rule
 
@@ -14,13 +14,30 @@ from ._facts import is_integer
 from .creation import REQUIRES_GRAD
 from .dtypes import jax_dtype
 
+_OF_LISTS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "stack", "concatenate", "vstack", "hstack"))
+"""NumPy's functions that give arrays of at least one axis of a list."""
+
 
 def is_size(call: Call) -> bool | None:
     """Whether the arguments of an old constructor are sizes (True) or data (False); None where that can't be told."""
     items = call["data"].items
     if not items or len(items) > 1 or is_integer(items[0].fact) or _is_torch_size(items[0]):
         return True
-    return False if isinstance(items[0].fact, Tuple | ListOf) or is_tensor(items[0].fact) else None
+    known = isinstance(items[0].fact, Tuple | ListOf) or is_tensor(items[0].fact)
+    return False if known or _is_array(call, items[0].node) else None
+
+
+def _is_array(call: Call, node: ast.expr) -> bool:
+    """Whether it can only be an array of NumPy, or a part of several axes of one, ``batch[:, :4]``."""
+    match node:
+        case ast.Subscript(slice=ast.Tuple(elts=parts)):
+            return any(isinstance(part, ast.Slice) for part in parts)
+        case ast.Call(func=ast.Attribute(attr="astype", value=value)):
+            return _is_array(call, value)
+        case ast.Call(func=func, args=[ast.List() | ast.Tuple() | ast.ListComp(), *_]):
+            known = call.site.fact(func)
+            return isinstance(known, Qual) and known.name in _OF_LISTS
+    return False
 
 
 def _is_torch_size(argument: Argument) -> bool:

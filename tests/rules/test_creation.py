@@ -62,7 +62,12 @@ ROWS = [
     ("torch.LongTensor([1, 2])", "jnp.array([1, 2], dtype=jnp.int64)", ""),
     ("torch.cuda.FloatTensor([1, 2]) if False else 0", "jnp.array([1, 2], dtype=jnp.float32) if False else 0", ""),
     ("torch.FloatTensor(2, 3).shape", "jnp.empty((2, 3), dtype=jnp.float32).shape", ""),
-    ("torch.FloatTensor(np.array([1, 2]))", "of_size_or_values(np.array([1, 2]), dtype=jnp.float32)", ""),
+    ("torch.FloatTensor(np.array([1, 2]))", "jnp.array(np.array([1, 2]), dtype=jnp.float32)", ""),
+    (
+        "torch.LongTensor(np.ones((2, 3))[:, 1:].astype(int))",
+        "jnp.array(np.ones((2, 3))[:, 1:].astype(int), dtype=jnp.int64)",
+        "",
+    ),
     ("torch.FloatTensor(np.int64(3)).shape", "of_size_or_values(np.int64(3), dtype=jnp.float32).shape", ""),
     ("torch.Tensor(5).shape", "jnp.empty(5, dtype=jnp.float32).shape", ""),
     ("x.new(2, 3).shape", "jnp.empty((2, 3), dtype=x.dtype).shape", "x"),

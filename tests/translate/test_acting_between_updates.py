@@ -60,3 +60,63 @@ def test_what_acts_under_no_grad_stays_in_front_of_both_updates(act: str) -> Non
 )
 def test_what_acts_with_gradients_is_a_gap(act: str) -> None:
     assert "training loop" in [gap.name for gap in convert(AGENT.format(act=act)).gaps]
+
+
+LEARNER = """\
+import random
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.net, self.target, self.steps = nn.Linear(4, 2), nn.Linear(4, 2), 0
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def act(self, state):
+        return self.net.forward(torch.FloatTensor(state)).argmax().item()
+
+    def learn(self, batch):
+        {copied}self.steps += 1
+        s, a, r, n = batch
+        s, n, r = torch.FloatTensor(s[:, :4]), torch.FloatTensor(n[:, :4]), torch.FloatTensor(r[:, :1])
+        chosen = self.net(s).gather(1, torch.LongTensor(a[:, :1]))
+        {between}after = self.target(n).detach()
+        loss = nn.functional.mse_loss(chosen, r + after.max(1)[0].view(-1, 1))
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+agent, state, batch = Agent(), [0.0] * 4, None
+for step in range(9):
+    action = agent.act(state)
+    agent.learn(batch)
+"""
+COPY = "if self.steps % 9 == 0:\n            self.target.load_state_dict(self.net.state_dict())\n        "
+
+
+def test_a_state_copied_in_front_of_a_step_stays_there_and_calls_around_it_are_compiled() -> None:
+    done = convert(LEARNER.format(copied=COPY, between=""))
+    assert not done.gaps, done.gaps
+    learn = done.code[done.code.index("def learn") :]
+    assert learn.index("nnx.update(self.target, nnx.state(self.net))") < learn.index("train_step(")
+    assert "forward(self.target, n)" in learn and "after.max(axis=1)" in done.code
+    assert "forward(self.net, jnp.array(state, dtype=jnp.float32))" in done.code
+    assert done.code.count("value_and_grad") == 1
+
+
+def test_a_state_copied_between_the_passes_is_no_part_of_a_step() -> None:
+    """The net that is trained gets other values behind its forward pass: the gradient is of the old ones."""
+    taken = "self.net.load_state_dict(self.target.state_dict())\n        "
+    done = convert(LEARNER.format(copied="", between=taken))
+    assert [gap.code for gap in done.gaps] == ["training-loop"]
+
+
+def test_functions_that_a_step_calls_are_compiled_with_it() -> None:
+    source = LEARNER.format(copied="", between="").replace("chosen = self.net(s)", "chosen = self.values(s)")
+    own = "    def values(self, s):\n        return self.net(s)\n\n    def learn("
+    done = convert(source.replace("    def learn(", own))
+    assert not done.gaps, done.gaps
+    assert "forward(self.net, jnp" in done.code and "forward(self.target, n)" in done.code
+    assert done.code.count(" forward(") == 2, done.code

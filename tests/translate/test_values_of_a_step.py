@@ -269,3 +269,38 @@ def test_lists_of_lists_of_texts_are_told() -> None:
     nested = OF_TEXTS.replace("words, tags in data", "words, tags in [(['the'.split()], [1])]")
     (gap,) = convert(nested).gaps
     assert "lists with texts in them" in gap.reason
+
+
+ON_A_DEVICE = """\
+import torch
+
+
+def batch_loss(x, y, model, device):
+    x, y = x.to(device), y.to(device)
+    return torch.nn.functional.cross_entropy(model(x), y)
+
+
+def train(model, optimizer, batches, device):
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = batch_loss(x, y, model, {given})
+        loss.backward()
+        optimizer.step()
+
+
+def main():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = torch.nn.Linear(4, 3).to(device)
+    train(model, torch.optim.Adam(model.parameters()), [(torch.randn(2, 4), torch.tensor([1, 2]))], device)
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("given", ["device", "device=device"])
+def test_a_device_that_the_loss_is_given_is_known_to_the_step(given: str) -> None:
+    done = convert(ON_A_DEVICE.format(given=given))
+    assert not done.gaps, done.gaps
+    assert "train_step(model, optimizer, x, y, device)" in done.code
+    assert '@nnx.jit(graph=False, static_argnames=("device",))' in done.code.replace("'", '"')

@@ -31,6 +31,7 @@ from t2j_lsp.translate.source.width import lines_with
 
 from .axisless import of_vectors, without_axes
 from .context import Context
+from .detached import is_detached
 from .evaluation_order import depends_on_order
 from .handlers import ExpressionRenderer
 from .known_values import KnownValues
@@ -132,6 +133,9 @@ class CallSite:
         """Whether the source takes no gradient of the call's value, or of the part of it that is read."""
         parents = self.ctx.source.parents
         value: ast.AST = self.node
+        if isinstance(self.node, ast.Call) and isinstance(self.node.func, ast.Attribute):
+            if is_detached(self.ctx.source, self.node.func.value):
+                return True
         for node in ancestors(self.node, parents):
             match node:
                 case ast.Attribute(value=part, attr="detach") if part is value:

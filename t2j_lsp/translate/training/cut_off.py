@@ -22,7 +22,7 @@ def carrying_gradients(context: Context, call: ast.Call) -> Sequence[ast.expr] |
 
     A function of the file may give a number, or what was detached: ``return x_adv.detach()``.
     """
-    if gives_number(context.inference, call):
+    if gives_number(context.inference, call) or _copies_state(context, call):
         return ()
     info = called_function(context.fact(call.func))
     if info is None or info.external or filled(context.inference, info) or _keeps_values(info.node):
@@ -34,6 +34,14 @@ def carrying_gradients(context: Context, call: ast.Call) -> Sequence[ast.expr] |
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return None
     return [value for name, value in given.items() if name in parameters]
+
+
+def _copies_state(context: Context, call: ast.Call) -> bool:
+    """``target.load_state_dict(net.state_dict())``: the values are copied, behind the gradients' back."""
+    match call.func:
+        case ast.Attribute(attr="load_state_dict" | "state_dict", value=module):
+            return is_module(context.fact(module)) and called_function(context.fact(call.func)) is None
+    return False
 
 
 def _returned(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:

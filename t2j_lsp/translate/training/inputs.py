@@ -38,6 +38,9 @@ from .passed import Input, Kind, PassedOn
 from .static_values import given_as_tuple, has_settings, is_called, must_be_static
 from .step_calls import Refused
 
+PLACES = "device", "dtype", "generator"
+"""Kinds of values that say where and how arrays are made, which JAX's code seldom does."""
+
 
 class Inputs:
     """Finds the variables that moved code takes from around it."""
@@ -273,9 +276,12 @@ class Inputs:
 
     def _add(self, node: ast.expr, found: dict[str, Input]) -> None:
         fact = self.ctx.fact(node)
-        if isinstance(fact, Qual | Class) or (
-            isinstance(fact, Object) and fact.kind in ("device", "dtype", "generator")
-        ):
+        if isinstance(fact, Qual | Class):
+            return
+        if isinstance(fact, Object) and fact.kind in PLACES:
+            if self._is_handed_on(node, fact):
+                text = ast.unparse(node)
+                found.setdefault(text, Input(self._name(text), text, "static")).places.append(node)
             return
         whole = self._module_text(node, found)
         if whole is not None:
@@ -290,6 +296,14 @@ class Inputs:
         if text not in found:
             found[text] = Input(self._name(text), text, self._kind(place, fact))
         found[text].places.append(place)
+
+    def _is_handed_on(self, node: ast.expr, fact: Object) -> bool:
+        """Whether a device of a function around is an argument of the user's own function, whose parameter stays."""
+        variable, call = self.flow.variable(node) or "", self.ctx.source.parents.get(node)
+        if isinstance(call, ast.keyword):
+            call = self.ctx.source.parents.get(call)
+        local = fact.kind != "generator" and ("." in variable or variable in self.local)
+        return local and isinstance(call, ast.Call) and isinstance(self.ctx.fact(call.func), Function)
 
     def _module_text(self, node: ast.expr, found: dict[str, Input]) -> str | None:
         """The module among the inputs that a node names."""
@@ -396,7 +410,9 @@ class Inputs:
             return "array"
         if not one.texts and has_settings(one.places, self.ctx.inference):
             raise Refused(f"a function is given {one.text}, an object that can't be passed to a compiled function")
-        if one.texts or any(isinstance(f, Scalar) and f.kind in ("str", "bool") for f in facts):
+        if one.texts or any(
+            isinstance(f, Scalar | Object) and f.kind in ("str", "bool", "device", "dtype") for f in facts
+        ):
             return "static"
         if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):
             return "static" if must_be_static(one.places, self.ctx.inference) else "array"

@@ -19,6 +19,7 @@ from .objects import Objects
 from .once import holds_arrays_alone
 from .optimizers import Optimizers
 from .region import AUTOCAST
+from .repeated_calls import RepeatedCalls, called_module
 from .roles import batch_targets
 from .step_calls import CLOSURE
 from .steps import Steps
@@ -44,6 +45,7 @@ class OutsideUpdates:
         self.optimizers = optimizers
         self.steps = steps
         self.batches = batches
+        self.repeated = RepeatedCalls(context.inference, objects, steps.hosts, steps.used)
 
     def plan(self) -> None:
         left = {n for s in self.steps.refused for n in ast.walk(s)}
@@ -249,7 +251,9 @@ class OutsideUpdates:
             if isinstance(owner, Object) and owner.kind in ("optimizer", "scheduler", "scaler") and not used:
                 self._object_call(node, node.func, owner)
                 return
-        if is_module(self.ctx.fact(node.func)) and (not used and self._over_batches(node) or self._in_episode(node)):
+        if not is_module(self.ctx.fact(called_module(self.ctx.inference, node))):
+            return
+        if not used and (self._over_batches(node) or self.repeated.is_repeated(node)) or self._in_episode(node):
             self._forward(node)
 
     def _object_call(self, node: ast.Call, func: ast.Attribute, owner: Object) -> None:
@@ -296,13 +300,14 @@ class OutsideUpdates:
 
     def _forward(self, node: ast.Call) -> None:
         """``model(x)`` is compiled in a loop over batches, and in a step that isn't: there each operation is traced."""
-        fact = self.ctx.fact(node.func)
+        module = called_module(self.ctx.inference, node)
+        fact = self.ctx.fact(module)
         if is_loss(fact) or not node.args or node.keywords:
             return
         facts = [self.ctx.fact(a) for a in node.args]
         if not all(isinstance(f, (Tensor, ListOf | Tuple)) for f in facts):
             return
-        if self._defined_in_module(node) or names_loss(node.func):
+        if self._defined_in_module(node) or names_loss(module):
             return
         if not self.ctx.source.words.isdisjoint(HOOKS):
             return  # a hook runs with each call only in Python
@@ -313,10 +318,10 @@ class OutsideUpdates:
         if _has_objects(self.ctx.fact(node)):
             return
 
-        called = self.objects.trees.helper("forward", ast.unparse(node.func))
+        called = self.objects.trees.helper("forward", ast.unparse(module))
 
         def handler(renderer: ExpressionRenderer) -> Piece:
-            given = ", ".join(bracket(renderer.argument(a), 1) for a in (node.func, *node.args))
+            given = ", ".join(bracket(renderer.argument(a), 1) for a in (module, *node.args))
             self.ctx.report.converted += not self.ctx.report.quiet
             return Piece(f"{renderer.need(called)}({given})")
 
@@ -328,7 +333,7 @@ class OutsideUpdates:
         return (
             node in self.steps.uncompiled
             and all(isinstance(fact, Tensor) or fact == Scalar("none") for fact in given)
-            and holds_arrays_alone(self.ctx.fact(node.func))
+            and holds_arrays_alone(self.ctx.fact(called_module(self.ctx.inference, node)))
         )
 
     def _defined_in_module(self, node: ast.AST) -> bool:

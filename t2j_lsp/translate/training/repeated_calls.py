@@ -1,0 +1,100 @@
+"""Modules that an agent or a trainer calls again and again outside of its steps: to act, for targets."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable
+from functools import cached_property
+
+from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Tensor, is_module
+
+from .objects import Objects
+from .once import holds_arrays_alone
+
+_LOOPS = ast.For | ast.AsyncFor | ast.While | ast.comprehension | ast.Lambda
+
+
+class RepeatedCalls:
+    """Finds calls that are worth a compilation: eager calls of small modules cost more than what they compute."""
+
+    def __init__(
+        self, inference: Inference, objects: Objects, hosts: Collection[ast.AST | None], used: Collection[ast.AST]
+    ) -> None:
+        self.inference = inference
+        self.objects = objects
+        self.hosts = hosts
+        """Functions that make updates."""
+        self.used = used
+        """Statements that are part of compiled steps."""
+
+    def is_repeated(self, node: ast.Call) -> bool:
+        """Whether a call of a module stands in a function that a loop calls, and is given arrays of one shape.
+
+        It must stand in no loop of the function itself, where a text grows by a token with each call.
+        """
+        function = self._function(node)
+        info = self.inference.functions.get(function) if function is not None else None
+        if info is None or info in self._compiled or info.owner is not None and info.owner.is_module:
+            return False
+        if not all(isinstance(self.inference.fact(a), Tensor) for a in node.args):
+            return False
+        if not holds_arrays_alone(self.inference.fact(called_module(self.inference, node))):
+            return False
+        return self._is_step(info.node) or self._trains(info.owner) or self._is_called_in_loop(info)
+
+    @cached_property
+    def _compiled(self) -> set[FunctionInfo]:
+        """The functions that compiled steps call, and those that these call."""
+        found: set[FunctionInfo] = set()
+        waiting: list[ast.AST] = list(self.used)
+        while waiting:
+            for node in ast.walk(waiting.pop()):
+                info = called_function(self.inference.fact(node.func)) if isinstance(node, ast.Call) else None
+                if info is not None and info not in found:
+                    found.add(info)
+                    waiting.append(info.node)
+        return found
+
+    def _function(self, node: ast.AST) -> ast.AST | None:
+        """The function around a node, if no loop of it is."""
+        for at in ancestors(node, self.inference.source.parents):
+            if isinstance(at, _LOOPS):
+                return None
+            if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
+                return at
+        return None
+
+    def _is_step(self, function: ast.AST) -> bool:
+        """Whether a function makes updates, and none in a loop of its own: then it is called in one."""
+        loops = [n for n in ast.walk(function) if isinstance(n, ast.For | ast.While)]
+        return function in self.hosts and not any(n in self.used for loop in loops for n in ast.walk(loop))
+
+    def _trains(self, owner: ClassInfo | None) -> bool:
+        """Whether a method of the class makes updates."""
+        return owner is not None and any(self._is_step(method.node) for method in owner.methods.values())
+
+    def _is_called_in_loop(self, info: FunctionInfo) -> bool:
+        """Whether a loop that trains calls a function: the one that acts, in front of the one that learns."""
+        return any(self._trains_in(self._loops(call)) for call in self.objects.calls(info))
+
+    def _loops(self, node: ast.AST) -> list[ast.AST]:
+        around = ancestors(node, self.inference.source.parents)
+        return [at for at in around if isinstance(at, ast.For | ast.While)]
+
+    def _trains_in(self, loops: Iterable[ast.AST]) -> bool:
+        """Whether a loop has or calls what makes updates."""
+        outermost = list(loops)[-1:]
+        calls = [n for loop in outermost for n in ast.walk(loop) if isinstance(n, ast.Call)]
+        called = [called_function(self.inference.fact(call.func)) for call in calls]
+        return any(info is not None and info.node in self.hosts for info in called)
+
+
+def called_module(inference: Inference, node: ast.Call) -> ast.expr:
+    """The module that a call is of: ``net`` of ``net(x)`` and of ``net.forward(x)``."""
+    match node.func:
+        case ast.Attribute(attr="forward", value=value) if is_module(inference.fact(value)):
+            return value
+    return node.func

@@ -29,7 +29,7 @@ def test_what_a_loss_compares_with_is_an_array_whatever_is_known_of_it(computed:
 
 
 def test_what_shapes_are_made_of_is_known_when_it_is_traced() -> None:
-    assert "static_argnames=('k',)" in stepped("loss = F.cross_entropy(model(x)[:, :k], y)")
+    assert 'static_argnames=("k",)' in stepped("loss = F.cross_entropy(model(x)[:, :k], y)")
 
 
 @pytest.mark.parametrize("loss", ["", ": nn.Module", ": torch.nn.Module"])
@@ -55,8 +55,8 @@ def on_batch(model, loss_fn, x, y, optimizer=None, reduction="mean"):
 def test_a_step_that_is_made_where_there_is_an_optimizer_keeps_its_settings() -> None:
     done = convert(HEAD + CONDITIONAL)
     assert not done.gaps
-    assert "@nnx.jit(static_argnames=('reduction',))\ndef train_step(" in done.code
-    assert "eval_step = nnx.jit(compute_loss, static_argnames=('reduction',))" in done.code
+    assert '@nnx.jit(static_argnames=("reduction",))\ndef train_step(' in done.code
+    assert 'eval_step = nnx.jit(compute_loss, static_argnames=("reduction",))' in done.code
 
 
 def test_a_step_that_turns_out_not_to_be_one_when_it_is_written_is_left() -> None:
@@ -206,7 +206,7 @@ def train(targets, forced: bool):
     done = convert(HEAD + text)
     assert not done.gaps
     assert (
-        "@nnx.jit(static_argnames=('forced',), graph=False)\ndef train_step(model, optimizer, targets, given, forced)"
+        '@nnx.jit(static_argnames=("forced",), graph=False)\ndef train_step(model, optimizer, targets, given, forced)'
         in done.code
     )
 

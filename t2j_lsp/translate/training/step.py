@@ -249,7 +249,8 @@ class Composer:
         self.returned = ([self.loss] if only in self.update.live or not self._given() else []) + self._given()
         name = self.update.name
         static = [i.name for i in self.others if i.kind == "static"]
-        known = f"({', '.join(repr(s) for s in static)}{',' if len(static) == 1 else ''})"
+        quoted = [f'"{name}"' for name in static]
+        known = f"({', '.join(quoted)}{',' if len(static) == 1 else ''})"
         options = f"static_argnames={known}" if static else ""
         said = ", ".join(filter(None, [options, "graph=False" if self._takes_a_tree() else ""]))
         decorator = f"@{self._transforms()}.jit" + (f"({said})" if said else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from t2j_lsp.translate.rule.facts import Object
 from t2j_lsp.translate.rule.library import Trait, platform, trait
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, drop, refuse, rule
 
@@ -34,6 +35,18 @@ for name in ("mps", "xpu", "npu", "hpu", "meta", "ipu", "vulkan"):
     platform(name, "")
 Row("torch.cuda.is_available()", 'jax.default_backend() == "gpu"', result="bool")
 Row("torch.cuda.device_count()", "jax.local_device_count()", result="int")
+
+
+@rule("torch.cuda.get_device_name(device=None)", jax="device.device_kind", result="str")
+def get_device_name(call: Call) -> Piece:
+    """What XLA calls the kind of a device; a number is its place among those of this process."""
+    given = call["device"]
+    if isinstance(given.fact, Object) and given.fact.kind == "device":
+        return call.emit("{device}.device_kind")
+    place = "{device}" if call.given("device") and given.literal is not None else "0"
+    return call.emit(f"jax.local_devices()[{place}].device_kind")
+
+
 Row("torch.cuda.is_bf16_supported(including_emulation=True)", "True", ignore=["including_emulation"], result="bool")
 Row("torch.backends.mps.is_available()", "False", result="bool")
 Row("torch.xpu.is_available()", "False", result="bool")

@@ -27,7 +27,7 @@ def is_size(call: Call) -> bool | None:
     return False if known or _is_array(call, items[0].node) else None
 
 
-def _is_array(call: Call, node: ast.expr) -> bool:
+def _is_array(call: Call, node: ast.expr | None) -> bool:
     """Whether it can only be an array of NumPy, or a part of several axes of one, ``batch[:, :4]``."""
     match node:
         case ast.Subscript(slice=ast.Tuple(elts=parts)):

@@ -176,3 +176,15 @@ def test_torchscripts_list_is_pythons() -> None:
     source = "import torch\nfrom torch.jit.annotations import List\n\n\ndef f(xs: List[torch.Tensor]):\n    return xs\n"
     result = translate(source)
     assert not result.gaps and result.code == "import jax\n\n\ndef f(xs: list[jax.Array]):\n    return xs\n"
+
+
+@pytest.mark.parametrize(
+    ("torch", "jax"),
+    [
+        ("torch.cuda.get_device_name()", "jax.local_devices()[0].device_kind"),
+        ("torch.cuda.get_device_name(1)", "jax.local_devices()[1].device_kind"),
+        ("torch.cuda.get_device_name(torch.device('cuda'))", "jax.devices()[0].device_kind"),
+    ],
+)
+def test_a_device_says_of_which_kind_it_is(torch: str, jax: str) -> None:
+    assert converted(torch)[0] == jax

@@ -108,6 +108,11 @@ net.apply(init)
         ("", "m.__class__ is nn.Linear", "isinstance(m, nnx.Linear)"),
         ("", "type(m) in (nn.Linear, nn.LayerNorm)", "isinstance(m, (nnx.Linear, nnx.LayerNorm))"),
         ("", "type(m) in [nn.Linear]", "isinstance(m, nnx.Linear)"),
+        (
+            "",
+            "type(m) == nn.Linear or type(m) == nn.LayerNorm",
+            "isinstance(m, nnx.Linear) or isinstance(m, nnx.LayerNorm)",
+        ),
         ("KINDS = (nn.Linear,)\n", "type(m) in KINDS", "isinstance(m, KINDS)"),
         ("KINDS = (nn.Linear, nn.LayerNorm)\n", "isinstance(m, KINDS)", "isinstance(m, KINDS)"),
     ],

@@ -256,3 +256,41 @@ def test_a_loss_that_an_object_was_given_is_a_function_and_takes_arrays() -> Non
     assert not done.gaps
     assert "@nnx.jit\ndef train_step(model, opt, criterion, x, y):" in done.code
     assert "self.model, self.opt, jax.tree_util.Partial(self.criterion), x, y\n" in done.code
+
+
+UPDATERS = """\
+import torch
+from torch import nn
+
+
+def epoch(net, batches, updater):
+    for x, y in batches:
+        loss = nn.functional.mse_loss(net(x), y)
+        if isinstance(updater, torch.optim.Optimizer):
+            # PyTorch's own
+            updater.zero_grad()
+            loss.backward()
+            updater.step()
+        else:
+            loss.sum().backward()
+            updater(x.shape[0])
+
+
+net = nn.Linear(2, 1)
+batches = [(torch.randn(4, 2), torch.randn(4, 1))]
+epoch(net, batches, {given})
+"""
+
+
+def test_a_branch_for_what_is_never_given_goes() -> None:
+    done = convert(UPDATERS.format(given="torch.optim.SGD(net.parameters(), lr=0.1)"))
+    assert not done.gaps, done.gaps
+    assert "isinstance" not in done.code and "train_step(net, updater, x, y)" in done.code
+    assert any("the other branch goes" in note.reason for note in done.notes)
+
+
+@pytest.mark.parametrize("given", ["make_updater()", "torch.optim.SGD(net.parameters(), lr=0.1) if net else print"])
+def test_a_branch_stays_for_what_may_be_given(given: str) -> None:
+    done = convert(UPDATERS.format(given=given))
+    assert [gap.code for gap in done.gaps][:1] == ["training-loop"], done.gaps
+    assert "isinstance(updater, " in done.code

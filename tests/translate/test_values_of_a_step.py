@@ -304,3 +304,63 @@ def test_a_device_that_the_loss_is_given_is_known_to_the_step(given: str) -> Non
     assert not done.gaps, done.gaps
     assert "train_step(model, optimizer, x, y, device)" in done.code
     assert 'static_argnames=("device",)' in done.code
+
+
+CALLED = """\
+import torch
+import torch.nn as nn
+
+mse = lambda x, y: torch.mean((x - y) ** 2)  # of a render
+psnr = lambda x: -10.0 * torch.log10(x)
+{more}
+
+
+def get_embedder(n):
+    if n == 0:
+        return nn.Identity(), 3
+    frequencies = 2.0 ** torch.arange(n)
+    embed = lambda x: torch.cat([torch.sin(x * f) for f in frequencies], -1)
+    return embed, 3 * n
+
+
+def render(model, embed, x):
+    return model(embed(x))
+
+
+def train(x, y):
+    embed, channels = {made}
+    model = nn.Linear(channels, 3)
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = mse(render(model, embed, x), y)
+        loss.backward()
+        optimizer.step()
+        print(psnr(loss.detach()))
+
+
+train(torch.rand(5, 3), torch.rand(5, 3))
+"""
+
+
+def test_lambdas_with_a_name_that_a_step_calls_are_functions() -> None:
+    done = convert(CALLED.format(made="get_embedder(4)", more=""))
+    assert not done.gaps, done.gaps
+    assert (
+        "\n\ndef mse(x, y):\n    return jnp.mean((x - y) ** 2)  # of a render\n\n\ndef psnr(x):\n    return "
+        in done.code
+    )
+    assert "train_step(model, optimizer, jax.tree_util.Partial(embed), x, y)" in done.code
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["from embedders import get_embedder as other", "other = {'4': (nn.Linear(3, 12), 12)}.get"],
+    ids=["imported", "perhaps a module"],
+)
+def test_what_may_be_a_module_that_a_step_calls_is_no_function(more: str) -> None:
+    """A module that is handed on as a function keeps the parameters that it had when the step was compiled."""
+    named = CALLED.replace("mse = lambda x, y:", "def mse(x, y):\n    return")
+    done = convert(named.format(made="other('4')", more=more))
+    assert "Partial(embed)" not in done.code
+    assert any("embed" in gap.reason for gap in done.gaps), done.gaps

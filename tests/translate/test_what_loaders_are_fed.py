@@ -192,3 +192,15 @@ def test_what_is_handed_to_who_feeds_a_loader_stays() -> None:
     assert "self.mean = jnp.asarray(x).mean(axis=0)" in code
     assert "model(jnp.asarray(X)).sum()" in code or "model, jnp.asarray(X)" in code
     assert "for x, _ in jax.tree.map(jnp.asarray, pairs)" in code
+
+
+def test_a_name_that_is_given_anew_stays_in_pytorch_only_where_a_loader_takes_it() -> None:
+    """The first value of ``X`` goes through a network, the second into a data set."""
+    code = convert(
+        "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, TensorDataset\n"
+        "net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 2))\n"
+        "X = torch.rand(1, 1, 8, 8)\nfor layer in net:\n    X = layer(X)\n    print(X.shape)\n"
+        "X = torch.rand(32, 1, 8, 8)\ny = torch.zeros(32)\nloader = DataLoader(TensorDataset(X, y))\n"
+    ).code
+    assert "X = rngs.uniform((1, 1, 8, 8))" in code and "    X = layer(X)\n" in code
+    assert "X = torch.rand(32, 1, 8, 8)\ny = torch.zeros(32)\n" in code

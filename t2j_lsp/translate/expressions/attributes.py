@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.gates import Gate
@@ -68,6 +69,8 @@ class Attributes:
             return self.objects.value(node)
         if isinstance(fact, Function) and fact.info.takes_rngs:
             return self.objects.function_with_rngs(node)
+        if isinstance(fact, Object) and fact.kind == "class name":
+            self._note_printed_class(node)
         if isinstance(node.value, ast.Call) and isinstance(part := self.renderer.render(node.value), Part):
             return Piece(part.text, part.precedence)
         owner = self.ctx.fact(node.value)
@@ -94,6 +97,17 @@ class Attributes:
                 return self._unknown_attribute(node)
             case _:
                 return self._unknown_attribute(node) if owner == UNKNOWN else None
+
+    def _note_printed_class(self, node: ast.Attribute) -> None:
+        """``print(layer.__class__.__name__)``: a layer's class has another name in Flax."""
+        match node.value:
+            case ast.Attribute(value=owner) | ast.Call(args=[owner]):
+                known = isinstance(self.ctx.fact(owner), Layer | AnyModule)
+            case _:
+                return
+        around = ancestors(node, self.ctx.source.parents)
+        if known and any(isinstance(at, ast.Call) and ast.unparse(at.func) == "print" for at in around):
+            self.ctx.report.note(node, "__class__.__name__", "note", "prints the name of Flax's class")
 
     def _unknown_attribute(self, node: ast.Attribute) -> Piece | None:
         """``module.training`` and ``optimizer.param_groups``, of which only the name says whose they are."""

@@ -6,7 +6,8 @@ import ast
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.facts import AnyModule, Layer, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, UNARY, Piece, bracket, precedence, slot
@@ -89,6 +90,9 @@ class Operators:
         if not isinstance(fact, Qual) or fact.name != "torch.nn.Module" or function is None:
             return None
         if name not in {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}:
+            return None
+        given = self.inference.fact(node.args[0])
+        if is_module(given) and not (isinstance(given, Layer) and LAYERS[given.name].function) and given != AnyModule():
             return None
         reason = "activations are functions in JAX, so that any function counts as a module here"
         self.truth.ctx.report.note(node, "torch.nn.Module", "note", reason)

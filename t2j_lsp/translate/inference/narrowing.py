@@ -93,7 +93,7 @@ class Narrowing:
             env[fact.name] = AnyModule(names) if len(names) > 1 else Layer(next(iter(names)))
 
     def _narrow_any(self, test: ast.BoolOp, env: Env) -> None:
-        """``isinstance(m, A) or isinstance(m, B)`` says that m is one of the two."""
+        """``isinstance(m, A) or type(m) == B`` says that m is one of the two."""
         names: set[str] = set()
         targets: set[str] = set()
         for value in test.values:
@@ -101,6 +101,12 @@ class Narrowing:
                 case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as target, cls]):
                     names |= _names(self.facts.get(cls, UNKNOWN))
                     targets.add(dotted(target))
+                case ast.Compare() if (asked := type_comparison(value)) is not None and asked.holds:
+                    listed_names = [class_names(self.facts.get(cls, UNKNOWN)) for cls in listed(asked.classes)]
+                    if not all(listed_names):
+                        return
+                    names |= {name for each in listed_names for name in each}
+                    targets.add(dotted(asked.subject))
                 case _:
                     return
         if len(targets) == 1 and names and names <= set(LAYERS):

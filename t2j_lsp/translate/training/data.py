@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors
+from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
@@ -191,7 +191,11 @@ class Data:
 
     def _reaches(self, statement: ast.stmt, read: ast.Name) -> bool:
         """Whether what a statement assigns may be what is read: it stands in front, or in a loop around both."""
-        if statement.lineno <= read.lineno or self.objects.scope(statement) != self.objects.scope(read):
+        if self.objects.scope(statement) != self.objects.scope(read):
+            return True
+        if (last := self._last_before(read)) is not None and statement.lineno < last.lineno:
+            return False
+        if statement.lineno <= read.lineno:
             return True
         for place in ancestors(statement, self.ctx.source.parents):
             if isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -199,6 +203,19 @@ class Data:
             if isinstance(place, ast.For | ast.While) and place.lineno <= read.lineno:
                 return True
         return False
+
+    def _last_before(self, read: ast.Name) -> ast.stmt | None:
+        """The last statement on the way to a read that gives its variable a new value each time."""
+        for at in with_ancestors(read, self.ctx.source.parents):
+            if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+                return None
+            block = (self.ctx.source.block_of(at) if isinstance(at, ast.stmt) else None) or []
+            for statement in reversed(block[: block.index(at)] if isinstance(at, ast.stmt) and at in block else ()):
+                match statement:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == read.id:
+                        if not any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)):
+                            return statement
+        return None
 
     def _writers(self, home: VariableScope) -> dict[str, list[ast.stmt]]:
         """The statements of a scope that write variables, by their names."""
@@ -265,13 +282,20 @@ class Data:
                 if (node.id, home.node) not in self.names:
                     continue
                 held = self.ctx.fact(node)
-                if not (made := self._assigned_in_torch(node.id, home)):
+                if not (made := self._assigned_in_torch(node, home)):
                     held = self._given(node.id, home)
+                elif held == UNKNOWN and self._is_input(node):
+                    self._convert(node, False)
                 if _holds_tensors(held) and (made or held != UNKNOWN):
                     self._convert(node, isinstance(held, Tensor))
 
-    def _assigned_in_torch(self, name: str, home: VariableScope) -> bool:
-        return any(s in self.kept for s in self._writers(home).get(name, ()))
+    def _assigned_in_torch(self, node: ast.Name, home: VariableScope) -> bool:
+        return any(s in self.kept and self._reaches(s, node) for s in self._writers(home).get(node.id, ()))
+
+    def _is_input(self, node: ast.Name) -> bool:
+        """Whether it is an argument of a module, which takes arrays."""
+        call = self.ctx.source.parents.get(node)
+        return isinstance(call, ast.Call) and node in call.args and is_module(self.ctx.fact(call.func))
 
     def _given(self, name: str, home: VariableScope) -> Fact:
         """What a parameter that kept code reads is given: tensors that are kept too."""

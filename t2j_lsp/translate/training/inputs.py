@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -12,7 +11,6 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import (
-    STR,
     UNKNOWN,
     AnyModule,
     Class,
@@ -30,7 +28,8 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.library import is_loss
 
 from .flow import DataFlow
-from .host_values import made_of_host_values, makes_array, takes_next
+from .given_functions import is_function
+from .made_inputs import MadeInputs, held, is_numpy
 from .masks import pass_positions
 from .objects import Objects, VariableScope
 from .once import GROWING, takes_arrays
@@ -62,6 +61,7 @@ class Inputs:
             function = function.outer
         self.taken: set[str] = set()
         self.parts: Sequence[ast.AST] = ()
+        self.made = MadeInputs(context, flow, lambda name: name not in self.local and self.constant(name))
 
     def of(self, parts: Sequence[ast.AST], modules: Iterable[str]) -> dict[str, Input]:
         """Inputs of code that runs in this order, by the expression passed. Raises Refused.
@@ -69,7 +69,7 @@ class Inputs:
         ``modules`` are passed whether the code names them or not.
         """
         inputs: dict[str, Input] = {}
-        self.parts = parts
+        self.parts = self.made.parts = parts
         names = {n.id for part in parts for n in symbols.walk(part) if isinstance(n, ast.Name)}
         self.taken = {n for n in names if not self._is_self(n)}
         for text in modules:
@@ -84,7 +84,7 @@ class Inputs:
                 if isinstance(node, ast.Call) and node in self.flow.passed:
                     self._add_passed(self.flow.passed[node], exposed, inputs)
                 elif self.flow.variable(node) in exposed and (_is_load(node) or self._is_added_to(node)):
-                    made = self._made(node, exposed)
+                    made = self.made.of(node, exposed) if self.compiled else None
                     if made is not None:
                         self._add_made(node, made, inputs)
                     else:
@@ -161,17 +161,6 @@ class Inputs:
         self.taken.add(name)
         return name
 
-    def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
-        """What is passed in place of a variable: an array that is made of it, a part of the array that it is."""
-        if not self.compiled:
-            return None
-        return self._next_of(node) or self._made_of_values(node, exposed) or self._part_of_array(node, exposed)
-
-    def _next_of(self, node: ast.expr) -> ast.Call | None:
-        """``next(batches)`` around an iterator."""
-        call = self.ctx.source.parents.get(node)
-        return call if isinstance(call, ast.Call) and takes_next(self.ctx.inference, call, self.parts) else None
-
     def _add_passed(self, passed: PassedOn, exposed: set[str], found: dict[str, Input]) -> None:
         """What a call passes to a function that used to read it from outside, but for what the code has made itself."""
         for one in passed.inputs:
@@ -182,73 +171,6 @@ class Inputs:
                 found[text] = Input(self._name(text), text, one.kind)
             found[text].places += [place for place in one.places if place not in found[text].places]
 
-    # --- an array that is made on the spot ---------------------------------------------------------------------------
-
-    def _made_of_values(self, node: ast.expr, exposed: set[str]) -> ast.Call | None:
-        """``torch.tensor([index[word]])`` around a value that no compiled function takes, made of such values only.
-
-        So ``torch.from_numpy(rows[order])``: numpy's functions take no arrays that are traced; and
-        ``torch.tensor(actions)``: a list's numbers would be an argument each.
-        """
-        fact = self.ctx.fact(node)
-        unknown = fact in (UNKNOWN, STR) or isinstance(fact, UnknownParameter) or _whole(fact)
-        place: ast.AST | None = node if not isinstance(fact, Qual) else None
-        while place is not None and not isinstance(place, ast.stmt | ast.Lambda):
-            place = self.ctx.source.parents.get(place)
-            if isinstance(place, ast.Call) and makes_array(self.ctx.inference, place):
-                if unknown and self._of_values(place, exposed):
-                    return place
-                made = made_of_host_values(self.ctx.inference, place)
-                return place if made and self.flow.reads(place) - self._libraries(place) <= exposed else None
-        return None
-
-    def _libraries(self, node: ast.AST) -> set[str]:
-        """The names of modules that are imported, and of what they have."""
-        return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(self.ctx.fact(n), Qual)}
-
-    def _of_values(self, call: ast.Call, exposed: set[str]) -> bool:
-        """Whether a call takes lists of values that are known before the step, looked up by others."""
-        whole = any(_whole(self.ctx.fact(node)) for node in symbols.walk(call.args[0]) if isinstance(node, ast.expr))
-        if not whole and not isinstance(call.args[0], ast.List | ast.ListComp):
-            return False
-        own = {n.id for n in symbols.walk(call) if isinstance(n, ast.Name) and not _is_load(n)}
-        for node in symbols.walk(call):
-            if isinstance(node, ast.Name) and node.id not in own and not isinstance(self.ctx.fact(node), Qual):
-                if isinstance(self.ctx.fact(node), Tensor) or is_module(self.ctx.fact(node)):
-                    return False
-                if node.id not in exposed:
-                    return False
-        return whole or any(isinstance(node, ast.Subscript) for node in symbols.walk(call))
-
-    def _part_of_array(self, node: ast.expr, exposed: set[str]) -> ast.Subscript | None:
-        """``x[i:i + 16]`` around a name in it, passed as a whole: a step that is given ``i`` is compiled for each.
-
-        So ``x[order]`` with an array of numpy, which may be a mask: its shape isn't known in a compiled function.
-        """
-        place: ast.AST | None = node
-        while isinstance(place, ast.expr | ast.Slice):
-            match place:
-                case ast.Subscript(ctx=ast.Load()) if (base := _held(place)) is not None and self._varies(
-                    place, exposed
-                ):
-                    facts = [self.ctx.fact(base), self.ctx.fact(place.value)]
-                    held = all(isinstance(fact, Tensor) and not fact.variable for fact in facts)
-                    return place if held and base.id in exposed else None
-            place = self.ctx.source.parents.get(place)
-        return None
-
-    def _varies(self, part: ast.Subscript, exposed: set[str]) -> bool:
-        """Whether a part of an array is cut by numbers that are known before the step, and change."""
-        numpy = any(_is_numpy(self.ctx.fact(n)) for n in symbols.walk(part.slice) if isinstance(n, ast.Name))
-        if not numpy and not any(isinstance(n, ast.Slice) for n in symbols.walk(part.slice)):
-            return False
-        names = [n for n in symbols.walk(part.slice) if isinstance(n, ast.Name) and not hasattr(builtins, n.id)]
-        if any(isinstance(n, ast.Attribute | ast.Lambda | ast.comprehension) for n in symbols.walk(part.slice)):
-            return False
-        if not all(n.id in exposed and not isinstance(self.ctx.fact(n), Tensor) for n in names):
-            return False
-        return numpy or any(n.id in self.local or not self.constant(n.id) for n in names)
-
     def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, found: dict[str, Input]) -> None:
         text = ast.unparse(made)
         if text not in found:
@@ -258,8 +180,8 @@ class Inputs:
 
     def _name_of_made(self, node: ast.expr, made: ast.Call | ast.Subscript) -> str:
         if isinstance(made, ast.Subscript):
-            return self._name_of_part(made, _held(made) or node)
-        return self._name(".batch") if self._next_of(node) is not None else self._name_of_part(made, node)
+            return self._name_of_part(made, held(made) or node)
+        return self._name(".batch") if self.made.next_of(node) is not None else self._name_of_part(made, node)
 
     def _name_of_part(self, part: ast.Call | ast.Subscript, value: ast.expr) -> str:
         """The name of the value that something is made of, where nothing else of it is read."""
@@ -414,6 +336,10 @@ class Inputs:
             isinstance(f, Scalar | Object) and f.kind in ("str", "bool", "device", "dtype") for f in facts
         ):
             return "static"
+        if all(f == UNKNOWN for f in facts) and is_called(one.places, self.ctx.inference, True):
+            if is_function(self.objects, one.places[0], self.scope):
+                return "function"
+            raise Refused(f"a function calls {one.text}, of which it isn't known whether it is a module")
         if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):
             return "static" if must_be_static(one.places, self.ctx.inference) else "array"
         return "array"
@@ -429,29 +355,9 @@ def _position(node: ast.expr) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
-def _held(part: ast.Subscript) -> ast.Name | None:
-    """The array that a part is cut out of: `x` of ``x[order]`` and of ``x.long()[order]``."""
-    match part.value:
-        case ast.Name() as name:
-            return name
-        case ast.Call(func=ast.Attribute(value=ast.Name() as name), args=[], keywords=[]):
-            return name
-    return None
-
-
-def _whole(fact: Fact) -> bool:
-    """Whether a value becomes an array before it is passed: an array of numpy, or a list of numbers."""
-    return _is_numpy(fact) or isinstance(fact, ListOf) and isinstance(fact.item, Scalar) and fact.item.kind != "str"
-
-
 def _called(known: Object) -> str:
     """An object in a reason."""
-    return "an array of numpy" if _is_numpy(known) else f"a{'n' * (known.kind[0] in 'aeiou')} {known.kind}"
-
-
-def _is_numpy(fact: Fact) -> bool:
-    """Whether a value is known to be an array of numpy, or of a library like it."""
-    return isinstance(fact, Object) and fact.kind == "array"
+    return "an array of numpy" if is_numpy(known) else f"a{'n' * (known.kind[0] in 'aeiou')} {known.kind}"
 
 
 def _is_load(node: ast.expr) -> bool:

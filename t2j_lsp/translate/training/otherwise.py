@@ -16,10 +16,12 @@ from .class_patterns import with_class_patterns_as_conditions
 from .flag_setters import with_flag_setters_inlined
 from .inlined import with_parts_of_steps_inlined
 from .kernel_masks import with_masks_of_kernels_renamed
+from .known_branches import with_known_branches_taken
 from .lazy_layers import with_sizes_of_lazy_layers
 from .logged_norms import with_norms_of_gradients_called
 from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
+from .named_lambdas import with_named_lambdas_as_functions
 from .renamed_to_itself import with_modes_as_statements
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .trained_flags import with_trained_flags_by_name
@@ -28,7 +30,9 @@ from .weighted_backward import with_weighted_losses_summed
 
 _WAYS = (
     with_sizes_of_lazy_layers,
+    with_known_branches_taken,
     with_named_keywords,
+    with_named_lambdas_as_functions,
     with_loops_over_optimizers_unrolled,
     with_gradients_zeroed_in_branches,
     with_rows_filled_by_masks,
@@ -48,12 +52,12 @@ _WAYS = (
 def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterator[RearrangedText]:
     """The texts of a file with ``gaps``, each put otherwise in one way.
 
-    Its statements have lines of their own, lazy layers have sizes, keywords have names, loops over optimizers are
-    unrolled, branches that update zero the gradients, rows are filled by masks, loops that sort parameters are
-    comprehensions, children and frozen parameters are known by their names, functions that freeze stand where they were
-    called, convolutions' masks have names that Flax leaves free, classes are asked for by conditions, modes are set by
-    statements, weighted losses are summed, gradients that are asked for are stored, their norm is a
-    function's, and parts of training steps stand where they were called.
+    Its statements have lines of their own, lazy layers have sizes, branches that never run go, keywords have names,
+    lambdas with a name are functions, loops over optimizers are unrolled, branches that update zero the gradients, rows
+    are filled by masks, loops that sort parameters are comprehensions, children and frozen parameters are known by
+    their names, functions that freeze stand where they were called, convolutions' masks have names that Flax leaves
+    free, classes are asked for by conditions, modes are set by statements, weighted losses are summed, gradients that
+    are asked for are stored, their norm is a function's, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -1,0 +1,98 @@
+"""``if isinstance(updater, torch.optim.Optimizer):`` in a training loop that is given optimizers only, or functions.
+
+Where a file that has gaps does so, it is read as if the branch that runs stood there alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from t2j_lsp.contract import Finding, Severity
+from t2j_lsp.symbols import ancestors, named_parameters
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Function, FunctionInfo, Object, Qual
+from t2j_lsp.translate.rule.library import CLASSES
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, Rearranged, RearrangedText
+from t2j_lsp.translate.source.text import Source
+
+GOES = "{name} is {kind} wherever the file gives it one: the other branch goes"
+_OPTIMIZER = Object("optimizer")
+
+
+def with_known_branches_taken(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
+    """The text without branches for what is never given; None where all may run, or no training is left."""
+    source = inference.source
+    if "isinstance" not in source.words or not any(gap.code == "training-loop" for gap in gaps):
+        return None
+    edits: Edits = []
+    findings: list[Finding] = []
+    for node in source.nodes:
+        if not isinstance(node, ast.If) or (known := _is_optimizer(inference, node.test)) is None:
+            continue
+        new = _taken(source, node, node.body if known else node.orelse)
+        if new is None or any(start < edits[-1][1] for start, _, _ in new[:1] if edits):
+            continue
+        edits += new
+        assert isinstance(node.test, ast.Call)
+        name = ast.unparse(node.test.args[0])
+        reason = GOES.format(name=name, kind="an optimizer" if known else "a function")
+        findings.append(Finding(source.contract_span(node.test), name, "note", Severity.NOTE, reason))
+    return RearrangedText((Rearranged.of(source.text, edits),), tuple(findings)) if edits else None
+
+
+def _is_optimizer(inference: Inference, test: ast.expr) -> bool | None:
+    """Whether a condition that asks if a value is an optimizer holds; None for others, and where it may or may not."""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() as value, cls], keywords=[]):
+            asked = inference.fact(cls)
+        case _:
+            return None
+    if not isinstance(asked, Qual) or asked.name not in CLASSES or CLASSES[asked.name].fact != _OPTIMIZER:
+        return None
+    given = list(_given(inference, value, 0))
+    if given and all(isinstance(fact, Object) and fact.kind == _OPTIMIZER.kind for fact in given):
+        return True
+    return False if given and all(isinstance(fact, Function) for fact in given) else None
+
+
+def _given(inference: Inference, value: ast.expr, depth: int) -> Iterator[Fact]:
+    """What a value is: of a parameter, what every call of the function gives for it, whatever its use tells of it."""
+    around = ancestors(value, inference.source.parents)
+    functions = (inference.functions[at] for at in around if at in inference.functions)
+    function = next(functions, None)
+    if not isinstance(value, ast.Name) or function is None or value.id not in _parameters(function):
+        yield UNKNOWN if isinstance(value, ast.IfExp) else inference.fact(value)
+        return
+    calls = [n for n in inference.source.nodes if isinstance(n, ast.Call)]
+    for call in (n for n in calls if called_function(inference.fact(n.func)) is function):
+        bound = [given for parameter, given in bound_arguments(call, function) if parameter.arg == value.id]
+        if len(bound) != 1 or depth > 3:
+            yield UNKNOWN
+        else:
+            yield from _given(inference, bound[0], depth + 1)
+
+
+def _parameters(function: FunctionInfo) -> set[str]:
+    return {parameter.arg for parameter in named_parameters(function.node)}
+
+
+def _taken(source: Source, node: ast.If, branch: list[ast.stmt]) -> Edits | None:
+    """The branch in the place of the statement; None where it has no lines of its own, or a string goes over lines."""
+    start, end = source.span(node)
+    if not branch or not source.starts_line(node) or not source.starts_line(branch[0]) or source.text[start] == "e":
+        return None
+    strings = (n for s in branch for n in ast.walk(s) if isinstance(n, ast.Constant | ast.JoinedStr))
+    if any(string.lineno != string.end_lineno for string in strings):
+        return None
+    outer, inner = source.indent(node.lineno), source.indent(branch[0].lineno)
+    first, last = source.starts[branch[0].lineno - 1], source.span(branch[-1])[1]
+    if not inner.startswith(outer) or branch[0].lineno == node.lineno:
+        return None
+    edits: Edits = [(source.starts[node.lineno - 1], first, [])]
+    for line in range(branch[0].lineno, (branch[-1].end_lineno or 0) + 1):
+        at = source.starts[line - 1]
+        if source.text.startswith(inner, at):
+            edits.append((at + len(outer), at + len(inner), []))
+    return [*edits, (last, end, [Fragment("", last, end)])] if end > last else edits

@@ -18,6 +18,7 @@ from .inlined import with_parts_of_steps_inlined
 from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
 from .lazy_layers import with_sizes_of_lazy_layers
+from .left_out_scalers import with_scalers_left_out
 from .logged_norms import with_norms_of_gradients_called
 from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
@@ -46,6 +47,7 @@ _WAYS = (
     with_weighted_losses_summed,
     with_asked_gradients_stored,
     with_norms_of_gradients_called,
+    with_scalers_left_out,
 )
 
 
@@ -57,7 +59,8 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
     are filled by masks, loops that sort parameters are comprehensions, children and frozen parameters are known by
     their names, functions that freeze stand where they were called, convolutions' masks have names that Flax leaves
     free, classes are asked for by conditions, modes are set by statements, weighted losses are summed, gradients that
-    are asked for are stored, their norm is a function's, and parts of training steps stand where they were called.
+    are asked for are stored, their norm is a function's, scalers are left
+    out, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -9,7 +9,7 @@
  * checks need besides, numpy first of all, is there where torch and jax are.
  */
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import {
   copyFileSync,
   cpSync,
@@ -35,18 +35,27 @@ const python = process.env.PYTHON ?? "python3";
 const pipFlags = (process.env.PIP_FLAGS ?? "").split(/\s+/).filter(Boolean);
 const PYTHONS = ["3.11", "3.12", "3.13", "3.14"];
 const PLATFORMS = ["manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "macosx_11_0_arm64", "win_amd64", "win_arm64"];
+/** Runs of pip at the same time: each mostly waits for the package index. */
+const AT_ONCE = 4;
 const { values } = parseArgs({ options: { out: { type: "string" } } });
 
 const run = (program, args, cwd = extension) =>
   execFileSync(program, args, { cwd, stdio: ["ignore", "inherit", "inherit"] });
-const pip = (...args) => run(python, ["-m", "pip", "--quiet", "--disable-pip-version-check", ...args], checkout);
+const PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check"];
+const pip = (...args) => run(python, [...PIP, ...args], checkout);
+const pipAside = (...args) =>
+  new Promise((resolve, reject) => {
+    const running = spawn(python, [...PIP, ...args], { cwd: checkout, stdio: ["ignore", "inherit", "inherit"] });
+    running.once("error", reject);
+    running.once("exit", (code) => (code === 0 ? resolve() : reject(new Error(`pip ended with ${code}`))));
+  });
 
 for (const made of [join(bundled, "libs"), join(bundled, "libcst"), join(bundled, "bundle.json"), dist]) {
   rmSync(made, { recursive: true, force: true });
 }
 mkdirSync(dist);
 const version = bundleServer(join(bundled, "libs"));
-bundleLibcst(join(bundled, "libcst"));
+await bundleLibcst(join(bundled, "libcst"));
 writeFileSync(join(bundled, "bundle.json"), `${JSON.stringify({ version }, null, 2)}\n`);
 writeFileSync(join(dist, "ThirdPartyNotices.txt"), notices(await bundleExtension({ sourcemap: false })));
 writeFileSync(join(dist, "README.md"), page());
@@ -95,33 +104,47 @@ function bundleServer(to) {
  * Put libcst into a folder, with its compiled parser for each Python and platform: their names differ. A line says for which
  * there was none to be had: there the interpreter has to have libcst.
  */
-function bundleLibcst(to) {
+async function bundleLibcst(to) {
   const scratch = mkdtempSync(join(tmpdir(), "t2j-libcst-"));
+  const places = PYTHONS.flatMap((version) => PLATFORMS.map((platform) => [version, platform]));
+  let wanted = project().dependencies.find((one) => one.startsWith("libcst"));
+  const fetched = async ([version, platform]) => {
+    const made = join(scratch, version, platform);
+    const where = ["--only-binary", ":all:", "--platform", platform, "--python-version", version];
+    try {
+      await pipAside("install", ...pipFlags, ...where, "--no-deps", "--no-compile", "--target", made, wanted);
+    } catch {
+      console.warn(`packaged without libcst's parser for Python ${version} on ${platform}`);
+      return undefined;
+    }
+    return made;
+  };
+  const copyParser = (made) => {
+    for (const file of readdirSync(join(made, "libcst")).filter((name) => name.startsWith("native."))) {
+      copyFileSync(join(made, "libcst", file), join(to, "libcst", file));
+    }
+  };
   try {
-    let wanted = project().dependencies.find((one) => one.startsWith("libcst"));
-    for (const version of PYTHONS) {
-      for (const platform of PLATFORMS) {
-        const made = join(scratch, version, platform);
-        const where = ["--only-binary", ":all:", "--platform", platform, "--python-version", version];
-        try {
-          pip("install", ...pipFlags, ...where, "--no-deps", "--no-compile", "--target", made, wanted);
-        } catch {
-          console.warn(`packaged without libcst's parser for Python ${version} on ${platform}`);
-          continue;
-        }
-        if (!wanted.includes("==")) {
-          const info = readdirSync(made).find((name) => name.endsWith(".dist-info"));
-          wanted = `libcst==${info.slice("libcst-".length, -".dist-info".length)}`;
-          const used = (file) => !/[\\/]libcst[\\/](.*[\\/])?tests([\\/]|$)/.test(file);
-          cpSync(made, to, { recursive: true, filter: used });
-          rmSync(join(to, "bin"), { recursive: true, force: true });
-        }
-        for (const file of readdirSync(join(made, "libcst")).filter((name) => name.startsWith("native."))) {
-          copyFileSync(join(made, "libcst", file), join(to, "libcst", file));
+    // The first that there is says which version the others have to be.
+    let first;
+    while (!first && places.length) {
+      first = await fetched(places.shift());
+    }
+    const info = readdirSync(first).find((name) => name.endsWith(".dist-info"));
+    wanted = `libcst==${info.slice("libcst-".length, -".dist-info".length)}`;
+    const used = (file) => !/[\\/]libcst[\\/](.*[\\/])?tests([\\/]|$)/.test(file);
+    cpSync(first, to, { recursive: true, filter: used });
+    rmSync(join(to, "bin"), { recursive: true, force: true });
+    copyParser(first);
+    const fetchRest = async () => {
+      while (places.length) {
+        const made = await fetched(places.shift());
+        if (made) {
+          copyParser(made);
         }
       }
-    }
-    readdirSync(to); // There is one at least.
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, fetchRest));
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }

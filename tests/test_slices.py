@@ -26,5 +26,5 @@ def test_days_take_turns_unless_a_share_is_asked_for() -> None:
     assert {asked({}, day + timedelta(days=n)) for n in range(SHARES)} == {str(share) for share in range(SHARES)}
     assert asked({"T2J_ROWS": "1"}, day) == "1"
     assert asked({"T2J_ROWS": ALL}, day) == ALL
-    with pytest.raises(ValueError, match="T2J_ROWS is all or a number below 3, not '7'"):
+    with pytest.raises(ValueError, match="T2J_ROWS is all or a number below 5, not '7'"):
         asked({"T2J_ROWS": "7"}, day)

@@ -78,5 +78,13 @@ def test_what_is_not_surely_an_episode_is_left_to_the_other_forms(old: str, new:
     assert "pull_back" not in convert(REINFORCE.replace(old, new)).code
 
 
+def test_gradients_are_clipped_where_the_update_clips_them() -> None:
+    clip = "    nn.utils.clip_grad_norm_(policy.parameters(), 0.5)\n"
+    code = convert(REINFORCE.replace("    optimizer.step()\n", f"{clip}    optimizer.step()\n")).code
+    assert "apply_gradients(policy, optimizer, clip_grad_norm(pull_back(pullbacks, cotangents), 0.5))" in code
+    for place in ("    optimizer.zero_grad()\n", "    policy_loss.backward()\n", "    del policy.rewards[:]\n"):
+        assert "pull_back" not in convert(REINFORCE.replace(place, f"{clip}{place}")).code
+
+
 def test_names_that_the_form_needs_are_not_taken_from_the_file() -> None:
     assert "pull_back" not in convert(REINFORCE.replace("running_reward", "pullbacks")).code

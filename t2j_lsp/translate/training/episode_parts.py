@@ -59,6 +59,8 @@ class RecordedEpisode:
     backward: ast.stmt
     step: ast.stmt
     rest: list[ast.stmt]
+    clip: ast.expr | None = None
+    """The norm that gradients are clipped to."""
 
     @property
     def recorded(self) -> list[KeptList]:

@@ -20,7 +20,7 @@ from .episode_loops import Loops, compiled_from, inputs, is_alias, lines_of, rep
 from .episode_parts import KeptList, RecordedEpisode, called_attribute, reads
 from .episodes import find
 
-HELPERS = frozenset({"recorded", "pull_back", "stacked", "apply_gradients", "jax"})
+HELPERS = frozenset({"recorded", "pull_back", "stacked", "apply_gradients", "clip_grad_norm", "jax"})
 _WRITTEN = HELPERS | {"pullback", "pullbacks", "cotangents", "loss_fn", "episode_loss", "episode_gradients", "term"}
 _ACT = ("act", "forward_and_draw", "act_on")
 
@@ -198,8 +198,11 @@ class _Writer:
         places = f", argnums=({', '.join(map(str, range(len(names))))})" if len(names) > 1 else ""
         kept = ", ".join(f"stacked({name})" for name in names)
         taken = ", ".join([*names, *given])
+        grads = "pull_back(pullbacks, cotangents)"
+        if found.clip is not None:
+            grads = f"clip_grad_norm({grads}, {source.segment(found.clip)})"
         update = (
-            f"{indent}apply_gradients({found.module}, {found.optimizer}, pull_back(pullbacks, cotangents))",
+            f"{indent}apply_gradients({found.module}, {found.optimizer}, {grads})",
             f"{indent}del pullbacks[:]",
         )
         returned = f"return {loss}"

@@ -48,7 +48,7 @@ from .episode_parts import (
 )
 from .episode_update import UpdateCheck
 from .jittable import Jittable
-from .step_calls import Reader
+from .step_calls import Reader, clip_of
 from .trees import Trees
 
 NEEDS = Gate(words=frozenset({"log_prob"}))
@@ -85,7 +85,10 @@ class _Finder:
         need(self._is_plain(update))
         assert isinstance(update, ast.FunctionDef) and isinstance(statement, ast.Expr)
         at = update.body.index(statement)
-        step = update.body[at + 1] if at + 1 < len(update.body) else None
+        clip = self._clip(update.body[at + 1]) if at + 1 < len(update.body) else None
+        behind = at + 1 + (clip is not None)
+        step = update.body[behind] if behind < len(update.body) else None
+        need(sum(isinstance(n, ast.Call) and self._is_clip(n) for n in self.source.nodes) == (clip is not None))
         optimizer = called_attribute(step.value, "step") if isinstance(step, ast.Expr) else None
         need(isinstance(optimizer, ast.Name) and self._is_optimizer(optimizer))
         assert isinstance(optimizer, ast.Name) and isinstance(step, ast.Expr)
@@ -103,10 +106,13 @@ class _Finder:
         acting = self._acting(node, module)
         self._record(acting, lists)
         block = [s for s in update.body[:at] if s not in zeroing and not is_docstring(s, update)]
-        rest = update.body[at + 2 :]
+        rest = update.body[behind + 1 :]
         found = RecordedEpisode(
             module, made, optimizer.id, lists, acting, update, backward[0].value, block, zeroing, statement, step, rest
         )
+        if clip is not None:
+            need(not any(n.id in stores(s) for n in reads(clip.args[1]) for s in block))
+            found.clip = clip.args[1]
         need(found.recorded)
         UpdateCheck(self.inference, found).check()
         return found
@@ -123,6 +129,17 @@ class _Finder:
     def _zeroes(self, node: ast.stmt, optimizer: str, module: str) -> bool:
         owner = called_attribute(node.value, "zero_grad") if isinstance(node, ast.Expr) else None
         return isinstance(owner, ast.Name) and owner.id in (optimizer, module)
+
+    def _clip(self, node: ast.stmt) -> ast.Call | None:
+        """``clip_grad_norm_(policy.parameters(), 1.0)``."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not self._is_clip(call) or call.keywords or len(call.args) != 2:
+            return None
+        return call if called_attribute(call.args[0], "parameters") is not None else None
+
+    def _is_clip(self, call: ast.Call) -> bool:
+        """Whether a call clips gradients by their norm."""
+        return clip_of(getattr(self.inference.fact(call.func), "name", "")) == "norm"
 
     # --- module and optimizer -------------------------------------------------------------------------------------
 
@@ -212,7 +229,7 @@ class _Finder:
                 need(called and (parent.attr in _MODES or parent.attr in ("parameters", "zero_grad")))
                 if parent.attr == "parameters":
                     holder = self.parents.get(call) if call is not None else None
-                    need(isinstance(holder, ast.Call) and self._is_constructor(holder))
+                    need(isinstance(holder, ast.Call) and (self._is_constructor(holder) or self._is_clip(holder)))
                 continue
             need(isinstance(parent, ast.Call) and parent.func is node)
             around = list(ancestors(node, self.parents))

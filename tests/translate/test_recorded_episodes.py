@@ -78,6 +78,19 @@ def test_what_is_not_surely_an_episode_is_left_to_the_other_forms(old: str, new:
     assert "pull_back" not in convert(REINFORCE.replace(old, new)).code
 
 
+def test_lists_may_stand_beside_the_module() -> None:
+    text = REINFORCE.replace("        self.saved_log_probs = []\n        self.rewards = []\n", "")
+    text = text.replace("policy = Policy()\n", "policy = Policy()\nsaved_log_probs = []\nrewards = []\n")
+    text = text.replace("policy.saved_log_probs", "saved_log_probs").replace("policy.rewards", "rewards")
+    code = convert(text).code
+    assert "cotangents = episode_gradients(stacked(saved_log_probs), returns)" in code
+    assert code.count("\nsaved_log_probs = []\n") == 1
+    again = text.replace(
+        "        finish_episode()\n", "        finish_episode()\n        saved_log_probs.append(torch.ones(1))\n"
+    )
+    assert "pull_back" not in convert(again).code
+
+
 def test_gradients_are_clipped_where_the_update_clips_them() -> None:
     clip = "    nn.utils.clip_grad_norm_(policy.parameters(), 0.5)\n"
     code = convert(REINFORCE.replace("    optimizer.step()\n", f"{clip}    optimizer.step()\n")).code

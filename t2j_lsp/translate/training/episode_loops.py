@@ -251,7 +251,7 @@ def _takes_arrays(context: Context, found: RecordedEpisode, loops: Loops, at: in
     given = set(inputs(found, loops, found.block[at:]))
     own = context.source.symbols.bound(found.update)
     seen: set[str] = set()
-    owners = {use.value for use in loops.plain if isinstance(use, ast.Attribute)}
+    owners: set[ast.AST] = {use.value for use in loops.plain if isinstance(use, ast.Attribute)} | {*loops.plain}
     for node in (n for s in found.block[at:] for n in reads(s) if n not in owners):
         fact = context.fact(node)
         if node.id in given and node.id not in seen:

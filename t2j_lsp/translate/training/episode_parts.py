@@ -23,9 +23,14 @@ class KeptList:
     uses: list[ast.expr]
     """``policy.saved`` wherever it stands."""
     made: ast.stmt
-    """``self.saved = []`` in the constructor."""
+    """``self.saved = []`` in the constructor, or ``saved = []`` of the module level."""
     item: ast.expr | None = None
     """What is appended with its gradient; None for other values."""
+
+    @property
+    def in_module(self) -> bool:
+        """Whether the list stands in the module, which is handed to compiled code without it."""
+        return isinstance(self.made, ast.Assign) and isinstance(self.made.targets[0], ast.Attribute)
 
 
 @dataclass

@@ -56,7 +56,7 @@ class _Writer:
         """The edits of the whole file; None if a name that they need is taken."""
         found, source = self.found, self.source
         in_update = set(ast.walk(found.update))
-        for kept in found.lists:
+        for kept in (one for one in found.lists if one.in_module):
             aliases = {n for s in found.block if is_alias(s, self.plain) for n in ast.walk(s)}
             others = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == kept.name]
             if any(n not in in_update or not aliases for n in others):
@@ -86,7 +86,8 @@ class _Writer:
         """The lists beside the module, and no longer in it."""
         source, out = self.source, list[tuple[int, int, list[Fragment]]]()
         comments: list[str] = []
-        for kept in self.found.lists:
+        moved = [kept for kept in self.found.lists if kept.in_module]
+        for kept in moved:
             start, end = self._lines([kept.made])
             line = kept.made.lineno - 1
             while source.line_text(line).strip().startswith("#"):
@@ -94,7 +95,7 @@ class _Writer:
                 start = source.starts[line - 1]
                 line -= 1
             out.append((start, end, []))
-        first = min(self.found.lists, key=lambda kept: kept.made.lineno).made.lineno
+        first = min((kept.made.lineno for kept in moved), default=1)
         lines = range(first - 1, 0, -1)
         blank = next(
             (n for n in lines if source.line_text(n).strip() and not source.line_text(n).strip().startswith("#")), first
@@ -103,7 +104,7 @@ class _Writer:
             if not source.line_text(line).strip():
                 out.append((source.starts[line - 1], source.starts[line], []))
         _, at = self._lines([self.found.made])
-        made = [*comments, *(f"{kept.name} = []" for kept in self.found.lists), "pullbacks = []"]
+        made = [*comments, *(f"{kept.name} = []" for kept in moved), "pullbacks = []"]
         out.append((at, at, [Fragment(lines_of(self.source, *made), at, at)]))
         return out
 

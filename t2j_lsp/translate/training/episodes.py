@@ -102,9 +102,10 @@ class _Finder:
         node = self._calling(module, [one for kept in lists for one in kept.uses], made)
         need(node is not update)
         self._check_calls(node, update)
-        self._check_module(module, info, {one.name for one in lists})
+        self._check_module(module, info, {one.name for one in lists if one.in_module})
         acting = self._acting(node, module)
         self._record(acting, lists)
+        lists = [one for one in lists if one.in_module or one.item is not None]
         block = [s for s in update.body[:at] if s not in zeroing and not is_docstring(s, update)]
         rest = update.body[behind + 1 :]
         found = RecordedEpisode(
@@ -211,8 +212,22 @@ class _Finder:
                     need(all(isinstance(n.value, ast.Name) and n.value.id == module for n in uses))
                     need(all(isinstance(n.ctx, ast.Load) for n in uses))
                     found.append(KeptList(name, list(uses), statement))
+        found += self._lists_beside()
         for kept in found:
             need(not any(isinstance(n, ast.arg) and n.arg == kept.name for n in self.source.nodes))
+        return found
+
+    def _lists_beside(self) -> list[KeptList]:
+        """The lists of the module level that are made empty, once."""
+        found = []
+        for statement in self.source.tree.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])):
+                    named = self._named(name)
+                    uses: list[ast.expr] = [n for n in named if isinstance(n.ctx, ast.Load)]
+                    bound = any(name in self.source.symbols.bound(i.node) for i in self.inference.functions.values())
+                    if len(uses) == len(named) - 1 and not bound:
+                        found.append(KeptList(name, uses, statement))
         return found
 
     def _calling(self, module: str, uses: list[ast.expr], made: ast.Assign) -> ast.FunctionDef:

@@ -66,6 +66,9 @@ def test_several_lists_and_a_loss_that_is_read_later() -> None:
         ("    probs = policy(state)\n", "    probs = policy(state)\n    print(probs)\n"),
         ("        state = env.reset()\n", "        state = env.reset()\n        policy(torch.zeros(1, 3)).sum()\n"),
         ("            if done:\n", "            policy.saved_log_probs.append(torch.zeros(1))\n            if done:\n"),
+        ("    R = 0\n", "    R = len(2 * policy.saved_log_probs)\n"),
+        ("    R = 0\n", "    R = len(policy.saved_log_probs[1:] + [0])\n"),
+        ("    R = 0\n", "    kept = policy.saved_log_probs\n    R = 0\n"),
         ("policy_loss.backward()", "policy_loss.backward(retain_graph=True)"),
         ("        finish_episode()\n", "        for p in policy.parameters(): p.data.mul_(0.9)\n        finish_episode()\n"),  # noqa: E501
         ("        x = F.relu(x)\n", "        x = F.relu(x)\n        self.last = x\n"),

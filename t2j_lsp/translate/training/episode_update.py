@@ -35,6 +35,9 @@ class UpdateCheck:
             cleared = [n for s in found.rest for n in ast.walk(s) if n in kept.uses and s in self._statements(n)]
             need(cleared)
             need(not any(self._changes(n) for n in kept.uses if n in inside))
+        for kept in found.recorded:
+            named = {n for n in inside if isinstance(n, ast.Name) and n.id == kept.name and isinstance(n.ctx, ast.Load)}
+            need(all(self._is_sequence(n, kept.name) for n in {*kept.uses, *named} if n in inside))
         bound = {name for s in found.block for name in stores(s)}
         read = {n.id for s in found.rest for n in reads(s)} & bound
         loss = found.loss.id if isinstance(found.loss, ast.Name) else ""
@@ -55,6 +58,17 @@ class UpdateCheck:
         if isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "bool", "print"):
             need(not any(isinstance(self.inference.fact(n), Tensor) for a in node.args for n in ast.walk(a)))
         need(not isinstance(getattr(fact, "info", None), FunctionInfo))
+
+    def _is_sequence(self, use: ast.expr, name: str) -> bool:
+        """Whether a list is used as an array of its items can be: ``2 * saved`` says something else of it."""
+        match parent := self.parents.get(use):
+            case ast.Assign(targets=[ast.Name(id=target)]):
+                return target == name
+            case ast.Subscript(slice=ast.Slice()):
+                return self._is_sequence(parent, name)
+            case ast.Call():
+                return use in parent.args
+        return isinstance(parent, ast.For | ast.comprehension | ast.Subscript)
 
     def _statements(self, node: ast.AST) -> Iterator[ast.AST]:
         yield next(a for a in ancestors(node, self.parents) if isinstance(a, ast.stmt))

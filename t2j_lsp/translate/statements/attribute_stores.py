@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_el
 from t2j_lsp.translate.rule.pieces import assigned
 
 from .captured_modules import CapturedModules
+from .gradient_flags import switches_nothing_off
 from .stores import Stores
 
 UNREGISTERED = (
@@ -60,6 +61,9 @@ class AttributeStores:
         owner = self.ctx.fact(target.value)
         asks = isinstance(node.value, ast.Constant) and node.value.value is True
         if target.attr == "requires_grad" and isinstance(owner, Tensor) and asks and not owner.variable:
+            self.ctx.edits.delete(node)
+            return True
+        if switches_nothing_off(self.ctx, node, target):
             self.ctx.edits.delete(node)
             return True
         if target.attr == "requires_grad" and isinstance(owner, Tensor):

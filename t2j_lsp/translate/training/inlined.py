@@ -28,7 +28,7 @@ def with_parts_of_steps_inlined(inference: Inference, gaps: Iterable[Finding]) -
     """The texts in which the functions stand where they are called that make part of a step; the surest first.
 
     First those that are given the loss, then also those that compute it and leave the update to others, or that are a
-    gap as a whole.
+    gap as a whole, then also those that keep what these read in the object: ``self.fake = self.net(self.real)``.
     """
     left = {gap.span for gap in gaps}
     found = {info: _parts(inference, info) for info in inference.functions.values() if not info.external}
@@ -40,7 +40,12 @@ def with_parts_of_steps_inlined(inference: Inference, gaps: Iterable[Finding]) -
         and _makes_gradient(info, parts)
         and (_leaves_update(parts) or inference.source.contract_span(info.node) in left)
     ]
-    for infos in (given, [*given, *others]) if others else (given,):
+    parts_of_steps = [*given, *others]
+    makers = [
+        info for info in found if info not in parts_of_steps and _keeps_values_for(inference, info, parts_of_steps)
+    ]
+    ways = [given, *([parts_of_steps] if others else []), *([[*parts_of_steps, *makers]] if makers else [])]
+    for infos in ways:
         text = _Inlining(inference, dict.fromkeys(infos)).text()
         if text is not None:
             yield text
@@ -68,6 +73,21 @@ def _up_to(nodes: Iterable[ast.AST], last: ast.AST) -> Iterator[ast.AST]:
         if node is last:
             return
         yield node
+
+
+def _keeps_values_for(inference: Inference, info: FunctionInfo, others: Sequence[FunctionInfo]) -> bool:
+    """Whether a method of an object computes what others of its methods read: ``self.fake = self.net(self.real)``."""
+    if info.owner is None or info.owner.acts_as_module or all(other.owner is not info.owner for other in others):
+        return False
+    stored = {
+        ast.unparse(target)
+        for statement in info.node.body
+        if isinstance(statement, ast.Assign) and Reader(inference).calls_module(statement.value)
+        for target in statement.targets
+        if isinstance(target, ast.Attribute)
+    }
+    read = (n for other in others for n in ast.walk(other.node) if isinstance(n, ast.Attribute))
+    return any(isinstance(n.ctx, ast.Load) and ast.unparse(n) in stored for n in read)
 
 
 def _makes_gradient(info: FunctionInfo, parts: Sequence[StepCall]) -> bool:

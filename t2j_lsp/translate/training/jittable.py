@@ -47,6 +47,7 @@ from .once import FILLED_ELSEWHERE, Acting, ActingByChance, Drawn, Once, keeps, 
 from .static_values import is_held_function
 from .step_calls import Reader
 
+ASSIGNS = "it assigns the attribute"
 HOST_METHODS = frozenset(
     {"item", "tolist", "numpy", "backward", "register_hook", "requires_grad_", "cpu_", "share_memory_"}
 )
@@ -123,7 +124,7 @@ class Jittable:
                 return Acting(f"it reads {ast.unparse(node)}, {FILLED_ELSEWHERE}")
             case ast.Attribute(ctx=ast.Store()):
                 hard = is_module(self.inference.fact(node.value)) or stores_array(self.inference, node)
-                return (str if hard else Acting)(f"it assigns the attribute {ast.unparse(node)}")
+                return (str if hard else Acting)(f"{ASSIGNS} {ast.unparse(node)}")
             case ast.While():
                 return Acting("it contains a while statement")
             case ast.Try() | ast.AsyncFor() | ast.AsyncWith() | ast.Match() | ast.Global() | ast.Nonlocal():

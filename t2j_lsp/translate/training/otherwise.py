@@ -10,6 +10,7 @@ from t2j_lsp.translate.source.own_lines import on_own_lines
 from t2j_lsp.translate.source.rearranged import RearrangedText
 
 from .asked_gradients import with_asked_gradients_stored
+from .attribute_values import with_attributes_as_variables
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .children_by_name import with_children_by_name
 from .class_patterns import with_class_patterns_as_conditions
@@ -48,6 +49,7 @@ _WAYS = (
     with_asked_gradients_stored,
     with_norms_of_gradients_called,
     with_scalers_left_out,
+    with_attributes_as_variables,
 )
 
 
@@ -59,8 +61,8 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
     are filled by masks, loops that sort parameters are comprehensions, children and frozen parameters are known by
     their names, functions that freeze stand where they were called, convolutions' masks have names that Flax leaves
     free, classes are asked for by conditions, modes are set by statements, weighted losses are summed, gradients that
-    are asked for are stored, their norm is a function's, scalers are left
-    out, and parts of training steps stand where they were called.
+    are asked for are stored, their norm is a function's, scalers are left out, attributes that a step assigns are
+    variables, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

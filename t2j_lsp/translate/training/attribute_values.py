@@ -1,0 +1,151 @@
+"""``self.loss_D = ...`` in a method that trains: a value of the step, which the object keeps.
+
+A compiled step assigns no attributes. Where a file that has gaps does so in a method of a plain class, it is read as
+if the method computed with variables, and gave the object their values at its end.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from t2j_lsp.contract import Finding
+from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
+
+from .jittable import ASSIGNS
+
+_ASSIGNS = re.compile(rf"{re.escape(ASSIGNS)} (\w+)\.(\w+)")
+
+
+def with_attributes_as_variables(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
+    """The text in which methods that train compute with variables; None where none assigns attributes."""
+    edits: Edits = []
+    lines = {gap.span.line for gap in gaps if gap.code == "training-loop" and _ASSIGNS.search(gap.reason)}
+    for info in inference.functions.values():
+        inside = lines & set(range(info.node.lineno, (info.node.end_lineno or 0) + 1))
+        if not inside or info.external or info.outer is not None or info.owner is None or info.owner.acts_as_module:
+            continue
+        edits += _Method(inference, info).edits()
+    return RearrangedText.of(inference.source.text, edits)
+
+
+class _Method:
+    """One method, and the attributes that it gives arrays."""
+
+    def __init__(self, inference: Inference, info: FunctionInfo) -> None:
+        self.inference, self.source, self.info = inference, inference.source, info
+        self.nodes = list(ast.walk(info.node))
+        parameters = info.node.args.args
+        self.own = parameters[0].arg if parameters and not info.static else ""
+
+    def edits(self) -> Edits:
+        """Its text with variables; none where it isn't sure to mean the same."""
+        last = self.info.node.body[-1]
+        returned = last if isinstance(last, ast.Return) else None
+        leaves = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.FunctionDef, ast.ClassDef, ast.Try)
+        inside = self.nodes[1:]
+        if not self.own or any(isinstance(n, leaves) and n is not returned for n in inside):
+            return []
+        if not self.source.starts_line(last) or self._hands_itself_on():
+            return []
+        names = {name for name in self._assigned() if not self._is_used_elsewhere(name)}
+        if not names:
+            return []
+        edits: Edits = []
+        for node in self.nodes:
+            if (name := self._attribute(node)) in names and isinstance(node, ast.Attribute):
+                start, end = self.source.span(node)
+                edits.append((start, end, [Fragment(self._variable(name), start, end)]))
+        indent, newline = self.source.indent(last.lineno), self.source.newline
+        kept = [f"{self.own}.{name} = {self._variable(name)}" for name in self._in_order(names)]
+        if returned is not None:
+            at = self.source.span(returned)[0]
+            text = "".join(f"{line}{newline}{indent}" for line in kept)
+        else:
+            line_end = self.source.text.find("\n", self.source.span(last)[1])
+            at = line_end if line_end >= 0 else len(self.source.text)
+            text = "".join(f"{newline}{indent}{line}" for line in kept)
+        return [*edits, (at, at, [Fragment(text, at, at)])]
+
+    def _attribute(self, node: ast.AST) -> str:
+        """``x`` of ``self.x``; "" for other nodes."""
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.own:
+                return attr
+        return ""
+
+    def _assigned(self) -> set[str]:
+        """Attributes that statements of the method's own block give arrays before it reads them."""
+        given: set[str] = set()
+        read: set[str] = set()
+        for statement in self.info.node.body:
+            for node in self._evaluated(statement):
+                name = self._attribute(node)
+                if not name or not isinstance(node, ast.Attribute):
+                    continue
+                if isinstance(node.ctx, ast.Load):
+                    read |= {name} - given
+                elif statement is self.source.parents.get(node) and isinstance(statement, ast.Assign):
+                    if not isinstance(statement.value, ast.Name):  # it computes nothing else
+                        given |= {name} if isinstance(self.inference.fact(node), Tensor) else set()
+                else:
+                    read |= {name} - given
+        return given - read
+
+    def _evaluated(self, statement: ast.stmt) -> Iterator[ast.AST]:
+        """The nodes of a statement, what is assigned before what it is assigned to."""
+        if isinstance(statement, ast.Assign):
+            yield from ast.walk(statement.value)
+            for target in statement.targets:
+                yield from ast.walk(target)
+        elif isinstance(statement, ast.AugAssign):
+            yield from (n for n in ast.walk(statement) if self._attribute(n) == "")
+            yield from self._loads(statement)
+        else:
+            yield from ast.walk(statement)
+
+    def _loads(self, statement: ast.AugAssign) -> Iterator[ast.AST]:
+        """What ``self.loss += x`` reads: its target too."""
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute) and self._attribute(node):
+                yield ast.copy_location(ast.Attribute(node.value, node.attr, ast.Load()), node)
+
+    def _hands_itself_on(self) -> bool:
+        """Whether anything is given the object as a whole."""
+        parents = self.source.parents
+        selves = [n for n in self.nodes if isinstance(n, ast.Name) and n.id == self.own]
+        return any(not isinstance(parents.get(n), ast.Attribute) for n in selves)
+
+    def _is_used_elsewhere(self, name: str) -> bool:
+        """Whether a method that this one calls reads or sets an attribute, or it isn't known what the method does."""
+        waiting: list[ast.AST] = [self.info.node]
+        seen: set[FunctionInfo] = {self.info}
+        while waiting:
+            for node in ast.walk(waiting.pop()):
+                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                    continue
+                info = called_function(self.inference.fact(node.func))
+                if info is None and ast.unparse(node.func.value) == self.own and self.info.owner is not None:
+                    info = self.info.owner.method(node.func.attr)
+                if info is None or info in seen:
+                    continue  # a module or a loss that the object holds
+                if info.external or any(isinstance(n, ast.Attribute) and n.attr == name for n in ast.walk(info.node)):
+                    return True
+                seen.add(info)
+                waiting.append(info.node)
+        return False
+
+    def _variable(self, name: str) -> str:
+        """What the method calls the value of an attribute."""
+        taken = {n.id for n in self.nodes if isinstance(n, ast.Name)} | {
+            n.arg for n in self.nodes if isinstance(n, ast.arg)
+        }
+        return f"{name}_" if name in taken else name
+
+    def _in_order(self, names: set[str]) -> list[str]:
+        """The attributes in the order in which they get their values."""
+        return list(dict.fromkeys(name for node in self.nodes if (name := self._attribute(node)) in names))

@@ -1,0 +1,85 @@
+"""Values of a step that an object keeps: ``self.loss_D = ...`` in the methods of a class that trains."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+PIX2PIX = """\
+import torch
+import torch.nn as nn
+
+
+class Model:
+    def __init__(self):
+        self.netG, self.netD = nn.Linear(3, 3), nn.Linear(6, 1)
+        self.crit = nn.BCEWithLogitsLoss()
+        self.optimizer_G = torch.optim.Adam(self.netG.parameters())
+        self.optimizer_D = torch.optim.Adam(self.netD.parameters())
+        self.logged = []
+
+    def set_input(self, pair):
+        self.real_A, self.real_B = pair
+
+    def forward(self):
+        self.fake_B = self.netG(self.real_A)
+
+    def backward_D(self):
+        pred_fake = self.netD(torch.cat((self.real_A, self.fake_B), 1).detach())
+        self.loss_D_fake = self.crit(pred_fake, torch.zeros_like(pred_fake))
+        pred_real = self.netD(torch.cat((self.real_A, self.real_B), 1))
+        self.loss_D_real = self.crit(pred_real, torch.ones_like(pred_real))
+        self.loss_D = (self.loss_D_fake + self.loss_D_real) * 0.5
+        self.loss_D.backward()
+
+    def backward_G(self):
+        pred_fake = self.netD(torch.cat((self.real_A, self.fake_B), 1))
+        self.loss_G = self.crit(pred_fake, torch.ones_like(pred_fake))
+        self.loss_G.backward()
+
+    def log(self):
+        self.logged.append({logged})
+
+    def optimize_parameters(self):
+        self.forward()
+        self.optimizer_D.zero_grad()
+        self.backward_D()
+        {between}
+        self.optimizer_D.step()
+        self.optimizer_G.zero_grad()
+        self.backward_G()
+        self.optimizer_G.step()
+
+
+model = Model()
+for _ in range(3):
+    model.set_input((torch.rand(2, 3), torch.rand(2, 3)))
+    model.optimize_parameters()
+    print(model.loss_G.item(), model.loss_D_fake.item())
+"""
+
+
+def test_a_step_computes_with_variables_which_the_object_keeps() -> None:
+    done = convert(PIX2PIX.format(logged="1", between="pass"))
+    assert not done.gaps, done.gaps
+    method = done.code[done.code.index("def optimize_parameters") :]
+    first, second = method.index("loss_D, loss_D_fake, loss_D_real = netD_step("), method.index("loss_G = netG_step(")
+    assert first < second < method.index("self.loss_D_fake = loss_D_fake\n")
+    for name in ("fake_B", "loss_D_real", "loss_D", "loss_G"):
+        assert f"        self.{name} = {name}\n" in method
+
+
+@pytest.mark.parametrize(
+    ("logged", "between"),
+    [
+        ("self.loss_D_real.item()", "self.log()"),
+        ("1", "show(self)"),
+        ("1", "if self.loss_D.item() > 9: return"),
+    ],
+    ids=["read by another method", "handed on", "left early"],
+)
+def test_what_may_read_the_object_meanwhile_keeps_the_attributes(logged: str, between: str) -> None:
+    done = convert(PIX2PIX.format(logged=logged, between=between))
+    assert [gap.code for gap in done.gaps][:1] == ["training-loop"], done.gaps
+    assert "self.loss_D_real = loss_D_real" not in done.code

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.symbols import ancestors, scopes_around
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Object, Tensor
 from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.source.own_lines import lines, units
 from t2j_lsp.translate.source.positions import first_line
@@ -186,7 +186,7 @@ class _Inlining:
                 continue
             assert isinstance(node, ast.expr)
             fact, parent = self.inference.fact(node), self.source.parents.get(node)
-            if isinstance(fact, Function) and fact.info is not info:
+            if isinstance(fact, Function) and fact.info is not info or self._is_of_library(node):
                 continue
             if not isinstance(fact, Function) or not isinstance(parent, ast.Call) or parent.func is not node:
                 raise Keeps("it is used as a value, or can't be told from others")
@@ -194,6 +194,11 @@ class _Inlining:
                 raise Keeps("it calls itself")
             found.append(parent)
         return found
+
+    def _is_of_library(self, node: ast.expr) -> bool:
+        """Whether it is a method of PyTorch's: ``optimizer.step`` in a class that has a ``step``, too."""
+        owner = self.inference.fact(node.value) if isinstance(node, ast.Attribute) else None
+        return isinstance(owner, Object | Tensor)
 
     def _names(self, node: ast.AST, info: FunctionInfo) -> bool:
         """Whether a node may mean the function, by its name."""

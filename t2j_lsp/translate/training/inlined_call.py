@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from t2j_lsp.symbols import Comprehension, FunctionNode, Scope, scopes_around
+from t2j_lsp.symbols import Comprehension, FunctionNode, Scope, ancestors, scopes_around
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, Function, FunctionInfo, Object, Qual, is_module, is_tensor
+from t2j_lsp.translate.rule.facts import Class, Function, FunctionInfo, Instance, Object, Qual, is_module, is_tensor
 from t2j_lsp.translate.source.own_lines import units
 from t2j_lsp.translate.source.rearranged import Fragment
 
@@ -179,7 +179,18 @@ class InlinedCall:
             n.attr for s in self.body for n in ast.walk(s) if isinstance(n, ast.Attribute) and not _is_load(n)
         }
         steady = is_module(fact) or is_tensor(fact) or isinstance(fact, Object | Function | Qual)
+        steady = steady or isinstance(fact, Instance) and self._is_made_once(text)
         return text if steady and attributes.isdisjoint(text.split(".")) else None
+
+    def _is_made_once(self, text: str) -> bool:
+        """Whether constructors alone give attributes of these names a value: ``self.schedule``."""
+        for node in self.source.nodes:
+            if isinstance(node, ast.Attribute) and not _is_load(node) and node.attr in text.split(".")[1:]:
+                around = ancestors(node, self.source.parents)
+                function = next((at for at in around if isinstance(at, FunctionNode)), None)
+                if function is None or function.name != "__init__":
+                    return False
+        return "." in text
 
     def _own_name(self, parameter: str, value: ast.expr) -> str:
         """A name for a parameter that is bound: the argument's, if nothing else reads that."""

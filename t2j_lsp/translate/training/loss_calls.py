@@ -127,6 +127,9 @@ def _parts(node: ast.stmt) -> list[ast.expr]:
 
 
 def _given(node: ast.stmt) -> set[str]:
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+            return set()
     expressions = [n for n in own_expressions(node) if isinstance(n, ast.Name | ast.Attribute)]
     changes = isinstance(node, ast.Expr | ast.AugAssign)
     return {ast.unparse(n) for n in expressions if changes or not isinstance(n.ctx, ast.Load)}

@@ -11,10 +11,11 @@ from typing import Literal
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Object, Qual, is_module
+from t2j_lsp.translate.rule.facts import Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
+from .between import BETWEEN, names_training, reaches_training
 from .called_modules import called_modules
 from .cut_off import carrying_gradients
 from .flow import DataFlow, Liveness
@@ -186,7 +187,7 @@ class Updates:
         else:
             made = self._closed(slicer, path, call, earlier) if path else UpdateSlice(call=call)
         last = max(i for i in range(len(items)) if i in phase.steps or self._trailing(items, i, phase, optimized))
-        self._check_after(items, call, max(phase.steps), optimized)
+        minds = self._minds_update(items, call, max(phase.steps), optimized)
         zeros = [
             i for i, x in enumerate(items) if x.step_call is not None and x.step_call.kind == "zero" and earlier <= i
         ]
@@ -204,8 +205,8 @@ class Updates:
             condition=condition,
             whole=whole,
         )
-        if may_skip(items, made, max(phase.steps)):
-            self._set_apart(update, max(phase.steps))
+        if minds or may_skip(items, made, max(phase.steps)):
+            self._set_apart(update, max(phase.steps), BETWEEN if minds else SKIPPED)
         bare = any(one.state for one in optimized)
         if bare and (len(optimized) > 1 or update.mode != "fused" or update.clips):
             raise Refused(SEVERAL_BARE)
@@ -213,11 +214,12 @@ class Updates:
         update.live = self.live(update)
         return update
 
-    def _set_apart(self, update: Update, step: int) -> None:
+    def _set_apart(self, update: Update, step: int, reason: str) -> None:
         """The step gives the gradients, and the update stays in its place. Raises Refused."""
         modules = [module for one in update.optimized for module in one.modules]
-        if update.condition is not None or len(modules) > 1 or self._is_part(modules[0]):
-            raise Refused(SKIPPED)
+        bare = any(one.state for one in update.optimized)
+        if bare or update.condition is not None or len(modules) > 1 or self._is_part(modules[0]):
+            raise Refused(reason)
         update.mode, update.grads, update.step = "apart", self.ctx.names.fresh("grads"), step
 
     def accumulated(
@@ -410,19 +412,24 @@ class Updates:
         path = self.slicer(items).path([(index, step_call.subject)], variables)
         return bool(path or self.flow.reads(step_call.subject) & variables)
 
-    def _check_after(self, items: Sequence[Item], call: int, last: int, optimized: Sequence[Optimized]) -> None:
-        """Raises Refused if something between the call and the step minds that the update is made already."""
+    def _minds_update(self, items: Sequence[Item], call: int, last: int, optimized: Sequence[Optimized]) -> bool:
+        """Whether something between the call and the step may change what the step does, by functions that it calls.
+
+        Raises Refused if it uses the module or the optimizer itself.
+        """
         mine = self.variables(optimized) | {o.text for o in optimized}
+        roots = {self.flow.root(ast.parse(o.text, mode="eval").body) for o in optimized if o.text}
+        names = {module.rpartition(".")[2] for one in optimized for module in one.modules}
+        minds = False
         for index in range(call, last):
             item = items[index]
             if item.step_call is not None or item.condition is not None and item.condition is not items[last].condition:
                 continue
-            if self.flow.uses(item.node).reads & mine or self._changes_rate(item.node):
-                raise Refused("Code between the backward pass and the step uses the module or the optimizer.")
-
-    def _changes_rate(self, node: ast.AST) -> bool:
-        facts = [self.ctx.fact(inner) for inner in symbols.walk(node) if isinstance(inner, ast.expr)]
-        return any(isinstance(fact, Object) and fact.kind in ("scheduler", "optimizer") for fact in facts)
+            reads = self.flow.uses(item.node).reads
+            if reads & mine or names_training(self.ctx.inference, item.node):
+                raise Refused(BETWEEN)
+            minds = minds or bool(reads & roots) or reaches_training(self.ctx.inference, item.node, names)
+        return minds
 
     def check_trace(self, update: Update) -> None:
         """Raises Refused if moved code can't run under jit."""

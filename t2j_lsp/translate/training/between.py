@@ -1,0 +1,70 @@
+"""What runs between a backward pass and the step, and reaches the optimizer or the modules by functions that it calls.
+
+``self.adjust()`` sets the learning rate of the step that follows it: in front of it stands the gradient, behind it the
+update.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Object
+
+BETWEEN = "Code between the backward pass and the step uses the module or the optimizer."
+
+
+def reaches_training(inference: Inference, node: ast.AST, modules: Collection[str]) -> bool:
+    """Whether some code, or a function of the file that it calls, names an optimizer, a schedule, or such a module.
+
+    ``modules`` are the last names of those that are trained: ``net`` of ``self.net``.
+    """
+    waiting, seen = [node], set[FunctionInfo]()
+    while waiting:
+        code = waiting.pop()
+        for inner in symbols.walk(code):
+            if not isinstance(inner, ast.expr):
+                continue
+            if _is_training(inference.fact(inner)) or isinstance(inner, ast.Attribute) and inner.attr == "param_groups":
+                return True
+            if code is not node and getattr(inner, "attr", getattr(inner, "id", None)) in modules:
+                return True
+            if isinstance(inner, ast.Call):
+                if _was_given_training(inference, inner):
+                    return True
+                info = called_function(inference.fact(inner.func)) or _method(inference, inner)
+                if info is not None and info not in seen:
+                    seen.add(info)
+                    waiting.append(info.node)
+    return False
+
+
+def names_training(inference: Inference, node: ast.AST) -> bool:
+    """Whether code itself names an optimizer or a schedule."""
+    return any(_is_training(inference.fact(n)) for n in symbols.walk(node) if isinstance(n, ast.expr))
+
+
+def _method(inference: Inference, call: ast.Call) -> FunctionInfo | None:
+    """The method of its own object that a method calls."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    owner = getattr(getattr(inference.fact(call.func.value), "cls", None), "info", None)
+    return owner.method(call.func.attr) if owner is not None else None
+
+
+def _is_training(fact: Fact) -> bool:
+    return isinstance(fact, Object) and fact.kind in ("scheduler", "optimizer")
+
+
+def _was_given_training(inference: Inference, call: ast.Call) -> bool:
+    """Whether it is a method of an object that was made with an optimizer: ``warmup = LinearWarmup(optimizer)``."""
+    if not isinstance(call.func, ast.Attribute) or called_function(inference.fact(call.func)) is not None:
+        return False
+    for made in inference.source.assigned_calls.get(ast.unparse(call.func.value), ()):
+        given = [*made.args, *(keyword.value for keyword in made.keywords)]
+        if called_function(inference.fact(made.func)) is None and any(_is_training(inference.fact(g)) for g in given):
+            return True
+    return False

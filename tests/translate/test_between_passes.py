@@ -111,3 +111,88 @@ def test_a_wrapper_with_a_step_of_its_own_is_written_where_it_is_called() -> Non
     rate = 'set_hyperparameter(wrapped.optimizer, "learning_rate", wrapped.rate())'
     assert loop.index("wrapped._step += 1") < loop.index(rate) < loop.index("apply_gradients(model, wrapped.optimizer")
     assert "def rate(self):\n" in done.code and "def step(self)" not in done.code
+
+
+HIDDEN = """\
+import torch
+from torch import nn
+
+net = nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+weight, seen = 1.0, []
+
+
+class Log:
+    def __init__(self):
+        self.lines = []
+
+    def add(self, line):
+        self.lines.append(line)
+
+
+def grow():
+    global weight
+    weight = weight * 2
+
+
+def report():
+    seen.append(loss.item())
+
+
+def twice():
+    grow()
+    log.add(1)
+
+
+log = Log()
+for x, y in [(torch.randn(4, 2), torch.randn(4, 1))] * 3:
+    opt.zero_grad()
+    loss = nn.functional.mse_loss(net(x), y) * weight
+    {between}
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "waits"), [("grow()", True), ("report()", True), ("twice()", True), ("log.add(2)", False)]
+)
+def test_what_functions_read_and_change_keeps_its_order(between: str, waits: bool) -> None:
+    """``grow()`` changes what the loss was computed with, ``report()`` reads the loss: both wait for the step."""
+    done = convert(HIDDEN.format(between=between))
+    assert not done.gaps, done.gaps
+    loop = done.code[done.code.index("for x, y in") :]
+    assert (loop.index("train_step(") < loop.index(between)) is waits
+
+
+OBJECT = """\
+import torch
+from torch import nn
+
+
+class Trainer:
+    def __init__(self, net):
+        self.net, self.weight = net, 1.0
+        self.opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def grow(self):
+        self.weight = self.weight * 2
+
+    def fit(self, batches):
+        for x, y in batches:
+            self.opt.zero_grad()
+            loss = nn.functional.mse_loss(self.net(x), y) * self.weight
+            {between}
+            loss.backward()
+            self.opt.step()
+
+
+Trainer(nn.Linear(2, 1)).fit([(torch.randn(4, 2), torch.randn(4, 1))] * 3)
+"""
+
+
+def test_what_a_method_changes_of_its_object_keeps_its_order() -> None:
+    done = convert(OBJECT.format(between="self.grow()"))
+    assert not done.gaps, done.gaps
+    loop = done.code[done.code.index("for x, y in") :]
+    assert loop.index("train_step(") < loop.index("self.grow()")

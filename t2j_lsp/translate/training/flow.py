@@ -32,12 +32,15 @@ class DataFlow:
         self_name: str | None = None,
         passed: Mapping[ast.Call, PassedOn] | None = None,
         counted: Callable[[ast.Call], Sequence[ast.expr] | None] | None = None,
+        effects: Callable[[ast.Call], Uses] | None = None,
     ) -> None:
         self.symbols = symbols
         self.passed = passed if passed is not None else {}
         """Calls that read more than stands in them."""
         self.counted = counted
         """What counts of a call: some of its arguments, or None for all of it."""
+        self.effects = effects
+        """The variables that a call as a statement reads and gives new values in the functions that it runs."""
         self.self_name = self_name
         """Name of the first parameter of a method whose attributes are variables of their own."""
         self._uses: dict[ast.AST, Uses] = {}
@@ -81,7 +84,7 @@ class DataFlow:
 
     def counting(self, counted: Callable[[ast.Call], Sequence[ast.expr] | None]) -> DataFlow:
         """The same where of some calls only some arguments count."""
-        return DataFlow(self.symbols, self.self_name, self.passed, counted)
+        return DataFlow(self.symbols, self.self_name, self.passed, counted, self.effects)
 
     def variable(self, node: ast.AST) -> str | None:
         """The variable that an expression names: ``x`` or ``self.x``."""
@@ -130,8 +133,12 @@ class DataFlow:
                     out.reads.add(target)
             case ast.Expr() if is_mode(node):
                 pass  # it stays where it is: the step reads the mode when it is called
-            case ast.Expr(value=ast.Call(func=ast.Attribute() as func)):
-                self._mutated(func.value, out, bound)
+            case ast.Expr(value=ast.Call() as call):
+                if self.effects is not None:
+                    out.reads |= self.effects(call).reads - bound
+                    out.writes |= self.effects(call).writes - bound
+                if isinstance(call.func, ast.Attribute):
+                    self._mutated(call.func.value, out, bound)
             case ast.Call() if node in self.passed:
                 self._collect_passed(node, out, bound)
                 return

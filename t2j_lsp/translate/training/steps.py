@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.facts import FunctionInfo
 from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
 from .bare_step import BareComposer
 from .closures import ClosureGradients, Closures
+from .effects import Effects
 from .flow import DataFlow
 from .jittable import Jittable
 from .lifted import Lifting
@@ -128,7 +129,8 @@ class _ScopePlan:
         self.scope = VariableScope(info)
         self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
         self.added = AddedGradients(self.ctx, steps.objects.trees, self.body, steps.reader, steps.used)
-        self.flow = DataFlow(self.ctx.source.symbols, self._self_name(), steps.lifting.passed)
+        effects = Effects(self.ctx.inference, self._self_name())
+        self.flow = DataFlow(self.ctx.source.symbols, self._self_name(), steps.lifting.passed, effects=effects)
         self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow, BareComposer)
 
     def _self_name(self) -> str | None:

@@ -20,6 +20,7 @@ from .closures import ClosureGradients, Closures
 from .effects import Effects
 from .flow import DataFlow
 from .jittable import Jittable
+from .left_gradients import LEAVES, left_by
 from .lifted import Lifting
 from .lost_gradients import LostGradients
 from .objects import Objects, VariableScope
@@ -147,6 +148,7 @@ class _ScopePlan:
             if self.steps.left:
                 raise Refused(self.steps.left)
             trainings = self._found()
+            self._check_left(trainings)
             self._accumulated(trainings)
             for one in trainings:
                 if one.updates:
@@ -206,6 +208,15 @@ class _ScopePlan:
         if not out:
             raise Refused("A backward pass stands inside an expression.")
         return out
+
+    def _check_left(self, found: list[AccumulatedTraining]) -> None:
+        """Raises Refused if a function that the scope calls leaves gradients, which a step of the scope would take."""
+        calls = [item.step_call for one in found for item in one.items if item.step_call is not None]
+        if not any(call.kind == "step" for call in calls):
+            return
+        zeros = {call.node.lineno for call in calls if call.kind == "zero"}
+        if (name := left_by(self.ctx.inference, self.body, zeros)) is not None:
+            raise Refused(LEAVES.format(name))
 
     def _accumulated(self, found: list[AccumulatedTraining]) -> None:
         """Make the updates of every block: direct ones, and those that add gradients up. Raises Refused."""

@@ -12,7 +12,7 @@ from t2j_lsp.translate.rule.facts import Class, Fact, Function, FunctionInfo, Ob
 from .flow import DataFlow, Uses
 
 
-class Effects:
+class CallEffects:
     """Looks at the functions of the file that calls run, and at those that these call."""
 
     def __init__(self, inference: Inference, self_name: str | None) -> None:

@@ -17,7 +17,7 @@ from t2j_lsp.translate.rule.facts import FunctionInfo
 from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
 from .bare_step import BareComposer
 from .closures import ClosureGradients, Closures
-from .effects import Effects
+from .effects import CallEffects
 from .flow import DataFlow
 from .jittable import Jittable
 from .left_gradients import LEAVES, left_by
@@ -130,7 +130,7 @@ class _ScopePlan:
         self.scope = VariableScope(info)
         self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
         self.added = AddedGradients(self.ctx, steps.objects.trees, self.body, steps.reader, steps.used)
-        effects = Effects(self.ctx.inference, self._self_name())
+        effects = CallEffects(self.ctx.inference, self._self_name())
         self.flow = DataFlow(self.ctx.source.symbols, self._self_name(), steps.lifting.passed, effects=effects)
         self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow, BareComposer)
 

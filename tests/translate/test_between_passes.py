@@ -191,6 +191,13 @@ Trainer(nn.Linear(2, 1)).fit([(torch.randn(4, 2), torch.randn(4, 1))] * 3)
 """
 
 
+def test_a_callback_that_is_given_the_trainer_runs_in_front_of_the_update() -> None:
+    source = OBJECT.replace("{between}", "pass").replace("loss.backward()", "loss.backward()\n            hook(self)")
+    done = convert(f"from hooks import hook\n{source}")
+    loop = done.code[done.code.index("for x, y in") :]
+    assert loop.index(" = gradients(") < loop.index("hook(self)") < loop.index("apply_gradients")
+
+
 def test_what_a_method_changes_of_its_object_keeps_its_order() -> None:
     done = convert(OBJECT.format(between="self.grow()"))
     assert not done.gaps, done.gaps

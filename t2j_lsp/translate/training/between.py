@@ -12,7 +12,7 @@ from collections.abc import Collection
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Object
+from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Instance, Object
 
 BETWEEN = "Code between the backward pass and the step uses the module or the optimizer."
 
@@ -33,7 +33,7 @@ def reaches_training(inference: Inference, node: ast.AST, modules: Collection[st
             if code is not node and getattr(inner, "attr", getattr(inner, "id", None)) in modules:
                 return True
             if isinstance(inner, ast.Call):
-                if _was_given_training(inference, inner):
+                if _was_given_training(inference, inner) or _is_given_trainer(inference, inner):
                     return True
                 info = called_function(inference.fact(inner.func)) or _method(inference, inner)
                 if info is not None and info not in seen:
@@ -57,6 +57,19 @@ def _method(inference: Inference, call: ast.Call) -> FunctionInfo | None:
 
 def _is_training(fact: Fact) -> bool:
     return isinstance(fact, Object) and fact.kind in ("scheduler", "optimizer")
+
+
+def _is_given_trainer(inference: Inference, call: ast.Call) -> bool:
+    """Whether something of which nothing is known is given the object that has the optimizer: ``hook(self)``."""
+    if called_function(inference.fact(call.func)) is not None:
+        return False
+    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        fact = inference.fact(given)
+        if isinstance(fact, Instance):
+            held = [f for info in fact.cls.info.ancestry() for f in info.attributes.values()]
+            if any(map(_is_training, held)):
+                return True
+    return False
 
 
 def _was_given_training(inference: Inference, call: ast.Call) -> bool:

@@ -33,11 +33,6 @@ const QUIET = {
   "extensions.autoCheckUpdates": false,
   "chat.disableAIFeatures": true,
   "window.autoDetectColorScheme": false,
-  // What moves is drawn by the processor here, and what listens is looked for in all of the machine's processes.
-  "workbench.reduceMotion": "on",
-  "editor.cursorBlinking": "solid",
-  "remote.autoForwardPorts": false,
-  "git.enabled": false,
   "workbench.colorTheme": "Default Light Modern",
   "files.autoSave": "off",
   // The text of a terminal is in the page.

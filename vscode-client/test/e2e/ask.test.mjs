@@ -164,26 +164,34 @@ async function openAtGap(code) {
   await code.goTo(SLOPE.split("\n").findIndex((line) => line.includes("torch.ops.aten.cumsum")) + 1, 20);
 }
 
-/** Choose the action at the cursor. Its menu closes where an editor that is still opening takes the focus. */
+/**
+ * Choose the action at the cursor. Its menu closes where an editor that is still opening takes the focus, and its entry does
+ * nothing where the editor has asked for new actions meanwhile: then it is chosen again.
+ */
 async function ask(code) {
   const entry = code.page.locator(".action-widget .monaco-list-row", { hasText: "Ask the model" }).first();
+  const asked = code.page.locator(".notification-toast", {
+    hasText: /Check conversions by running|Send code of|Asking /,
+  });
+  const shown = (what, timeout) =>
+    what.waitFor({ timeout }).then(
+      () => true,
+      () => false,
+    );
   await eventually(
     async () => {
       await code.page.keyboard.press("Control+.");
-      const shown = await entry.waitFor({ timeout: 5_000 }).then(
-        () => true,
-        () => false,
-      );
-      if (!shown) {
+      if (!(await shown(entry, 5_000))) {
         await code.page.keyboard.press("Escape");
+        return false;
       }
-      return shown;
+      await code.shot("ask action");
+      await entry.click();
+      return shown(asked.first(), 10_000);
     },
     Boolean,
-    "the action",
+    "the question",
   );
-  await code.shot("ask action");
-  await entry.click();
 }
 
 async function promptShown(code) {

@@ -335,6 +335,16 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def own_nodes(code: ast.AST) -> Iterator[ast.AST]:
+    """The nodes in some code, without what stands in functions, lambdas and classes that are defined in it."""
+    stack = children(code)[:]
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, FunctionNode | ast.Lambda | ast.ClassDef):
+            stack += children(node)
+
+
 def walk(node: ast.AST) -> Iterator[ast.AST]:
     """The node and all below it, contexts left out, in the order of ``ast.walk``."""
     found = [node]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from t2j_lsp.symbols import walk
 from t2j_lsp.translate.rule.facts import (
     NONE,
     TENSOR,
@@ -44,6 +45,28 @@ def called_function(fact: Fact) -> FunctionInfo | None:
     if isinstance(fact, Class):
         return fact.info.method("__init__")
     return None
+
+
+def reached_functions(inference: Inference, code: Iterable[ast.AST]) -> set[FunctionInfo]:
+    """The functions that some code calls, and those that these call."""
+    reached: set[FunctionInfo] = set()
+    waiting = list(code)
+    while waiting:
+        for node in walk(waiting.pop()):
+            info = _run_by(inference, node) if isinstance(node, ast.Call) else None
+            if info is not None and info not in reached:
+                reached.add(info)
+                waiting.append(info.node)
+    return reached
+
+
+def _run_by(inference: Inference, call: ast.Call) -> FunctionInfo | None:
+    """The function of the file that a call runs, also by the class of the object that has it as a method."""
+    info = called_function(inference.fact(call.func))
+    owner = inference.fact(call.func.value) if info is None and isinstance(call.func, ast.Attribute) else None
+    if isinstance(owner, Instance) and isinstance(call.func, ast.Attribute):
+        return owner.cls.info.method(call.func.attr)
+    return info
 
 
 def bound_arguments(

@@ -23,6 +23,11 @@ def header_end(owner: ast.AST) -> int:
     return max(lines)
 
 
+def spans_lines(node: ast.AST) -> bool:
+    """Whether a node is a text that goes over lines, whose indent is a part of it."""
+    return isinstance(node, ast.Constant | ast.JoinedStr) and node.lineno != node.end_lineno
+
+
 def byte_columns(line: str) -> list[int]:
     """The byte at which each character of a line starts, and its end."""
     columns = [0]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from t2j_lsp.contract import Finding
-from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
@@ -39,6 +39,8 @@ class _Method:
     def __init__(self, inference: Inference, info: FunctionInfo) -> None:
         self.inference, self.source, self.info = inference, inference.source, info
         self.nodes = list(ast.walk(info.node))
+        self.taken = {n.id for n in self.nodes if isinstance(n, ast.Name)}
+        self.taken |= {n.arg for n in self.nodes if isinstance(n, ast.arg)}
         parameters = info.node.args.args
         self.own = parameters[0].arg if parameters and not info.static else ""
 
@@ -102,17 +104,8 @@ class _Method:
             yield from ast.walk(statement.value)
             for target in statement.targets:
                 yield from ast.walk(target)
-        elif isinstance(statement, ast.AugAssign):
-            yield from (n for n in ast.walk(statement) if self._attribute(n) == "")
-            yield from self._loads(statement)
         else:
             yield from ast.walk(statement)
-
-    def _loads(self, statement: ast.AugAssign) -> Iterator[ast.AST]:
-        """What ``self.loss += x`` reads: its target too."""
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Attribute) and self._attribute(node):
-                yield ast.copy_location(ast.Attribute(node.value, node.attr, ast.Load()), node)
 
     def _hands_itself_on(self) -> bool:
         """Whether anything is given the object as a whole."""
@@ -121,30 +114,16 @@ class _Method:
         return any(not isinstance(parents.get(n), ast.Attribute) for n in selves)
 
     def _is_used_elsewhere(self, name: str) -> bool:
-        """Whether a method that this one calls reads or sets an attribute, or it isn't known what the method does."""
-        waiting: list[ast.AST] = [self.info.node]
-        seen: set[FunctionInfo] = {self.info}
-        while waiting:
-            for node in ast.walk(waiting.pop()):
-                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                    continue
-                info = called_function(self.inference.fact(node.func))
-                if info is None and ast.unparse(node.func.value) == self.own and self.info.owner is not None:
-                    info = self.info.owner.method(node.func.attr)
-                if info is None or info in seen:
-                    continue  # a module or a loss that the object holds
-                if info.external or any(isinstance(n, ast.Attribute) and n.attr == name for n in ast.walk(info.node)):
-                    return True
-                seen.add(info)
-                waiting.append(info.node)
-        return False
+        """Whether a function that this one calls, or one that it calls, reads or sets such an attribute."""
+        return any(
+            info.external or any(isinstance(n, ast.Attribute) and n.attr == name for n in ast.walk(info.node))
+            for info in reached_functions(self.inference, [self.info.node])
+            if info is not self.info
+        )
 
     def _variable(self, name: str) -> str:
         """What the method calls the value of an attribute."""
-        taken = {n.id for n in self.nodes if isinstance(n, ast.Name)} | {
-            n.arg for n in self.nodes if isinstance(n, ast.arg)
-        }
-        return f"{name}_" if name in taken else name
+        return f"{name}_" if name in self.taken else name
 
     def _in_order(self, names: set[str]) -> list[str]:
         """The attributes in the order in which they get their values."""

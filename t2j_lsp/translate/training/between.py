@@ -10,9 +10,9 @@ import ast
 from collections.abc import Collection
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.call_sites import called_function, reached_functions
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Instance, Object
+from t2j_lsp.translate.rule.facts import Fact, Instance, Object
 
 BETWEEN = "Code between the backward pass and the step uses the module or the optimizer."
 
@@ -22,37 +22,20 @@ def reaches_training(inference: Inference, node: ast.AST, modules: Collection[st
 
     ``modules`` are the last names of those that are trained: ``net`` of ``self.net``.
     """
-    waiting, seen = [node], set[FunctionInfo]()
-    while waiting:
-        code = waiting.pop()
-        for inner in symbols.walk(code):
-            if not isinstance(inner, ast.expr):
-                continue
-            if _is_training(inference.fact(inner)) or isinstance(inner, ast.Attribute) and inner.attr == "param_groups":
+    called = [info.node for info in reached_functions(inference, [node])]
+    for inner in (n for code in (node, *called) for n in symbols.walk(code) if isinstance(n, ast.expr)):
+        if _is_training(inference.fact(inner)) or isinstance(inner, ast.Attribute) and inner.attr == "param_groups":
+            return True
+        if isinstance(inner, ast.Call):
+            if _was_given_training(inference, inner) or _is_given_trainer(inference, inner):
                 return True
-            if code is not node and getattr(inner, "attr", getattr(inner, "id", None)) in modules:
-                return True
-            if isinstance(inner, ast.Call):
-                if _was_given_training(inference, inner) or _is_given_trainer(inference, inner):
-                    return True
-                info = called_function(inference.fact(inner.func)) or _method(inference, inner)
-                if info is not None and info not in seen:
-                    seen.add(info)
-                    waiting.append(info.node)
-    return False
+    inside = (n for code in called for n in symbols.walk(code))
+    return any(getattr(n, "attr", getattr(n, "id", None)) in modules for n in inside)
 
 
 def names_training(inference: Inference, node: ast.AST) -> bool:
     """Whether code itself names an optimizer or a schedule."""
     return any(_is_training(inference.fact(n)) for n in symbols.walk(node) if isinstance(n, ast.expr))
-
-
-def _method(inference: Inference, call: ast.Call) -> FunctionInfo | None:
-    """The method of its own object that a method calls."""
-    if not isinstance(call.func, ast.Attribute):
-        return None
-    owner = getattr(getattr(inference.fact(call.func.value), "cls", None), "info", None)
-    return owner.method(call.func.attr) if owner is not None else None
 
 
 def _is_training(fact: Fact) -> bool:

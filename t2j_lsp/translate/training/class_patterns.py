@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
 
@@ -28,7 +29,7 @@ def with_class_patterns_as_conditions(inference: Inference, gaps: Iterable[Findi
 def _conditions(source: Source, node: ast.Match, subject: str) -> Edits | None:
     """A statement as ``if``, ``elif`` and ``else``; None where a pattern asks for more than a class."""
     asked = [_condition(source, case, subject) for case in node.cases]
-    if None in asked or "" in asked[:-1] or asked == [""] or _has_long_strings(node):
+    if None in asked or "" in asked[:-1] or asked == [""] or any(map(spans_lines, ast.walk(node))):
         return None
     outer, inner = source.indent(node.lineno), source.indent(node.cases[0].pattern.lineno)
     if not inner.startswith(outer) or not source.starts_line(node):
@@ -63,9 +64,3 @@ def _condition(source: Source, case: ast.match_case, subject: str) -> str | None
     listed = classes[0] if len(classes) == 1 else f"({', '.join(classes)})"
     guard = "" if case.guard is None else f" and ({source.segment(case.guard)})"
     return f"isinstance({subject}, {listed}){guard}"
-
-
-def _has_long_strings(node: ast.Match) -> bool:
-    """Whether a string in it goes over lines, whose indent is a part of it."""
-    strings = (n for n in ast.walk(node) if isinstance(n, ast.Constant | ast.JoinedStr))
-    return any(string.lineno != string.end_lineno for string in strings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from t2j_lsp.symbols import named_parameters
+from t2j_lsp.symbols import named_parameters, own_nodes
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.facts import Qual, Scalar, is_module
@@ -27,7 +27,8 @@ def carrying_gradients(context: Context, call: ast.Call) -> Sequence[ast.expr] |
     info = called_function(context.fact(call.func))
     if info is None or info.external or filled(context.inference, info) or _keeps_values(info.node):
         return None
-    returned, parameters = list(_returned(info.node)), set[str]()
+    returned = [n.value for n in own_nodes(info.node) if isinstance(n, ast.Return) and n.value is not None]
+    parameters = set[str]()
     if not returned or not all(_is_cut(context, info.node, value, set(), parameters) for value in returned):
         return None
     given = {parameter.arg: value for parameter, value in bound_arguments(call, info)}
@@ -42,16 +43,6 @@ def _copies_state(context: Context, call: ast.Call) -> bool:
         case ast.Attribute(attr="load_state_dict" | "state_dict", value=module):
             return is_module(context.fact(module)) and called_function(context.fact(call.func)) is None
     return False
-
-
-def _returned(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
-    stack: list[ast.AST] = list(function.body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Return) and node.value is not None:
-            yield node.value
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            stack += ast.iter_child_nodes(node)
 
 
 def _is_cut(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from t2j_lsp.translate.expressions.context import Context
@@ -15,6 +14,7 @@ from t2j_lsp.translate.source.text import Source
 from .episode_parts import RecordedEpisode, called_attribute, reads, stores
 from .jittable import Jittable
 from .step_calls import Reader
+from .text import replaced
 
 
 def spans(source: Source, nodes: Iterable[tuple[ast.AST, str]]) -> dict[tuple[int, int], str]:
@@ -25,19 +25,6 @@ def spans(source: Source, nodes: Iterable[tuple[ast.AST, str]]) -> dict[tuple[in
 def lines_of(source: Source, *lines: str) -> str:
     """Some lines as text."""
     return "".join(f"{line}{source.newline}" for line in lines)
-
-
-def replaced(source: Source, start: int, end: int, instead: Mapping[tuple[int, int], str], indent: str = "") -> str:
-    """A range of the source with parts of it replaced, further in by ``indent``."""
-    out, at = [], start
-    for (begin, stop), text in sorted(instead.items()):
-        if at <= begin and start <= begin and stop <= end:
-            out += [source.text[at:begin], text]
-            at = stop
-    text = "".join([*out, source.text[at:end]])
-    if text and not text.endswith("\n"):
-        text += source.newline
-    return re.sub(r"(?m)^(?=[^\r\n])", lambda _: indent, text) if indent else text
 
 
 def is_alias(node: ast.stmt, plain: Mapping[ast.AST, str]) -> bool:

@@ -93,10 +93,6 @@ def is_docstring(node: ast.stmt, function: ast.FunctionDef) -> bool:
     return node is function.body[0] and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def spans_lines(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno != node.lineno
-
-
 def names(node: ast.AST, name: str) -> bool:
     return any(n.id == name for n in reads(node))
 

@@ -16,9 +16,10 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.given import Given
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
-from .episode_loops import Loops, compiled_from, inputs, is_alias, lines_of, replaced, spans
+from .episode_loops import Loops, compiled_from, inputs, is_alias, lines_of, spans
 from .episode_parts import KeptList, RecordedEpisode, called_attribute, reads
 from .episodes import find
+from .text import replaced
 
 HELPERS = frozenset({"recorded", "pull_back", "stacked", "apply_gradients", "clip_grad_norm", "jax"})
 _WRITTEN = HELPERS | {"pullback", "pullbacks", "cotangents", "loss_fn", "episode_loss", "episode_gradients", "term"}

@@ -9,8 +9,9 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, Tensor
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.positions import spans_lines
 
-from .episode_parts import TO_HOST, ActingFunction, RecordedEpisode, Unseen, appends, need, reads, spans_lines, stores
+from .episode_parts import TO_HOST, ActingFunction, RecordedEpisode, Unseen, appends, need, reads, stores
 
 
 class UpdateCheck:

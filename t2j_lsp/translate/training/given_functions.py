@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp.symbols import own_nodes
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Layer
@@ -45,27 +46,17 @@ def _gives(objects: Objects, value: ast.expr | None, place: int | None, scope: V
 
 def _returns_functions(objects: Objects, info: FunctionInfo, place: int | None, depth: int) -> bool:
     """Whether every ``return`` of a function gives a function, at a place of a tuple."""
-    own = list(_own(info.node))
+    own = list(own_nodes(info.node))
     returned = [node for node in own if isinstance(node, ast.Return)]
     if not returned or any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own):
         return False
     return all(_gives(objects, node.value, place, VariableScope(info), depth + 1) for node in returned)
 
 
-def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function, without those of functions in it."""
-    stack = list(ast.iter_child_nodes(function))
-    while stack:
-        node = stack.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            stack += ast.iter_child_nodes(node)
-
-
 def _given(inference: Inference, home: VariableScope, name: str) -> Iterator[tuple[ast.expr | None, int | None]]:
     """What a scope gives a variable, with its place if it is a part; None for what isn't an assignment."""
     root = home.function.node if home.function is not None else inference.source.tree
-    for node in _own(root):
+    for node in own_nodes(root):
         match node:
             case ast.Name(id=own) if own == name and not isinstance(node.ctx, ast.Load):
                 parent = inference.source.parents.get(node)

@@ -11,6 +11,7 @@ from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, Function, FunctionInfo, Instance, Object, Qual, is_module, is_tensor
 from t2j_lsp.translate.source.own_lines import units
+from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Fragment
 
 _DIRECT = ast.Name | ast.Constant
@@ -80,7 +81,7 @@ class InlinedCall:
                     raise Keeps("it has more than plain statements")
                 if isinstance(inner, ast.Name) and (inner.id == "super" or inner.id.startswith("__")):
                     raise Keeps("it uses names that mean something else outside of its class")
-                if isinstance(inner, ast.Constant | ast.JoinedStr) and inner.lineno != inner.end_lineno:
+                if spans_lines(inner):
                     raise Keeps("a text of it has several lines")
         if not self.body:
             raise Keeps("it has no statements")

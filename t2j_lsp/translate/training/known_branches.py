@@ -14,6 +14,7 @@ from t2j_lsp.translate.inference.call_sites import bound_arguments, called_funct
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Function, FunctionInfo, Object, Qual
 from t2j_lsp.translate.rule.library import CLASSES
+from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, Rearranged, RearrangedText
 from t2j_lsp.translate.source.text import Source
 
@@ -83,8 +84,7 @@ def _taken(source: Source, node: ast.If, branch: list[ast.stmt]) -> Edits | None
     start, end = source.span(node)
     if not branch or not source.starts_line(node) or not source.starts_line(branch[0]) or source.text[start] == "e":
         return None
-    strings = (n for s in branch for n in ast.walk(s) if isinstance(n, ast.Constant | ast.JoinedStr))
-    if any(string.lineno != string.end_lineno for string in strings):
+    if any(spans_lines(n) for s in branch for n in ast.walk(s)):
         return None
     outer, inner = source.indent(node.lineno), source.indent(branch[0].lineno)
     first, last = source.starts[branch[0].lineno - 1], source.span(branch[-1])[1]

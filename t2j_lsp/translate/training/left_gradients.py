@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.backward import differentiates
@@ -24,7 +24,8 @@ def left_by(inference: Inference, statements: Sequence[ast.stmt], zeros: Collect
     ``zeros`` are the lines in which gradients are zeroed: one has to stand between the two, or around the end of the
     loop.
     """
-    calls = [n for s in statements for n in _own(s) if isinstance(n, ast.Call)]
+    run = [s for s in statements if not isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    calls = [n for s in run for n in symbols.own_nodes(s) if isinstance(n, ast.Call)]
     passes = sorted(n.lineno for n in calls if differentiates(inference, n))
     for call in calls:
         info = called_function(inference.fact(call.func))
@@ -39,17 +40,6 @@ def left_by(inference: Inference, statements: Sequence[ast.stmt], zeros: Collect
         if any(isinstance(n, ast.expr) and is_module(fact := inference.fact(n)) and not is_loss(fact) for n in given):
             return info.name
     return None
-
-
-def _own(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a statement, without those of functions that it defines."""
-    stack: list[ast.AST] = [statement]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        yield node
-        stack += ast.iter_child_nodes(node)
 
 
 def _differentiates_alone(inference: Inference, info: FunctionInfo) -> bool:

@@ -14,11 +14,11 @@ from t2j_lsp.symbols import ancestors, named_parameters
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Object
+from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, Rearranged, RearrangedText
 
-from .episode_loops import replaced
-from .episode_parts import spans_lines
 from .outside_updates import SCALER
+from .text import replaced
 
 _GONE = frozenset({"update", "unscale_"})
 

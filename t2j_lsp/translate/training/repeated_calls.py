@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from t2j_lsp.symbols import ancestors
-from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.call_sites import called_function, reached_functions
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Tensor, is_module
 
@@ -48,15 +48,7 @@ class RepeatedCalls:
     @cached_property
     def _compiled(self) -> set[FunctionInfo]:
         """The functions that compiled steps call, and those that these call."""
-        found: set[FunctionInfo] = set()
-        waiting: list[ast.AST] = list(self.used)
-        while waiting:
-            for node in ast.walk(waiting.pop()):
-                info = called_function(self.inference.fact(node.func)) if isinstance(node, ast.Call) else None
-                if info is not None and info not in found:
-                    found.add(info)
-                    waiting.append(info.node)
-        return found
+        return reached_functions(self.inference, self.used)
 
     def _function(self, node: ast.AST) -> ast.AST | None:
         """The function around a node, if no loop of it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -109,3 +109,16 @@ def lead_lines(source: Source, node: ast.stmt, previous: int) -> list[str]:
 def lead_comments(source: Source, node: ast.stmt) -> list[str]:
     """The comments that stand on lines of their own directly above a statement."""
     return list(source.statement(node).above)
+
+
+def replaced(source: Source, start: int, end: int, instead: Mapping[tuple[int, int], str], indent: str = "") -> str:
+    """A range of the source with parts of it replaced, further in by ``indent``."""
+    out, at = [], start
+    for (begin, stop), text in sorted(instead.items()):
+        if at <= begin and start <= begin and stop <= end:
+            out += [source.text[at:begin], text]
+            at = stop
+    text = "".join([*out, source.text[at:end]])
+    if text and not text.endswith("\n"):
+        text += source.newline
+    return re.sub(r"(?m)^(?=[^\r\n])", lambda _: indent, text) if indent else text

@@ -1,10 +1,10 @@
 """Whole programs under `t2j run`: the verdict, the largest difference, and the seconds of both sides.
 
-    python -m benchmarks.programs [FILE_OR_FOLDER...] [--float64] [--steps N] [--timeout SECONDS]
+    python -m benchmarks.programs [FILE_OR_FOLDER...] [--float64] [--steps N] [--timeout SECONDS] [--device gpu]
 
 Without a path, those of tests/programs and tests/projects, and the training scripts of tests/translate/scripts.
 Seconds are those of the program, compiling included; interpreters and frameworks are loaded before. Milliseconds are
-from one optimizer step to the next, the median.
+from one optimizer step to the next, the median. On a GPU, PyTorch runs where the program says, JAX on the card.
 """
 
 from __future__ import annotations
@@ -68,24 +68,27 @@ def main() -> int:
     parser.add_argument("--float64", action="store_true")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--timeout", type=float, default=300.0)
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     arguments = parser.parse_args()
     settings = RunSettings((), arguments.steps, arguments.timeout, arguments.float64)
     rows: list[tuple[str, ...]] = []
     found: Counter[str] = Counter()
     folders = [path.resolve() if path.is_dir() else path.resolve().parent for path in arguments.paths]
     start = time.perf_counter()
-    with Pool(project=folders[0], readable=folders, quick=False) as pool:
+    with Pool(device=arguments.device, project=folders[0], readable=folders, quick=False) as pool:
         for path in programs(arguments.paths):
             report = report_of(path, pool, settings)
             rows.append(row(path, report))
             found[str(report.verdict)] += 1
+            print("  ".join(rows[-1]), file=sys.stderr)
             place = report.divergence.torch if report.divergence else None
             for text in (report.reason, *report.notes):
                 if text:
                     print(f"{path.stem}{f':{place.line}' if place else ''}: {text}", file=sys.stderr)
     print_table(HEADERS, rows, numeric=range(3, len(HEADERS)))
     counts = ", ".join(f"{number} {verdict}" for verdict, number in found.most_common())
-    print(f"{sum(found.values())} programs: {counts}; {time.perf_counter() - start:.0f} s")
+    where = f"{pool.device_name}{f' ({pool.fallback})' if pool.fallback else ''}"
+    print(f"{sum(found.values())} programs: {counts}; {time.perf_counter() - start:.0f} s on {where}")
     return 0
 
 

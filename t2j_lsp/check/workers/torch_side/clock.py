@@ -12,6 +12,7 @@ from t2j_lsp.check.inputs import Arguments
 from t2j_lsp.check.messages import CallTimes
 from t2j_lsp.check.workers.clock import median_of
 
+from . import device as torch_device
 from .build import build, program, realise
 from .runs import set_state, state_of
 
@@ -33,5 +34,6 @@ def clock(request: dict[str, Any]) -> CallTimes:
         def call(given: tuple[Any, Any]) -> None:
             with torch.set_grad_enabled(not is_module):  # A function may train something.
                 model(*given[0], **given[1])
+            torch_device.done()
 
         return CallTimes(median_of(call, arguments), state_of(model))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,23 @@ def missing() -> str | None:
 def on_card() -> bool:
     """Whether tensors are made on a card."""
     return torch.get_default_device().type == "cuda"
+
+
+@contextmanager
+def chosen_by_program() -> Iterator[None]:
+    """Tensors are made where the program says, as when its user runs it: on the CPU if it says nothing."""
+    default = torch.get_default_device()
+    torch.set_default_device(None)
+    try:
+        yield
+    finally:
+        torch.set_default_device(None if default.type == "cpu" else default)
+
+
+def done() -> None:
+    """Waits for what the card still has to do; calls return before it."""
+    if on_card():
+        torch.cuda.synchronize()
 
 
 def put(tensor: torch.Tensor) -> torch.Tensor:

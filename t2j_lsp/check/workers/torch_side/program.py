@@ -87,7 +87,8 @@ def program(request: dict[str, Any]) -> ProgramRun:
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
     torch_device.seed(request["seed"])
     try:
-        result, module = run(request, lambda t, p: widen(t, p) if wide else t, shown, budget, around)
+        with torch_device.chosen_by_program():
+            result, module = run(request, lambda t, p: widen(t, p) if wide else t, shown, budget, around)
     finally:
         torch.set_default_dtype(default)
         torch.set_grad_enabled(True)

@@ -140,10 +140,10 @@ def _scaling(gain: str, mode: str, distribution: str) -> str:
 
 def _squared_gain(call: Call) -> str | None:
     """The gain of a nonlinearity that is named, squared; None where it isn't known."""
-    kind = call["nonlinearity"].literal
-    if kind != "leaky_relu":
+    kind, slope = call["nonlinearity"].literal, call["a"]
+    if kind != "leaky_relu":  # which alone has a slope
         return _GAINS[kind][1] if isinstance(kind, str) and kind in _GAINS else None
-    match call["a"]:
+    match slope:
         case a if a.literal == 0:
             return "2.0"
         case a if isinstance(a.node, ast.Call) and ast.unparse(a.node) == "math.sqrt(5)":

@@ -43,6 +43,40 @@ def body(code: str) -> tuple[str, int]:
     return re.sub(r"lax\.stop_gradient\((\w+(?:\[k\])?\[\.\.\.\])\)", r"\1", last), len(done.gaps)
 
 
+OF_AN_OBJECT = """class EMA:
+    def __init__(self, beta):
+        self.beta = beta
+
+    def average(self, old, new):
+        return old * self.beta + (1 - self.beta) * new
+
+
+class Turn:
+    def average(self, old, new):
+        return torch.flip(new, (0,))
+
+
+ema = EMA(0.9)
+
+
+def update(updater, a, b):
+    for p, q in zip(a.parameters(), b.parameters()):
+        p.data = updater.average(p.data, q.data)
+
+
+update({}, a, b)
+"""
+
+
+def test_what_computes_an_average_may_be_given_to_a_function() -> None:
+    """BYOL's `update_moving_average(ema_updater, ma_model, current_model)`."""
+    done = convert(HEAD + OF_AN_OBJECT.format("ema"))
+    assert "p[...] = updater.average(" in done.code
+    assert done.gaps == ()
+    for other in ("Turn()", "Turn() if d else ema"):
+        assert "whether p is a kernel" in convert(HEAD + OF_AN_OBJECT.format(other)).gaps[0].reason
+
+
 PAIRS = "for p, q in zip(a.parameters(), b.parameters()):\n    "
 
 

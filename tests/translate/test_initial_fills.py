@@ -56,6 +56,9 @@ FILLS = {
     "kaiming_normal_(self.fc.weight, nonlinearity='selu')": (
         'nnx.initializers.variance_scaling(9 / 16, "fan_in", "normal")(rngs.params(), {})'
     ),
+    "kaiming_uniform_(self.fc.weight, a=1, nonlinearity='sigmoid')": (
+        'nnx.initializers.variance_scaling(1.0, "fan_in", "uniform")(rngs.params(), {})'
+    ),
     "kaiming_normal_(self.fc.weight, a=0.5)": "kaiming_normal(a=0.5)(rngs.params(), {})",
 }
 

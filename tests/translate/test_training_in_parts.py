@@ -59,6 +59,13 @@ def test_a_step_that_is_made_where_there_is_an_optimizer_keeps_its_settings() ->
     assert 'eval_step = nnx.jit(compute_loss, static_argnames=("reduction",))' in done.code
 
 
+def test_a_parameter_may_have_the_name_of_something_of_the_module_level() -> None:
+    """PyTorch's `nn_tutorial`: `loss_func = F.cross_entropy`, and `loss_batch(model, loss_func, xb, yb, opt=None)`."""
+    done = convert(HEAD + "loss_fn = F.cross_entropy\n\n\n" + CONDITIONAL)
+    assert not done.gaps
+    assert "eval_step(model, jax.tree_util.Partial(loss_fn), x, y, reduction)" in done.code
+
+
 def test_a_step_that_turns_out_not_to_be_one_when_it_is_written_is_left() -> None:
     text = stepped("loss = F.cross_entropy(model(x), y)")
     assert "value_and_grad" in text

@@ -10,8 +10,9 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import nearest, with_ancestors
-from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.call_sites import called_function, facts_given
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import FunctionInfo, Instance, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -133,12 +134,22 @@ def _elementwise(inference: Inference, node: ast.expr, names: set[str]) -> bool:
             fact = inference.fact(func)
             if isinstance(fact, Qual):
                 return fact.name in _OF_PAIRS
-            info = called_function(fact)
-            if info is not None:
-                return _averages(inference, info)
+            if infos := _called(inference, func):
+                return all(_averages(inference, info) for info in infos)
             if isinstance(func, ast.Attribute) and func.attr in _METHODS | _VALUES | _OF_PAIRS:
                 return _elementwise(inference, func.value, names)
     return False
+
+
+def _called(inference: Inference, func: ast.expr) -> list[FunctionInfo]:
+    """The functions of the file that a call may run; those of a method of what every call gives a parameter."""
+    if (info := called_function(inference.fact(func))) is not None:
+        return [info]
+    if not isinstance(func, ast.Attribute) or not isinstance(inference.fact(func.value), UnknownParameter):
+        return []
+    given = list(facts_given(inference, func.value))
+    found = [one.cls.info.method(func.attr) if isinstance(one, Instance) else None for one in given]
+    return [info for info in found if info is not None] if None not in found else []
 
 
 def holds_parameters(inference: Inference, holder: str) -> bool:

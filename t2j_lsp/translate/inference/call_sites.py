@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from t2j_lsp.symbols import walk
+from t2j_lsp.symbols import ancestors, named_parameters, walk
 from t2j_lsp.translate.rule.facts import (
     NONE,
     TENSOR,
@@ -85,6 +85,23 @@ def bound_arguments(
     for keyword in node.keywords:
         if keyword.arg in by_name:
             yield by_name[keyword.arg], keyword.value
+
+
+def facts_given(inference: Inference, value: ast.expr, depth: int = 0) -> Iterator[Fact]:
+    """What a value is: of a parameter, what every call of the function gives for it, whatever its use tells of it."""
+    around = ancestors(value, inference.source.parents)
+    function = next((inference.functions[at] for at in around if at in inference.functions), None)
+    named = () if function is None else named_parameters(function.node)
+    if not isinstance(value, ast.Name) or function is None or all(value.id != one.arg for one in named):
+        yield UNKNOWN if isinstance(value, ast.IfExp) else inference.fact(value)
+        return
+    calls = [n for n in inference.source.nodes if isinstance(n, ast.Call)]
+    for call in (n for n in calls if called_function(inference.fact(n.func)) is function):
+        bound = [given for parameter, given in bound_arguments(call, function) if parameter.arg == value.id]
+        if len(bound) != 1 or depth > 3:
+            yield UNKNOWN
+        else:
+            yield from facts_given(inference, bound[0], depth + 1)
 
 
 def _own_parameters(info: FunctionInfo) -> list[ast.arg]:

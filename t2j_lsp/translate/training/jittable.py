@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors
+from t2j_lsp.symbols import ancestors, scopes_around
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.host_random import (
     ONCE,
@@ -269,13 +269,10 @@ class Jittable:
         if name in ("int", "float", "bool") and any(isinstance(self.inference.fact(a), Tensor) for a in node.args):
             return f"{name}() takes a number out of an array"
         raised = isinstance(self.inference.source.parents.get(node), ast.Raise)
-        if (
-            raised
-            or self.makes_tuple(name)
-            or name in BUILTINS
-            or name not in self.inference.env
-            and not _is_builtin(name)
-        ):
+        around = scopes_around(node, self.inference.source.parents)
+        local = self.inference.source.symbols.home(name, around) is not None
+        given = local or name not in self.inference.env and not _is_builtin(name)
+        if raised or given or name in BUILTINS or self.makes_tuple(name):
             return None
         if name == "print":
             return Acting("it prints") if not prints_an_array(self.inference, node) else "it prints"

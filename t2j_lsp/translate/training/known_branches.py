@@ -6,13 +6,12 @@ Where a file that has gaps does so, it is read as if the branch that runs stood 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from t2j_lsp.contract import Finding, Severity
-from t2j_lsp.symbols import ancestors, named_parameters
-from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.inference.call_sites import facts_given
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Function, FunctionInfo, Object, Qual
+from t2j_lsp.translate.rule.facts import Function, Object, Qual
 from t2j_lsp.translate.rule.library import CLASSES
 from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, Rearranged, RearrangedText
@@ -52,31 +51,10 @@ def _is_optimizer(inference: Inference, test: ast.expr) -> bool | None:
             return None
     if not isinstance(asked, Qual) or asked.name not in CLASSES or CLASSES[asked.name].fact != _OPTIMIZER:
         return None
-    given = list(_given(inference, value, 0))
+    given = list(facts_given(inference, value))
     if given and all(isinstance(fact, Object) and fact.kind == _OPTIMIZER.kind for fact in given):
         return True
     return False if given and all(isinstance(fact, Function) for fact in given) else None
-
-
-def _given(inference: Inference, value: ast.expr, depth: int) -> Iterator[Fact]:
-    """What a value is: of a parameter, what every call of the function gives for it, whatever its use tells of it."""
-    around = ancestors(value, inference.source.parents)
-    functions = (inference.functions[at] for at in around if at in inference.functions)
-    function = next(functions, None)
-    if not isinstance(value, ast.Name) or function is None or value.id not in _parameters(function):
-        yield UNKNOWN if isinstance(value, ast.IfExp) else inference.fact(value)
-        return
-    calls = [n for n in inference.source.nodes if isinstance(n, ast.Call)]
-    for call in (n for n in calls if called_function(inference.fact(n.func)) is function):
-        bound = [given for parameter, given in bound_arguments(call, function) if parameter.arg == value.id]
-        if len(bound) != 1 or depth > 3:
-            yield UNKNOWN
-        else:
-            yield from _given(inference, bound[0], depth + 1)
-
-
-def _parameters(function: FunctionInfo) -> set[str]:
-    return {parameter.arg for parameter in named_parameters(function.node)}
 
 
 def _taken(source: Source, node: ast.If, branch: list[ast.stmt]) -> Edits | None:

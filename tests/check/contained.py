@@ -12,6 +12,7 @@ import os
 import platform
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,8 @@ def attempts(t: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         "connects to a socket in the project": lambda: connect(socket.AF_UNIX, t["socket"]),
         "sends to a socket in the project": lambda: datagram(t["datagram"]),
         "sends to it from a raw socket": lambda: datagram(t["datagram"], socket.SOCK_RAW),
+        "uses datagrams": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).close(),
+        "listens on a port": lambda: listen(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
         "connects to an abstract socket": lambda: connect(socket.AF_UNIX, "\0" + t["abstract"]),
         "signals the checker": lambda: native("kill", t["pid"], 0),
         "signals its parent": lambda: native("kill", os.getppid(), 0),
@@ -82,6 +85,32 @@ def attempts(t: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         "hides memory": lambda: native("syscall", MEMFD_CREATE, "hidden", 0),
         "uses the kernel's keys": lambda: native("syscall", KEYCTL, 0, -4, 0),
         "makes namespaces": lambda: native("unshare", UNSHARE_USER),
+    }
+
+
+def listen(family: int, kind: int, address: Any) -> None:
+    with socket.socket(family, kind) as one:
+        one.bind(address)
+        one.listen()
+
+
+def name_a_thread() -> None:
+    """Names a thread of this process by another way than its own, as CUDA's driver does."""
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    try:
+        Path(f"/proc/self/task/{other.native_id}/comm").write_text("named")
+    finally:
+        done.set()
+        other.join()
+
+
+def for_a_gpu(t: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    """What CUDA's driver does when it starts, and fails without."""
+    return {
+        "listens on a local socket": lambda: listen(socket.AF_UNIX, socket.SOCK_SEQPACKET, f"\0cuda-{os.getpid()}"),
+        "names its threads": name_a_thread,
     }
 
 
@@ -130,7 +159,8 @@ def main() -> None:
     about = {"capabilities": _capabilities(), "processes": _visible()}
     targets = json.loads(Path(request.scratch, "targets").read_text())
     os.chdir(request.scratch)
-    found = {name: outcome(attempt) for name, attempt in (allowed(targets) | attempts(targets)).items()}
+    tried = allowed(targets) | attempts(targets) | for_a_gpu(targets)
+    found = {name: outcome(attempt) for name, attempt in tried.items()}
     about["daemon"] = _daemon()
     print(json.dumps({"outcomes": found, **about}), flush=True)
 

@@ -28,6 +28,10 @@ SETS = {
     "all with bubblewrap": ("bubblewrap", "landlock", "seccomp"),
     "all with own namespaces": ("namespace", "landlock", "seccomp"),
     "no namespaces": ("landlock", "seccomp"),
+    "all with bubblewrap, for a GPU": ("bubblewrap", "landlock", "seccomp"),
+    "all with own namespaces, for a GPU": ("namespace", "landlock", "seccomp"),
+    "own namespaces alone, for a GPU": ("namespace",),
+    "no namespaces, for a GPU": ("landlock", "seccomp"),
     "bubblewrap alone": ("bubblewrap",),
     "own namespaces alone": ("namespace",),
     "landlock alone": ("landlock",),
@@ -57,6 +61,8 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     "connects to a socket in the project": ("seccomp",),
     "sends to a socket in the project": ("seccomp",),
     "sends to it from a raw socket": ("seccomp",),
+    "uses datagrams": ("seccomp",),
+    "listens on a port": ("landlock", "seccomp"),
     "connects to an abstract socket": (*VIEW, "landlock", "seccomp"),
     "signals the checker": (*VIEW, "landlock", "seccomp"),
     "signals its parent": ("landlock", "seccomp"),
@@ -69,6 +75,8 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     "makes namespaces": ("seccomp",),
 }
 """For each attempt the layers of which any one refuses it."""
+FOR_A_GPU = {"listens on a local socket": ("seccomp",), "names its threads": ("landlock",)}
+"""What a worker may on a GPU only, and the layers that refuse it elsewhere."""
 UNSURE = {
     ("signals its parent", "bubblewrap"): "the parent is the first process of its namespace, which ignores it",
     ("signals its parent", "namespace"): "the parent is the first process of its namespace, which ignores it",
@@ -84,6 +92,7 @@ UNSURE = {
 """What may be refused, or not, where no layer holds it, and why."""
 LANDLOCK_SINCE = {
     "connects to a port": 4,
+    "listens on a port": 4,
     "truncates a file": 3,
     "empties a file": 3,
     "connects to an abstract socket": 6,
@@ -149,11 +158,12 @@ def outside() -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def run(outside: dict[str, Any]) -> Callable[[tuple[str, ...]], dict[str, Any]]:
-    """What a contained process could do, and what it looks like from inside."""
+def run(outside: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
+    """What a contained process could do, by one of the `SETS`, and what it looks like from inside."""
 
     @functools.cache
-    def once(layers: tuple[str, ...]) -> dict[str, Any]:
+    def once(name: str) -> dict[str, Any]:
+        layers = SETS[name]
         missing = {*layers} - layers_here()
         if missing:
             pytest.skip(f"this system has no {' and no '.join(sorted(missing))}")
@@ -165,6 +175,7 @@ def run(outside: dict[str, Any]) -> Callable[[tuple[str, ...]], dict[str, Any]]:
         with tempfile.TemporaryDirectory() as scratch:
             Path(scratch, "targets").write_text(json.dumps({**outside, "scratch": scratch}))
             request = {"kind": "torch", "tag": "00", "scratch": scratch, "layers": layers, "home": outside["home"]}
+            request["gpu"] = name.endswith("for a GPU")
             request |= {"readable": [outside["project"], str(CONTAINED.parent)], "writable": []}
             return _contained(request)
 
@@ -191,7 +202,7 @@ def test_a_layer_holds_what_it_is_to_hold(name: str, attempt: str, run: Callable
     holding = {layer for layer in layers if layer in HELD_BY[attempt]}
     if landlock.version() < LANDLOCK_SINCE.get(attempt, 1):
         holding.discard("landlock")
-    outcome = run(layers)["outcomes"][attempt]
+    outcome = run(name)["outcomes"][attempt]
     if holding:
         assert outcome.startswith("refused"), f"{outcome}, though {holding} should hold it"
     elif not any((attempt, layer) in UNSURE for layer in (*layers, "anywhere")):
@@ -200,15 +211,22 @@ def test_a_layer_holds_what_it_is_to_hold(name: str, attempt: str, run: Callable
 
 @pytest.mark.parametrize("name", SETS)
 def test_what_a_program_may_do_it_can(name: str, run: Callable[..., dict[str, Any]]) -> None:
-    outcomes = run(SETS[name])["outcomes"]
-    may = {attempt: outcome for attempt, outcome in outcomes.items() if attempt not in HELD_BY}
+    outcomes = run(name)["outcomes"]
+    may = {attempt: outcome for attempt, outcome in outcomes.items() if attempt not in HELD_BY | FOR_A_GPU}
     assert len(may) == 10
     assert may == dict.fromkeys(may, "done")
 
 
+@pytest.mark.parametrize("name", [name for name in SETS if "all" in name or "no namespaces" in name])
+def test_cuda_starts_where_a_gpu_is_asked_for(name: str, run: Callable[..., dict[str, Any]]) -> None:
+    outcomes = {attempt: run(name)["outcomes"][attempt] for attempt in FOR_A_GPU}
+    may = {attempt: outcome == "done" for attempt, outcome in outcomes.items()}
+    assert may == dict.fromkeys(FOR_A_GPU, name.endswith("for a GPU")), outcomes
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_no_capability_is_left(name: str, run: Callable[..., dict[str, Any]]) -> None:
-    found = dict(run(SETS[name])["capabilities"])
+    found = dict(run(name)["capabilities"])
     if os.getuid() != 0:
         found.pop("CapBnd:")  # Only the privileged can empty it; without new privileges it gives nothing.
     assert found.pop("NoNewPrivs:") == "1"
@@ -218,17 +236,17 @@ def test_no_capability_is_left(name: str, run: Callable[..., dict[str, Any]]) ->
 @pytest.mark.parametrize("name", SETS)
 def test_no_process_is_left(name: str, run: Callable[..., dict[str, Any]]) -> None:
     # The outcomes were read to their end, which comes when the last process that had the pipe is gone.
-    assert run(SETS[name])["daemon"]
+    assert run(name)["daemon"]
 
 
 @pytest.mark.parametrize("name", ["all with bubblewrap", "all with own namespaces", "own namespaces alone"])
 def test_in_a_view_no_other_process_is_seen(name: str, run: Callable[..., dict[str, Any]]) -> None:
-    assert run(SETS[name])["processes"] <= 3
+    assert run(name)["processes"] <= 3
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_what_is_said_to_be_held_is_held(name: str, run: Callable[..., dict[str, Any]]) -> None:
-    outcomes, said = run(SETS[name])["outcomes"], containment_of(SETS[name])
+    outcomes, said = run(name)["outcomes"], containment_of(SETS[name])
     done = {part: [one for one in attempts if outcomes[one] == "done"] for part, attempts in PARTS.items()}
     assert not [text for part, text in SAID.items() if done[part] and not any(text in one for one in said.not_held)]
     if {"landlock", "seccomp"} <= {*SETS[name]}:

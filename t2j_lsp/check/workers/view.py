@@ -20,6 +20,8 @@ class View:
     mounts: tuple[tuple[str, bool], ...]
     """Real paths to show as they are, and whether they may be written."""
     devices: tuple[str, ...]
+    gpu: bool = False
+    """Whether a worker may write to its own threads in /proc, as CUDA's driver does: to their names."""
 
 
 def view_of(folders: Folders) -> View:
@@ -35,7 +37,7 @@ def view_of(folders: Folders) -> View:
             mounts.append((path, path in writable))
     shown = tuple(path for path, _ in mounts)
     made = tuple((path, target) for path, target in links.items() if not _is_below(path, shown))
-    return View(made, tuple(mounts), folders.devices)
+    return View(made, tuple(mounts), folders.devices, folders.gpu)
 
 
 def _follow(path: str, links: dict[str, str]) -> str:

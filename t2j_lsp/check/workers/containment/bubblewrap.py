@@ -30,6 +30,10 @@ def command(view: View, folder: str, program: list[str]) -> list[str]:
     for path in view.devices:
         if path not in DEVICES:  # Those, the tool makes itself.
             given += ["--dev-bind-try", path, path]
-    # Some of the system's settings in /proc belong to root, with or without capabilities.
-    given += ["--dir", "/tmp", "--remount-ro", "/proc", "--remount-ro", "/", "--chdir", folder, "--"]
+    # Some of the system's settings in /proc belong to root, with or without capabilities. What is not a process's:
+    settings = [f"/proc/{name}" for name in os.listdir("/proc") if not name.isdigit()] if view.gpu else []
+    for path in settings:
+        given += [] if os.path.islink(path) else ["--ro-bind-try", path, path]
+    given += ["--dir", "/tmp", *([] if view.gpu else ["--remount-ro", "/proc"])]
+    given += ["--remount-ro", "/", "--chdir", folder, "--"]
     return [*given, *program]

@@ -84,6 +84,8 @@ def _leave_outside(request: ContainmentRequest, folders: Folders, start: str) ->
         namespaces.build(view, request.scratch)
         os.chdir(request.scratch)
         _split(_reap)
+        if view.gpu:
+            namespaces.open_threads()
     else:
         _split(_supervise)
 
@@ -94,9 +96,10 @@ def _shut(layers: tuple[str, ...], folders: Folders) -> None:
     if "landlock" in layers:
         view = "namespace" in layers or "bubblewrap" in layers
         own = ("/dev/shm",) if view else ()
-        landlock.restrict((*folders.readable, "/proc/self"), (*folders.writable, *own), folders.devices)
+        devices = (*folders.devices, *(landlock.held("/proc/self/task") if folders.gpu else ()))
+        landlock.restrict((*folders.readable, "/proc/self"), (*folders.writable, *own), devices)
     if "seccomp" in layers:
-        seccomp.install(attributes=not {"namespace", "bubblewrap"} & {*layers})
+        seccomp.install(attributes=not {"namespace", "bubblewrap"} & {*layers}, gpu=folders.gpu)
 
 
 def _split(watch: Callable[[int], int]) -> None:
@@ -173,7 +176,7 @@ def probe(both: bool = False) -> list[str]:
             "bubblewrap": lambda: _try_bubblewrap(folders),
             "namespace": lambda: _try_namespace(folders),
             "landlock": lambda: landlock.restrict(("/usr",), (scratch,), ()),
-            "seccomp": lambda: seccomp.install(attributes=False),
+            "seccomp": lambda: seccomp.install(attributes=False, gpu=False),
         }
         missing: list[str] = []
         for name in LAYERS:

@@ -40,6 +40,7 @@ class Folders:
     devices: tuple[str, ...]
     home: str
     """The user's home directory. It is never readable as a whole."""
+    gpu: bool = False
 
 
 def folders_of(named: Iterable[str], writable: Iterable[str], home: str, gpu: bool) -> Folders:
@@ -52,6 +53,7 @@ def folders_of(named: Iterable[str], writable: Iterable[str], home: str, gpu: bo
         tuple(writable),
         tuple(path for path in devices if os.path.exists(path)),
         home,
+        gpu,
     )
 
 

@@ -19,6 +19,7 @@ _NEW_NS, _NEW_UTS, _NEW_IPC = 0x20000, 0x4000000, 0x8000000
 _NEW_USER, _NEW_PID, _NEW_NET = 0x10000000, 0x20000000, 0x40000000
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 0x1000, 0x4000, 1 << 18
 _DETACH = 2
+_THREADS = "/proc/self/task"
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE = 442, -100, 0x8000
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _OLD = "/.old"
@@ -49,7 +50,7 @@ def build(view: View, base: str) -> None:
     result = ctypes.CDLL(None, use_errno=True).syscall(number, os.fsencode(base), os.fsencode(base + _OLD))
     _check(result, "a root of its own")
     os.chdir("/")
-    _own_proc()
+    _own_proc(view.gpu)
     _own_devices(view.devices)
     for path, target in view.links:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -64,10 +65,19 @@ def build(view: View, base: str) -> None:
     _attributes("/", _RDONLY, recursive=False)
 
 
-def _own_proc() -> None:
+def open_threads() -> None:
+    """Lets this process write to its own threads in /proc, where `build` was told so. Raises OSError."""
+    _mount(_THREADS, _THREADS, None, _BIND)
+    _attributes(_THREADS, 0, recursive=False, cleared=_RDONLY)
+
+
+def _own_proc(gpu: bool) -> None:
     os.mkdir("/proc")
-    # Without the right to change anything in it: some of the system's settings belong to root.
-    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC | _RDONLY)
+    # Without the right to change anything in it: some of the system's settings belong to root. What is mounted to be
+    # read only stays so in all its parts; a mount that becomes so does not.
+    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC | (0 if gpu else _RDONLY))
+    if gpu:
+        _attributes("/proc", _RDONLY, recursive=False)
 
 
 def _own_devices(devices: tuple[str, ...]) -> None:
@@ -102,9 +112,9 @@ def _mount(source: str, target: str, kind: str | None, flags: int, options: str 
     _check(result, f"a mount at {target}")
 
 
-def _attributes(path: str, attributes: int, recursive: bool) -> None:
-    """Adds attributes to a mount, and to those below it; none is taken away."""
-    given = struct.pack("=QQQQ", attributes, 0, 0, 0)
+def _attributes(path: str, attributes: int, recursive: bool, cleared: int = 0) -> None:
+    """Adds attributes to a mount, and to those below it; only those ``cleared`` are taken away."""
+    given = struct.pack("=QQQQ", attributes, cleared, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
     libc = ctypes.CDLL(None, use_errno=True)
     _check(libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(path), flags, given, len(given)), f"the mount at {path}")

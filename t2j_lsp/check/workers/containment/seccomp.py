@@ -26,6 +26,7 @@ _SOCKETS = {
     "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201), "accept": (43, 202),
     "accept4": (288, 242),
 }  # fmt: skip
+_TO_LISTEN = ("socket", "bind", "listen")
 _PROCESSES = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "process_madvise": (440, 440), "process_mrelease": (448, 448), "pidfd_open": (434, 434),
@@ -69,6 +70,8 @@ _DEVICE_COMMANDS = (0x5412, 0x541C, 0x8901, 0x8902, 0x40086602)
 """``ioctl`` with TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP, FS_IOC_SETFLAGS."""
 _NEW_NAMESPACES = 0x7E020000
 _O_TRUNC, _O_ACCMODE = 0o1000, 3
+_LOCAL = 1
+"""AF_UNIX."""
 _CONNECTED_TYPES = (1, 5)
 """SOCK_STREAM and SOCK_SEQPACKET."""
 
@@ -80,12 +83,13 @@ def available() -> bool:
     return sys.platform.startswith("linux") and platform.machine() in _MACHINES and sys.maxsize > 2**32
 
 
-def install(attributes: bool) -> None:
+def install(attributes: bool, gpu: bool) -> None:
     """Filters the calls of this process and of all that it starts. Raises OSError.
 
-    ``attributes``: refuse changes of permissions, owners and times too, where nothing else holds them.
+    ``attributes``: refuse changes of permissions, owners and times too, where nothing else holds them. ``gpu``: let it
+    listen on a local socket, as CUDA's driver does when it starts, and fails without.
     """
-    program = b"".join(struct.pack("=HBBI", *one) for one in _filter(os.getpid(), attributes))
+    program = b"".join(struct.pack("=HBBI", *one) for one in _filter(os.getpid(), attributes, gpu))
     code = ctypes.create_string_buffer(program, len(program))
 
     class Program(ctypes.Structure):
@@ -98,7 +102,7 @@ def install(attributes: bool) -> None:
         raise OSError(number, f"no filter of system calls: {os.strerror(number)}")
 
 
-def _filter(own: int, attributes: bool) -> _Code:
+def _filter(own: int, attributes: bool, gpu: bool) -> _Code:
     column, machine = _MACHINES[platform.machine()]
     code: _Code = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -109,8 +113,11 @@ def _filter(own: int, attributes: bool) -> _Code:
         (_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
     ]
     refused = _SOCKETS | _PROCESSES | _MOUNTS | _KERNEL | _SHARED | (_ATTRIBUTES if attributes else {})
-    for numbers in refused.values():
-        code += _when(numbers[column], [(_RETURN, 0, 0, _ERRNO | errno.EPERM)])
+    for name, numbers in refused.items():
+        if not gpu or name not in _TO_LISTEN:
+            code += _when(numbers[column], [(_RETURN, 0, 0, _ERRNO | errno.EPERM)])
+    if gpu:
+        code += _when(_SOCKETS["socket"][column], _only_local())
     for numbers, block in _conditions(own):
         code += _when(numbers[column], block)
     return [*code, (_RETURN, 0, 0, _ALLOW)]
@@ -136,6 +143,11 @@ def _conditions(own: int) -> list[tuple[tuple[int, int], _Code]]:
         ((2, -1), truncates[1]),  # open
         ((257, 56), truncates[2]),  # openat
     ]
+
+
+def _only_local() -> _Code:
+    """Sockets of this machine that have to be connected before they send anything: no datagrams, no network."""
+    return [_argument(0), (_EQUAL, 1, 0, _LOCAL), *_refuse(), *_only(1, _CONNECTED_TYPES, mask=0xF)]
 
 
 def _refuse_truncation(argument: int) -> _Code:

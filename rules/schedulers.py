@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 
 from t2j_lsp.translate.rule.facts import Object
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, refuse, rule
 
@@ -262,6 +263,7 @@ def plateau(call: Call) -> Piece | Refusal:
     return call.emit(f"ReduceLROnPlateau({{optimizer}}{rest})")
 
 
+trait(Trait.DERIVED_SCHEDULE, PREFIX + "LRScheduler", PREFIX + "_LRScheduler")
 CUSTOM = "A custom schedule is written as a function of the count, for optax or LRScheduler."
 refuse("torch.optim.lr_scheduler.LRScheduler", CUSTOM)
 refuse("torch.optim.lr_scheduler._LRScheduler", CUSTOM)

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from flax import nnx
 
@@ -148,6 +149,49 @@ class GroupLRScheduler:
     def load_state_dict(self, state_dict: dict[str, float]) -> None:
         """Goes on to the count of a checkpoint."""
         self.step(state_dict["last_epoch"])
+
+
+class OwnLRScheduler:
+    """Sets an optimizer's learning rate to what `get_lr` says, at each `step()`; to derive from.
+
+    `get_lr` gives the rate, in a list, by `last_epoch`, the count of steps, and `base_lrs`, the rate that the optimizer
+    was made with. `optax.inject_hyperparams` keeps it.
+    """
+
+    def __init__(self, optimizer: nnx.Optimizer, last_epoch: float = -1):
+        self.optimizer, self.last_epoch = optimizer, last_epoch
+        # 0.1 for the nearest float32
+        self.base_lrs = [float(str(np.asarray(rate[...]))) for rate in self.rates()]
+        assert self.base_lrs, "the optimizer is made without optax.inject_hyperparams: its learning_rate can't be set"
+        self.step()
+
+    def rates(self) -> list[nnx.Variable]:
+        """Where the optimizer keeps its learning rate."""
+        kept = optax.tree.get_all_with_path(self.optimizer.opt_state, "learning_rate")
+        return [rate for _, rate in kept]
+
+    def get_lr(self) -> list[float]:
+        """The learning rate, in a list."""
+        raise NotImplementedError
+
+    def step(self, epoch: float | None = None) -> None:
+        """Goes on to the next count, or to `epoch`."""
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._last_lr = self.get_lr()
+        for rate, value in zip(self.rates(), self._last_lr, strict=True):
+            rate.set_value(jnp.asarray(value, jnp.result_type(rate[...], float)))
+
+    def get_last_lr(self) -> list[float]:
+        """The learning rate in use, in a list."""
+        return self._last_lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """What goes into a checkpoint: everything but the optimizer, which has a state of its own."""
+        return {name: value for name, value in vars(self).items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Sets what a checkpoint has."""
+        vars(self).update(state_dict)
 
 
 class ReduceLROnPlateau:

@@ -11,6 +11,7 @@ from flax import nnx
 
 from t2j_lsp.rules.helpers.training import (
     LRScheduler,
+    OwnLRScheduler,
     ReduceLROnPlateau,
     clip_grad_norm,
     clip_grad_norm_of,
@@ -102,6 +103,27 @@ def test_a_hyperparameter_that_began_as_an_integer_takes_fractions() -> None:
     optimizer = injected(learning_rate=1)
     LRScheduler(optimizer, learning_rate=lambda count: 0.25)
     assert optax.tree.get(optimizer.opt_state, "learning_rate").item() == 0.25
+
+
+class Halved(OwnLRScheduler):
+    def get_lr(self) -> list[float]:
+        return [rate / 2**self.last_epoch for rate in self.base_lrs]
+
+
+def test_a_derived_scheduler_sets_what_it_computes() -> None:
+    optimizer = injected(learning_rate=0.3, momentum=0.9)
+    scheduler = Halved(optimizer)
+    assert scheduler.base_lrs == [0.3]  # and not the float32
+    scheduler.step()
+    assert scheduler.get_last_lr() == [0.15]
+    np.testing.assert_allclose(optax.tree.get(optimizer.opt_state, "learning_rate").item(), 0.15, rtol=1e-7)
+    resumed = Halved(optimizer)
+    assert resumed.base_lrs == [0.15]
+    resumed.load_state_dict(scheduler.state_dict())
+    resumed.step(3)
+    assert resumed.get_last_lr() == [0.3 / 8]
+    with pytest.raises(AssertionError, match="inject_hyperparams"):
+        Halved(nnx.Optimizer(nnx.Linear(2, 1, rngs=nnx.Rngs(0)), optax.sgd(0.3), wrt=nnx.Param))
 
 
 def test_scheduled_rate_is_used_by_a_compiled_step() -> None:

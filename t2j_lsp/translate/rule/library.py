@@ -131,6 +131,7 @@ class Trait(Enum):
     EVALUATES_CLOSURE = "an optimizer that evaluates its closure several times for one step"
     BY_NAME = "a function of a module's arrays under PyTorch's names, in its layouts"
     PLAIN_STEPS = "an optimizer that without momentum or weight decay takes steps along the gradient only"
+    DERIVED_SCHEDULE = "a class whose subclasses say what the learning rate is at each step"
     ONES = "a call that makes a tensor of ones"
     VARIABLE = "a call that is the tensor that it is given"
     FROM_NUMPY = "a call whose tensor has the memory of the array that it is given"

@@ -44,7 +44,8 @@ class Classes:
         if info is None:
             return True
         for torch_base in info.torch_bases:
-            if (reason := CLASSES.get(torch_base, TorchClass()).derived) is not None:
+            reason = CLASSES.get(torch_base, TorchClass()).derived
+            if reason is not None and self.ctx.plan.expression_handlers.keys().isdisjoint(node.bases):
                 self.ctx.report.gap(node, torch_base, "refused", reason)
                 return True
         if (name := base_out_of_sight(info)) is not None:

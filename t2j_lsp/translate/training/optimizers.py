@@ -26,6 +26,7 @@ from .groups import BARE_TENSORS, updated
 from .idle_groups import IdleGroups
 from .lost_parameters import LostParameters
 from .objects import Objects
+from .own_schedulers import OwnSchedulers
 
 LISTS = ("SequentialLR", "ChainedScheduler")
 CYCLES = ("OneCycleLR", "CyclicLR")
@@ -43,6 +44,7 @@ class Optimizers:
         self.objects = objects
         self.made = list(self._calls("optimizer"))
         self.schedulers = list(self._calls("scheduler"))
+        self.own_schedulers = OwnSchedulers(context, objects)
         self.bare = BareTensors(context, objects)
         self._outers: dict[ast.Call, ast.Call | None] = {}
 
@@ -83,6 +85,19 @@ class Optimizers:
             self.ctx.plan.optimizers[call] = replace(self.ctx.plan.optimizers[call], uneven=True)
         for call in self.schedulers:
             self.ctx.plan.optimizers[call] = self._schedule(call)
+        self.own_schedulers.plan(
+            {call for node, call in self.own_schedulers.optimizers() if self._has_one_rate(node, call)}
+        )
+
+    def _has_one_rate(self, node: ast.expr, call: ast.Call) -> bool:
+        """Whether an optimizer that a scheduler of the file is given has one rate, which nothing else schedules."""
+        made = set(self.optimizers_of(node, call))
+        plans = [self.ctx.plan.optimizers[one] for one in made]
+        if not made or any(plan.reason or len(plan.groups) > 1 for plan in plans):
+            return False
+        others = [(argument(one, 0, "optimizer"), one) for one in self.schedulers]
+        others += [other for other in self.own_schedulers.optimizers() if self._bound(other[1]) != self._bound(call)]
+        return not any(made & set(self.optimizers_of(one, place)) for one, place in others)
 
     def _options_of_speed(self) -> None:
         """``"fused" in inspect.signature(torch.optim.AdamW).parameters``: optax has no such option."""
@@ -163,6 +178,8 @@ class Optimizers:
                 yield made, "lr"
                 if self.name(call) in CYCLES and not self._still(call):
                     yield made, self._momentum(made)
+        for owner, call in self.own_schedulers.optimizers():
+            yield from ((made, "lr") for made in self.optimizers_of(owner, call))
         for made in () if runs(self.ctx.source.tree) else filter(self._is_returned, self.made):
             yield made, "lr"  # another file may set the rate
         for node in self.ctx.source.nodes:

@@ -1,6 +1,7 @@
 # Everyday commands. Each sets up what it needs in .venv, from Python 3.11+ and a package index alone.
 #   make demo    convert a PyTorch model, run both versions, compare
-#   make test    all tests; of long tables a fifth of the rows, each day another (the first lines say which)
+#   make test    all tests that need little; of the others and of long tables a share, each day another (the first lines say
+#                which): all in five days
 #   make thorough  all tests, with every row
 #   make quick   the tests that need little: conversions as text, borders, the lint of the rules
 #   make rule S=spectral   the tests of one subject of the rules

@@ -88,7 +88,9 @@ FRAMEWORKS = ("torch", "torchvision", "jax", "flax", "optax")
 CHECKING = ("worker", "server", "editor")
 """The kinds that start checks."""
 IN_SHARES = ("corpus", "jax", "worker", "server")
-"""The kinds whose long tables a run of all tests takes a share of: see `tests.slices`."""
+"""The kinds that a run of all tests takes a share of: see `tests.slices`."""
+ALWAYS = ("tests/check/test_containment", "tests/test_packaging", "tests/test_readme")
+"""What is promised to everybody: these files' short tables and single tests are in every run."""
 
 settings.register_profile(
     "gate",
@@ -119,19 +121,20 @@ def takes_shares(config: pytest.Config) -> bool:
 
 
 def pytest_report_header() -> str | None:
-    """Says which rows of long tables are run."""
+    """Says which tests are run."""
     share = os.environ[ROWS]
     return (
         None
         if share == ALL
-        else f"rows of long tables: share {share} of {SHARES} ({ROWS}={share}; {ROWS}={ALL}: every row)"
+        else f"of tests that are {', '.join(IN_SHARES)} and of their long tables: share {share} of {SHARES}, "
+        f"of each file the first ({ROWS}={share}; {ROWS}={ALL}: all)"
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the rows of long tables that are not of this run's share."""
-    rows = [(item.nodeid.partition("[")[0], item) for item in items if any(map(item.get_closest_marker, IN_SHARES))]
-    if out := left_out(rows, os.environ[ROWS]):
+    """Leaves out the tests that are not of this run's share."""
+    turning = [item for item in items if any(map(item.get_closest_marker, IN_SHARES))]
+    if out := left_out([(item.nodeid.partition("[")[0], item) for item in turning], os.environ[ROWS], ALWAYS):
         config.hook.pytest_deselected(items=out)
         gone = set(out)
         items[:] = [item for item in items if item not in gone]

@@ -1,12 +1,12 @@
-"""Which rows of long tables a run of the whole suite takes: every table is tried, and each of its rows in turn.
+"""Which tests a run of the whole suite takes: each table and each file is tried, and each of their tests in turn.
 
-A table that compiles programs or starts processes row by row is most of what the suite costs, and its rows try one
-piece of code in many places. A run takes a share of such a table, the next day's run another, so that all rows are
-tried in ``SHARES`` days; ``T2J_ROWS=all`` takes all, ``T2J_ROWS=2`` the share of that number, which a run says in its
-first lines. Tests that are asked for by path are all run.
+Tests that compile programs or start processes are most of what the suite costs, and many of them try one piece of code
+in many places. A run takes a share of the rows of a long table, and of a file's other tests of this kind, the first of
+them always; the next day's run takes another, so that all are tried in ``SHARES`` days. ``T2J_ROWS=all`` takes all,
+``T2J_ROWS=2`` the share of that number, which a run says in its first lines. Tests that are asked for by path are all
+run, and so are those of `conftest.ALWAYS` and those that run in no other process and compile nothing.
 
-A fifth is the last means by which a run of everything became shorter, behind what made the tests themselves cheaper: of
-11,139 tests a third of the tables leaves 8,378, a fifth 7,917.
+This is the last means by which a run of everything became shorter, behind what made the tests themselves cheaper.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from datetime import date
 from typing import TypeVar
 
 SHARES = 5
-SHORT = 6
-"""Rows of a table that is always taken whole, and the fewest that are taken of another."""
+LONG = 12
+"""Rows of a table that is cut by itself; the rows of a shorter one count with the other tests of its file."""
+FEWEST = 3
+"""Rows that are taken of a long table at least."""
 ALL = "all"
 ROWS = "T2J_ROWS"
-Row = TypeVar("Row")
+Test = TypeVar("Test")
 
 
 def asked(environment: Mapping[str, str], today: date) -> str:
@@ -36,17 +38,29 @@ def asked(environment: Mapping[str, str], today: date) -> str:
     return said
 
 
-def left_out(rows: Iterable[tuple[str, Row]], share: str) -> list[Row]:
-    """The rows, each given with its table's name, that a run of this share doesn't take."""
+def left_out(tests: Iterable[tuple[str, Test]], share: str, always: tuple[str, ...] = ()) -> list[Test]:
+    """The tests, each given with its table's name (``file::function``), that a run of this share doesn't take.
+
+    Of files whose names start as one of ``always``, only long tables are cut.
+    """
     if share == ALL:
         return []
-    tables: dict[str, list[Row]] = defaultdict(list)
-    for table, row in rows:
-        tables[table].append(row)
-    return [row for table in tables.values() for row in _rest(table, int(share))]
+    tables: dict[str, list[Test]] = defaultdict(list)
+    for table, test in tests:
+        tables[table].append(test)
+    files: dict[str, list[Test]] = defaultdict(list)
+    out: list[Test] = []
+    for table, rows in tables.items():
+        if len(rows) >= LONG:
+            out += _rest(rows, len(rows) // FEWEST, int(share))
+        elif not table.startswith(always):
+            files[table.partition("::")[0]] += rows
+    for _, *others in files.values():
+        out += _rest(others, len(others), int(share))
+    return out
 
 
-def _rest(table: list[Row], share: int) -> list[Row]:
-    """Every row but each fifth from the share's first on; a table that is cut has `SHORT` at least."""
-    step = max(1, min(SHARES, len(table) // SHORT))
-    return [row for place, row in enumerate(table) if place % step != share % step]
+def _rest(tests: list[Test], largest: int, share: int) -> list[Test]:
+    """Every test but each fifth, or each of a smaller step, from the share's first on."""
+    step = max(1, min(SHARES, largest))
+    return [test for place, test in enumerate(tests) if place % step != share % step]

@@ -1,4 +1,4 @@
-"""Shares of long tables: each row has its turn, and a short table is whole in all of them."""
+"""Shares of long tables and of files: each test has its turn, and the first of a file is in all of them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,40 @@ from datetime import date, timedelta
 
 import pytest
 
-from tests.slices import ALL, SHARES, SHORT, asked, left_out
+from tests.slices import ALL, FEWEST, LONG, SHARES, asked, left_out
 
-LENGTHS = (1, SHORT, 2 * SHORT - 1, 2 * SHORT, 2 * SHORT + 1, SHARES * SHORT - 1, SHARES * SHORT, 100, 101)
+LENGTHS = (LONG, LONG + 1, SHARES * FEWEST - 1, SHARES * FEWEST, 100, 101)
+FILES = ((1,), (2,), (1, 1), (1, 1, 1, LONG - 1), (5, LONG, LONG - 1), tuple([1] * 40))
+"""The lengths of their tables."""
+
+
+def taken(tests: list[tuple[str, int]], *always: str) -> list[set[int]]:
+    return [{test for _, test in tests} - set(left_out(tests, str(share), always)) for share in range(SHARES)]
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_every_row_has_its_turn_and_no_share_is_too_small(length: int) -> None:
-    rows = [("table", row) for row in range(length)] + [("other", -1)]
-    taken = [{row for _, row in rows} - set(left_out(rows, str(share))) for share in range(SHARES)]
-    assert set.union(*taken) == {-1, *range(length)}
-    assert all(-1 in one and len(one) - 1 >= min(length, SHORT) for one in taken)
-    assert all(len(one) - 1 <= -(-length // SHARES) for one in taken) or length < SHARES * SHORT
+def test_every_row_of_a_long_table_has_its_turn_and_no_share_is_too_small(length: int) -> None:
+    rows = [("file::table", row) for row in range(length)]
+    shares = taken(rows)
+    assert set.union(*shares) == set(range(length))
+    assert all(FEWEST <= len(one) <= max(FEWEST + 1, -(-length // SHARES)) for one in shares)
+    assert taken(rows, "file") == shares
     assert left_out(rows, ALL) == []
+
+
+@pytest.mark.parametrize("tables", FILES)
+def test_the_first_test_of_a_file_is_always_taken_and_others_have_their_turn(tables: tuple[int, ...]) -> None:
+    names = [f"file::table{number}" for number, length in enumerate(tables) for _ in range(length)]
+    tests = [*zip(names, range(len(names)), strict=True), ("other::table", -1)]
+    shares = taken(tests)
+    assert set.union(*shares) == {-1, *range(len(names))}
+    assert all({0, -1} <= one and len(one) >= min(len(names), 2) + 1 for one in shares)
+
+
+def test_files_that_are_always_taken_have_their_single_tests_in_every_share() -> None:
+    tests = [(f"file::table{number}", number) for number in range(20)]
+    assert taken(tests, "file") == [set(range(20))] * SHARES
+    assert all(len(one) < 6 for one in taken(tests, "other"))
 
 
 def test_days_take_turns_unless_a_share_is_asked_for() -> None:

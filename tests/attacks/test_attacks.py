@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from t2j_lsp.check.process.pool import Pool
+from tests.lsp.client import Client
 
 from .engines import Outside, by_command, by_pool, by_server, pool_of, serving, system_here
 from .table import ATTACKS, SYSTEMS, Attack, markdown
@@ -34,6 +35,12 @@ def world() -> Iterator[World]:
 def pool(world: World) -> Iterator[Pool]:
     with pool_of(world) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[World, Client]]:
+    with World() as world, serving(world) as client:
+        yield world, client
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +82,6 @@ def test_an_attack_by_the_command_line() -> None:
         expected(BY_NAME["native_write"], by_command(BY_NAME["native_write"], world))
 
 
-def test_attacks_through_a_language_server() -> None:
-    with World() as world, serving(world) as client:
-        found = {attack.program: by_server(attack, world, client) for attack in SERVED}
-    for name, damage in found.items():
-        expected(BY_NAME[name], damage)
+@pytest.mark.parametrize("name", [attack.program for attack in SERVED])
+def test_an_attack_through_a_language_server(name: str, served: tuple[World, Client]) -> None:
+    expected(BY_NAME[name], by_server(BY_NAME[name], *served))

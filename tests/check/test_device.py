@@ -8,12 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from benchmarks import gpu_suite
 from t2j_lsp.check.process.environment import worker_environment
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.run import check_files
 from t2j_lsp.check.workers.precision import CHANNELS, kernel, permutation, telling
+from t2j_lsp.check.workers.torch_side import device as torch_device
+from t2j_lsp.check.workers.torch_side import exact as torch_exact
 from t2j_lsp.contract import CheckReport, VerdictKind
 
 from .conftest import Check
@@ -124,3 +127,41 @@ def test_the_suite_counts_what_does_not_hold(pool: Pool, capsys: pytest.CaptureF
     assert (
         f"[{pool.device_name}, a dry run: no figure of a GPU]" in printed and "FAILED a bar: what was seen" in printed
     )
+
+
+def test_arguments_are_tried_on_the_cpu_first_and_on_the_card_where_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_device, "on_card", lambda: True)
+    torch.set_default_device("meta")  # Stands for the card.
+    try:
+        used: list[str] = []
+
+        def work() -> str:
+            used.append(torch.get_default_device().type)
+            return used[-1]
+
+        assert torch_device.on_cpu_first(work, lambda found: False) == "cpu"
+        assert torch_device.on_cpu_first(work, lambda found: found == "cpu") == "meta"
+        assert used == ["cpu", "cpu", "meta"]
+        assert torch.get_default_device().type == "meta"
+    finally:
+        torch.set_default_device(None)
+
+
+def test_a_card_that_answers_no_more_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    assert torch_device.is_usable()
+    monkeypatch.setattr(torch_device, "done", fails)
+    assert not torch_device.is_usable()
+
+
+@pytest.mark.parametrize("name", ["hardswish", "hardsigmoid"])
+def test_activations_in_float64_are_exact_and_torchs_at_the_kinks(name: str) -> None:
+    x = torch.tensor([-4.0, -3.0, -1.0, 0.0, 2.0, 3.0, 5.0], dtype=torch.float64, requires_grad=True)
+    values = []
+    for function in (getattr(functional, name), getattr(torch_exact, f"_{name}")):
+        y = function(x)
+        values.append([y.detach(), *torch.autograd.grad(y.sum(), [x])])
+    for torchs, own in zip(*values, strict=True):
+        torch.testing.assert_close(own, torchs, rtol=0.0, atol=1e-7)

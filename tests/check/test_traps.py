@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from t2j_lsp.contract import VerdictKind
@@ -27,11 +29,19 @@ TRIED = {
     149, 151, 152, 154, 155, 157, 162, 163, 164, 165, 167, 169, 170,
 }  # fmt: skip
 """The rows of the table whose difference between PyTorch and JAX was tried and shows."""
+ON_A_CPU = {
+    8: "on a card, a division by zero and an index out of range raise nothing that a check could wait for",
+    13: "numbers below float32's smallest normal one are lost in XLA's code for a CPU, not in a card's",
+    54: "XLA's code for a card has no NaN where 0 times infinity is multiplied by 0",
+}
+"""Rows whose difference shows on a CPU only, and why."""
 IDS = [f"row {trap.row}, {index}" for index, trap in enumerate(ALL)]
 
 
 @pytest.mark.parametrize("trap", ALL, ids=IDS)
 def test_the_right_conversion_is_equivalent_and_the_wrong_one_different(trap: Trap, check: Check) -> None:
+    if os.environ.get("T2J_TEST_DEVICE") == "gpu" and trap.row in ON_A_CPU:
+        pytest.skip(ON_A_CPU[trap.row])
     options = {"eager": False, "initial": trap.row in (117, 118), "causes": False}
     right = check(trap.text("torch"), trap.text("right"), **options)
     assert right.verdict is VerdictKind.EQUIVALENT, right.reason

@@ -134,7 +134,7 @@ def main():
         words = [random.randint(2, 9) for _ in range(n)]
         source = words + [EOS_token] * (MAX_LENGTH - n)
         target = words[::-1] + [EOS_token] * (MAX_LENGTH - n)
-        pairs.append((torch.tensor(source), torch.tensor(target)))
+        pairs.append((torch.tensor(source, device=device), torch.tensor(target, device=device)))
     dataloader = torch.utils.data.DataLoader(pairs, batch_size=8, shuffle=True)
 
     hidden_size = 16

@@ -73,7 +73,7 @@ optimizer_D = torch.optim.Adam(discriminator.parameters(), lr=opt.lr, betas=(opt
 def compute_gradient_penalty(D, real_samples, fake_samples):
     """Calculates the gradient penalty loss for WGAN GP"""
     # Random weight term for interpolation between real and fake samples
-    alpha = torch.rand(real_samples.size(0), 1)
+    alpha = torch.rand(real_samples.size(0), 1, device=real_samples.device)
     # Get random interpolation between real and fake samples
     interpolates = (alpha * real_samples + ((1 - alpha) * fake_samples)).requires_grad_(True)
     d_interpolates = D(interpolates)
@@ -97,8 +97,10 @@ for epoch in range(opt.n_epochs):
         # ---------------------
         #  Train Discriminator
         # ---------------------
+        if cuda:
+            real = real.cuda()
         optimizer_D.zero_grad()
-        z = torch.randn(real.shape[0], opt.latent_dim)
+        z = torch.randn(real.shape[0], opt.latent_dim, device=real.device)
         fake = generator(z)
         real_validity = discriminator(real)
         fake_validity = discriminator(fake.detach())

@@ -60,15 +60,19 @@ def worker_environment(
             # Programs run a few times on small inputs: compile time is what a check waits for. And XLA's algebraic
             # simplifier would hide NaN gradients that the same code gives without jit (0 * inf becomes 0).
             names |= {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": "--xla_disable_hlo_passes=algsimp"}
-    return names | (_gpu() if device == "gpu" else {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""})
+    return names | (_gpu(quick) if device == "gpu" else {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""})
 
 
-def _gpu() -> dict[str, str]:
-    """What makes both frameworks run on the same card, in full precision, and the same way each time."""
+def _gpu(quick: bool) -> dict[str, str]:
+    """What makes both frameworks run on the same card, in full precision, and the same way each time.
+
+    With ``quick``, an error on the card is raised where it happens, and not at some later call.
+    """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
     return {
         "CUDA_DEVICE_ORDER": os.environ.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
         "CUDA_VISIBLE_DEVICES": visible.split(",")[0],
+        **({"CUDA_LAUNCH_BLOCKING": "1"} if quick else {}),
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         "NVIDIA_TF32_OVERRIDE": "0",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +15,9 @@ from t2j_lsp.check.process.processes import DEVICE, GPU_SHARE
 from t2j_lsp.check.workers.precision import kernel, permutation, telling
 
 _held: list[torch.Tensor] = []
+_cards: list[str] = []
+"""The card that this process runs on, if any."""
+_Found = TypeVar("_Found")
 
 
 def install() -> None:
@@ -25,6 +28,7 @@ def install() -> None:
     if os.environ.get(DEVICE) != "gpu" or missing():
         return
     torch.set_default_device("cuda")
+    _cards.append(torch.cuda.get_device_name())
     torch.cuda.set_per_process_memory_fraction(GPU_SHARE)
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
@@ -77,10 +81,36 @@ def chosen_by_program() -> Iterator[None]:
         torch.set_default_device(None if default.type == "cpu" else default)
 
 
+def on_cpu_first(work: Callable[[], _Found], failed: Callable[[_Found], bool]) -> _Found:
+    """What ``work`` finds by trying: on the CPU, and only where that has failed on the card.
+
+    A wrong guess is an error there and no more; on a card, an index out of range ends all that the process has on it.
+    """
+    if not on_card():
+        return work()
+    with chosen_by_program():
+        found = work()
+    return work() if failed(found) else found
+
+
+def is_usable() -> bool:
+    """Whether the card still answers: after some errors it does not, until the process ends."""
+    try:
+        done()
+    except RuntimeError:
+        return False
+    return True
+
+
 def done() -> None:
     """Waits for what the card still has to do; calls return before it."""
     if on_card():
         torch.cuda.synchronize()
+
+
+def has_card() -> bool:
+    """Whether what is checked runs on a card, if not at this moment (`on_cpu_first`)."""
+    return bool(_cards)
 
 
 def put(tensor: torch.Tensor) -> torch.Tensor:

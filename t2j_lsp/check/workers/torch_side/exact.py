@@ -1,7 +1,8 @@
 """Activations whose float64 gradients torch computes with float32 constants, from operations that have none.
 
 ``hardsigmoid`` multiplies its gradient by float32's 1/6 and ``celu`` by float32's 1/alpha: up to 1e-8 of the scale,
-more than a right conversion may differ by. Values, and gradients at the kinks, stay torch's.
+more than a right conversion may differ by. On a card, so does ``hardswish``, its value too. Values, and gradients at
+the kinks, stay torch's.
 """
 
 from __future__ import annotations
@@ -13,9 +14,15 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from . import device as torch_device
+
 
 def _hardsigmoid(input: torch.Tensor) -> torch.Tensor:
     return functional.relu6(input + 3.0) / 6.0
+
+
+def _hardswish(input: torch.Tensor) -> torch.Tensor:
+    return torch.where(input <= -3, torch.zeros_like(input), torch.where(input < 3, input * (input + 3.0) / 6.0, input))
 
 
 def _celu(input: torch.Tensor, alpha: float = 1.0) -> torch.Tensor:
@@ -38,5 +45,7 @@ def _in_float64(original: Callable[..., Any], exact: Callable[..., torch.Tensor]
 def install() -> None:
     """Replaces torch's functions. Called once, before user code is loaded."""
     functional.hardsigmoid = _in_float64(functional.hardsigmoid, _hardsigmoid)
+    if torch_device.on_card():
+        functional.hardswish = _in_float64(functional.hardswish, _hardswish)
     functional.celu = _in_float64(functional.celu, _celu)
     torch.celu = _in_float64(torch.celu, _celu)

@@ -22,6 +22,7 @@ from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.program.names import layer_for
 from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
 
+from . import device as torch_device
 from .build import build, program, realise, to_array
 from .guess import Guesser
 from .lengths import shrunk, unpaired
@@ -241,8 +242,12 @@ def _computed(arguments: Arguments, namespace: dict[str, Any], naming: str = "")
 
 
 def variants(model: Any, inputs: Arguments, plan: InputPlan, rng: np.random.Generator) -> dict[str, Arguments]:
-    """Other inputs: other values; if the first axis is that of a batch, a batch of one; those that are to raise."""
-    variations = {f"{RAISING} ({n})": drawn_arguments(a, rng) for n, a in enumerate(plan.raising, 1)}
+    """Other inputs: other values; if the first axis is that of a batch, a batch of one; those that are to raise.
+
+    None of the last on a card: there, an error ends all that the process has on it, or there is none.
+    """
+    raising = [] if torch_device.has_card() else plan.raising
+    variations = {f"{RAISING} ({n})": drawn_arguments(a, rng) for n, a in enumerate(raising, 1)}
     specs: list[ArraySpec] = []
     map_values((inputs.args, inputs.kwargs), lambda v: specs.append(v) if isinstance(v, ArraySpec) else None)
     if inputs.call is not None or not specs:

@@ -42,6 +42,7 @@ def settings() -> tuple[Any, ...]:
         torch.get_float32_matmul_precision(),
         torch.is_anomaly_enabled(),
         np.geterr(),
+        torch_device.is_usable(),
     )
 
 
@@ -55,7 +56,7 @@ torch.set_num_threads(1)
 torch.backends.mha.set_fastpath_enabled(False)
 
 HANDLERS: dict[str, Handler] = {
-    "prepare": prepare,
+    "prepare": lambda request: torch_device.on_cpu_first(lambda: prepare(request), lambda it: it.problems is not None),
     "observe": observe,
     "trace": trace,
     "owners": owners,

@@ -166,6 +166,8 @@ class TorchObserved(Message):
     """By mode, whether there is randomness that the tape doesn't hold."""
     varies: bool
     """Whether other draws give other outputs."""
+    on_host: bool = False
+    """Whether outputs hold Python numbers or NumPy arrays."""
     generate: TorchGenerated | None = None
     left_out: list[str] = field(default_factory=list)
     ran: list[Any] = field(default_factory=list)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from t2j_lsp.api import convert_expression
+from t2j_lsp.api import convert, convert_expression
 from t2j_lsp.contract import VerdictKind
 
-from .conftest import Check
+from .conftest import TORCH, Check
 
 
 @pytest.mark.parametrize(
@@ -451,3 +451,47 @@ def test_what_the_first_call_keeps_in_an_attribute_counts_for_the_next(later: st
     )  # fmt: skip
     verdict = check(torch, jax.replace("self.seen, ", "").replace("[], ", ""), "Reference")
     assert verdict.verdict is VerdictKind[kind], verdict.reason
+
+
+ON_HOST = {
+    "a number": ("(x > 0).float().mean().item()", "(x > 0).astype(jnp.float32).mean().item()", "> 0", ">= 0.1"),
+    "a number, with other inputs": ("x.clamp(max=50).sum().item()", "x.clip(max=50).sum().item()", ".clip(max=50)", ""),
+    "an array": ("(2 * x).detach().numpy()", "np.asarray(2 * x)", "2 * x", "3 * x"),
+    "numbers beside a loss": ("(x.mean(), x.mean().item())", "(x.mean(), x.mean().item())", "(x", "(jnp.sin(x)"),
+}
+
+
+@pytest.mark.parametrize(("torch", "right", "part", "mistake"), ON_HOST.values(), ids=ON_HOST)
+def test_a_function_that_returns_numbers_is_not_for_jit(
+    torch: str, right: str, part: str, mistake: str, check: Check
+) -> None:
+    text = "# t2j: x=f32[4, 3]\ndef f(x):\n    return {}\n"
+    verdict = check(text.format(torch), text.format(right))
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert (verdict.stages["numeric"].reason or "").startswith("compared without jit")
+    wrong = check(text.format(torch), text.format(right.replace(part, mistake, 1)))
+    assert wrong.verdict is VerdictKind.DIFFERENT, wrong.reason
+
+
+@pytest.mark.parametrize(
+    ("torch", "jax"),
+    [
+        ("x / x.sum()", "x / x.sum().item()"),  # PyTorch doesn't wait for the number.
+        ("(x / x.sum(), 3)", "(x / x.sum().item(), len(np.asarray(x)) - 1)"),
+    ],
+)
+def test_a_conversion_that_asks_for_values_where_torch_does_not_fails_under_jit(
+    torch: str, jax: str, check: Check
+) -> None:
+    text = "# t2j: x=f32[4, 3]\ndef f(x):\n    return {}\n"
+    verdict = check(text.format(torch), text.format(jax))
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
+
+
+def test_a_module_that_asks_for_values_is_different_whatever_it_returns(check: Check) -> None:
+    torch = "class N(nn.Module):\n    def __init__(self):\n        super().__init__()\n        "
+    torch += "self.l = nn.Linear(3, 3)\n"
+    torch += "    def forward(self, x: torch.Tensor):\n        y = self.l(x)\n        return y, y.sum().item()\n"
+    verdict = check(torch, convert(TORCH + torch).code)
+    assert verdict.verdict is VerdictKind.DIFFERENT
+    assert "not under jit" in (verdict.reason or "")

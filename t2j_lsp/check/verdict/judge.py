@@ -116,14 +116,16 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
     if form:
         judgement.difference = form[0]
         return _different(judgement, form)
-    errors = list(result.errors.items())
+    errors = _errors(torch[64], result)
     if not errors and 32 in jax:
-        errors = [(f"{phase} in float32", error) for phase, error in jax[32].errors.items()]
+        errors = [(f"{phase} in float32", error) for phase, error in _errors(torch[64], jax[32])]
     if 32 in jax and not numeric.differences and not unpaired:
         narrowed = Comparison(differences=_precision(torch, jax, skip | conditioning.ill, conditioning))
         _set_aside_rounding(judgement, narrowed, torch[32], [jax[32]], evidence.rounded.get(32, []), IN_FLOAT32)
         numeric.differences += narrowed.differences
     verdict.stages["numeric"] = stage_result(numeric)
+    if len(errors) < len(result.errors):
+        verdict.stages["numeric"].reason = ON_HOST
     if last == "spec":
         verdict.stages["numeric"] = StageResult(reason="not asked for")
         return judgement
@@ -171,6 +173,24 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
         if reasons:
             return _conclude(judgement, VerdictKind.UNCHECKED, "; ".join(reasons))
     return judgement
+
+
+ON_HOST = "compared without jit: it returns Python numbers or NumPy arrays, as in PyTorch, which jit has no values for"
+_READS = ("ConcretizationTypeError", "TracerIntegerConversionError", "TracerArrayConversionError")
+"""What JAX raises under ``jit`` where a program asks an array for its values."""
+
+
+def _errors(torch: TorchObserved, jax: JaxObserved) -> list[tuple[str, Failure]]:
+    """The errors by phase, but for those of a function that is not for ``jit``: one that returns values of the host.
+
+    A module is for ``jit``, whatever its ``forward`` returns beside its output.
+    """
+    if not torch.on_host or torch.parameters:
+        return list(jax.errors.items())
+    without = {f"{phase} under jit" for phase in jax.observed}
+    if not torch.cotangents:  # It has no output with a gradient.
+        without |= {"train", "train under jit"}
+    return [(phase, error) for phase, error in jax.errors.items() if phase not in without or error.type not in _READS]
 
 
 INITIAL_VALUES = "initial values were not compared: they are left to Flax, and not PyTorch's"

@@ -55,6 +55,7 @@ def observe(request: dict[str, Any]) -> TorchObserved:
             halves=_mentions_half(request),
             uncontrolled=runs.uncontrolled,
             varies=runs.varies,
+            on_host=runs.on_host,
             generate=generated,
             left_out=runs.budget.left_out,
             ran=RAN.to_plain(),

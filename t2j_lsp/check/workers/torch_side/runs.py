@@ -73,6 +73,19 @@ def differentiable(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
+def holds_host_values(output: Any) -> bool:
+    """Whether numbers of Python's or NumPy's are among an output's: whoever made them waited for their values."""
+    found: list[Any] = []
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, float | np.ndarray | np.generic) or type(value) is int:
+            found.append(value)
+        return to_array(value) if isinstance(value, torch.Tensor) else None
+
+    plain(output, leaf)
+    return bool(found)
+
+
 @dataclass(frozen=True)
 class Saved:
     """A module's state: parameters and buffers by name, and what its attributes hold."""
@@ -103,6 +116,8 @@ class Runs:
         self.undifferentiable: set[int] = set()
         self.refilled: set[str] = set()
         """Inputs that the last call wrote to without gradients: theirs are then of the new values, not of the given."""
+        self.on_host = False
+        """Whether outputs hold Python numbers or NumPy arrays."""
         self.one_call = 0.0
         """Seconds of a call in evaluation mode."""
 
@@ -166,7 +181,9 @@ class Runs:
         values: dict[str, Any] = {}
         start = time.monotonic()
         for again in ("", " again"):
-            values[f"eval output{again}"] = plain(self.call("eval")[0], to_array)
+            output = self.call("eval")[0]
+            self.on_host |= holds_host_values(output)
+            values[f"eval output{again}"] = plain(output, to_array)
         self.one_call = (time.monotonic() - start) / 2
         values |= self.buffers("buffer after eval")
         self.restore(saved)

@@ -9,6 +9,7 @@
 #   make docs    regenerate the pages in docs/
 #   make bench   print the benchmarks' figures
 #   make vsix    package the VS Code extension
+#   make vscode-parts  fetch what its tests need
 #   make vscode  test it: types, lint, units, and end to end in a real VS Code (E2E_FLAGS goes there)
 #   make gpu     the whole check suite on a GPU; where there is none, it says so (status 3, which make makes 2)
 # PYTHON names another interpreter to start from; PIP_FLAGS goes to pip install (-c constraints-ci.txt pins the gate's
@@ -24,7 +25,7 @@ CLIENT := vscode-client
 NODE := $(CLIENT)/scripts/with-node.sh
 NODE_READY := $(CLIENT)/node_modules/.ready
 
-.PHONY: demo test thorough quick rule lint docs bench gpu vsix vscode
+.PHONY: demo test thorough quick rule lint docs bench gpu vsix vscode vscode-parts
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -72,6 +73,9 @@ $(NODE_READY): $(CLIENT)/package-lock.json
 
 vsix: $(READY) $(NODE_READY)
 	@PYTHON="$(CURDIR)/$(BIN)/python" PIP_FLAGS="$(PIP_FLAGS)" $(NODE) node $(CLIENT)/scripts/package.mjs --out $(CLIENT)/t2j.vsix
+
+vscode-parts: $(NODE_READY)
+	cd $(CLIENT) && scripts/with-node.sh node test/e2e/run.mjs --parts
 
 vscode: vsix
 	cd $(CLIENT) && scripts/with-node.sh npm run --silent check

@@ -2,6 +2,7 @@
  * Runs the end-to-end tests: drives the packaged extension in a real VS Code in a real browser.
  *
  *   node test/e2e/run.mjs [--if-possible] [PATTERN]      PATTERN: tests whose names match it
+ *   node test/e2e/run.mjs --parts                        only installs VS Code, where it is not there
  *
  * T2J_PYTHON names the interpreter that has t2j, torch and jax (.venv of the checkout otherwise), T2J_VSIX the package (t2j.vsix
  * otherwise; `make vsix` makes it). The server is the package's, as for users; T2J_IMPORT_STRATEGY=fromEnvironment takes the
@@ -18,13 +19,17 @@ import { browser, codeServer, extension, MissingPart } from "./parts.mjs";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { "if-possible": { type: "boolean", default: false } },
+  options: { "if-possible": { type: "boolean", default: false }, parts: { type: "boolean", default: false } },
 });
 const results = join(extension, "test-results");
 /** Files of tests that run at the same time: a test mostly waits for what VS Code draws, and for one check. */
 const AT_ONCE = 2;
 
 try {
+  if (values.parts) {
+    codeServer();
+    process.exit(0);
+  }
   process.env.T2J_PYTHON = there(
     process.env.T2J_PYTHON ?? join(dirname(extension), ".venv", "bin", "python"),
     "make test",
@@ -52,7 +57,11 @@ execFileSync(process.execPath, [process.env.T2J_CODE_SERVER, ...folders, "--inst
   stdio: ["ignore", "ignore", "pipe"],
 });
 const folder = join(extension, "test", "e2e");
-const files = readdirSync(folder).filter((name) => name.endsWith(".test.mjs"));
+// The longest first: none is left to run alone at the end.
+const size = (name) => statSync(join(folder, name)).size;
+const files = readdirSync(folder)
+  .filter((name) => name.endsWith(".test.mjs"))
+  .sort((one, other) => size(other) - size(one));
 const only = positionals.length ? [`--test-name-pattern=${positionals[0]}`] : [];
 const command = [
   "--test",

@@ -33,7 +33,7 @@ def scheduler(call: Call, schedule: Schedule) -> Piece | Refusal:
     plan = call.site.optimizer
     if plan is None or not (plan.rate or plan.rates):
         return call.refuse(plan.reason if plan is not None and plan.reason else NO_RATE)
-    if "last_epoch" in call.arguments and call["last_epoch"].literal != -1:
+    if "last_epoch" in call.arguments and call["last_epoch"].literal != -1 and not plan.begins:
         return call.refuse("A schedule that goes on from last_epoch: give the optimizer's count instead.")
     extra = {"base": _rate(plan.rate)} if plan.rate else {}
     text = schedule(call, extra)

@@ -104,6 +104,29 @@ def test_what_stays_the_same_is_read_from_outside() -> None:
     assert "return loss_of(net, x)" in code
 
 
+ENV = """class Env:
+    def __init__(self):
+        self.scale = torch.ones(3)
+
+    def step(self, x):
+        return x * self.scale
+
+
+env = Env()
+"""
+
+
+def test_a_method_may_be_called_as_one_of_the_optimizer_is() -> None:
+    """An environment's `step`, in front of `optimizer.step()`."""
+    code, reasons = converted(ENV, "net(env.step(x)).mean()")
+    assert not reasons
+    assert "opt.update(net, grads)" in code or "optimizer.update(net, grads)" in code
+    loop = f"def fit(net: nn.Linear, opt, x):{TRAIN.partition('torch.randn(20, 3)')[2]}".replace("\nfor", "\n  for")
+    loop = loop.format(before="pass", loss="net(env.step(x)).mean()").replace("\n    ", "\n      ")
+    (reason,) = (gap.reason for gap in translate(HEAD + ENV + "\n\n" + loop).gaps)
+    assert "Can't tell whether opt.step is Env.step" in reason
+
+
 def test_settings_that_change_are_passed() -> None:
     head = "import argparse\n\nargs = argparse.ArgumentParser().parse_args()\nargs.beta = 1.0\n\n\n"
     function = "def loss_of(model, x):\n    return args.beta * model(x).mean()\n"

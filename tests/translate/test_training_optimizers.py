@@ -229,6 +229,27 @@ def test_learning_rates_and_parameters(optimizer: str, scheduler: str, every: st
     trained(MODEL + made + loop, lists=("losses", "rates"))
 
 
+WARMUP = """
+def warmed_up(optimizer, steps, last_epoch=-1):
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda count: min(1.0, (count + 1) / steps), last_epoch)
+
+
+# train
+optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+scheduler = warmed_up(optimizer, 4)
+"""
+
+
+def test_a_count_to_begin_with_may_be_a_parameter_that_is_never_given() -> None:
+    """As in `get_linear_schedule_with_warmup` of Hugging Face."""
+    trained(MODEL + WARMUP + SCHEDULED.format(inner="\n        scheduler.step()", outer=""), lists=("losses", "rates"))
+    for given in ("warmed_up(optimizer, 4, 2)", "warmed_up(optimizer, 4, **options)"):
+        gaps = translate(MODEL + WARMUP.replace("warmed_up(optimizer, 4)", given)).gaps
+        assert any("goes on from last_epoch" in gap.reason for gap in gaps)
+    alone = translate("import torch\n" + WARMUP.partition("# train")[0])
+    assert alone.gaps  # of calls in other files nothing is known
+
+
 def test_plateau() -> None:
     made = (
         "\n# train\noptimizer = torch.optim.SGD(model.parameters(), lr=0.5)\n"

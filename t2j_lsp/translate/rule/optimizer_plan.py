@@ -60,5 +60,7 @@ class OptimizerPlan:
     """Whether the program itself sets one learning rate, of groups that have different ones."""
     cycled: str = ""
     """For a scheduler: the option of its optimizer that is a momentum, ``momentum`` or ``betas``."""
+    begins: bool = True
+    """For a scheduler: whether it counts from the first step on."""
     alone: bool = False
     """For a scheduler: only its schedule is wanted, for optax or for a scheduler made of others."""

@@ -80,14 +80,32 @@ class _Reader:
             case ast.ListComp() | ast.GeneratorExp():
                 return self._comprehension(node, depth)
             case ast.List() | ast.Tuple() if node.elts:
-                if all(isinstance(e, ast.Starred) for e in node.elts):
-                    return [p for e in node.elts for p in self.picked(e.value, depth + 1)]  # type: ignore[attr-defined]
+                if all(isinstance(e, ast.Starred) or self._parameter(e) is not None for e in node.elts):
+                    items = (e.value if isinstance(e, ast.Starred) else e for e in node.elts)
+                    return [p for item in items for p in self.picked(item, depth + 1)]
                 raise UnclearGroups(BARE_TENSORS if self._tensors(node) else UNKNOWN_PARAMETERS)
             case ast.NamedExpr(value=inner):
                 return self.picked(inner, depth + 1)
+            case ast.Attribute() if (one := self._parameter(node)) is not None:
+                return [one]
             case ast.Name() | ast.Attribute():
                 return self.picked(self.value(node), depth + 1)
         raise UnclearGroups(UNKNOWN_PARAMETERS)
+
+    def _parameter(self, node: ast.expr) -> _Picked | None:
+        """One parameter of a module, by its name in PyTorch: ``net.fc.weight``, ``net[0].bias``."""
+        if not isinstance(node, ast.Attribute) or not _variable(self.objects.ctx.fact(node)):
+            return None
+        names, owner = [node.attr], node.value
+        while is_module(self.objects.ctx.fact(owner)):
+            match owner:
+                case ast.Attribute(value=outer, attr=name) if is_module(self.objects.ctx.fact(outer)):
+                    names, owner = [name, *names], outer
+                case ast.Subscript(value=outer, slice=ast.Constant(value=int() as index)) if index >= 0:
+                    names, owner = [str(index), *names], outer
+                case _:
+                    return _Picked(self.module(owner), f'torch_name == "{".".join(names)}"')
+        return None
 
     def module(self, node: ast.expr) -> str:
         """The text of a module expression that can be written again. Raises UnclearGroups."""

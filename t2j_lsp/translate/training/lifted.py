@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.rule.facts import Class, Fact, Function, FunctionInfo, Instance, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.facts import Class, Fact, Function, FunctionInfo, Instance, Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.folding.uses import runs
 
@@ -334,8 +334,9 @@ def _is_load(node: ast.expr) -> bool:
 
 
 def _is_known(fact: Fact) -> bool:
-    """Whether it is known what methods a value has."""
-    return isinstance(fact, Instance | Class | Tensor) or is_module(fact)
+    """Whether it is known what methods a value has: also of what a library's constructor made, no guess by its name."""
+    made = isinstance(fact, Object) and bool(fact.name)
+    return made or isinstance(fact, Instance | Class | Tensor) or is_module(fact)
 
 
 def _is_generator(call: ast.Call) -> bool:

@@ -22,6 +22,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.folding.uses import runs
 
 from .bare_tensors import BareTensors
+from .first_counts import is_first_count
 from .groups import BARE_TENSORS, updated
 from .idle_groups import IdleGroups
 from .lost_parameters import LostParameters
@@ -84,7 +85,7 @@ class Optimizers:
         for call in self._set_by_hand():
             self.ctx.plan.optimizers[call] = replace(self.ctx.plan.optimizers[call], uneven=True)
         for call in self.schedulers:
-            self.ctx.plan.optimizers[call] = self._schedule(call)
+            self.ctx.plan.optimizers[call] = replace(self._schedule(call), begins=self._begins(call))
         self.own_schedulers.plan(
             {call for node, call in self.own_schedulers.optimizers() if self._has_one_rate(node, call)}
         )
@@ -265,6 +266,16 @@ class Optimizers:
             cycled=cycled.pop() if len(cycled) == 1 else "",
             alone=outer is not None,
         )
+
+    def _begins(self, call: ast.Call) -> bool:
+        """Whether a scheduler counts from the first step on, as far as its ``last_epoch`` tells."""
+        fact, scope = self.ctx.fact(call.func), self.objects.scope(call).function
+        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+        names = [p.name for p in rule.signatures[0].parameters or ()] if rule is not None else []
+        index = names.index("last_epoch") if "last_epoch" in names else len(names)
+        given = argument(call, index, "last_epoch")
+        calls = list(self.objects.calls(scope)) if scope is not None else []
+        return given is None or is_first_count(given, scope, calls)
 
     def _chained_optimizer(self, call: ast.Call) -> ast.expr | None:
         listed = argument(call, 0, "schedulers")

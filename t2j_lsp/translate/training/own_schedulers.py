@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
+from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 
+from .first_counts import is_first_count
 from .objects import Objects
 
 _OF_BASE = frozenset({"base_lrs", "last_epoch"})
@@ -24,7 +25,6 @@ _HELD = _OF_BASE | {"optimizer", "_last_lr", "_step_count", "verbose", "_get_lr_
 _DONE_BY_BASE = frozenset(
     {"step", "get_last_lr", "state_dict", "load_state_dict", "rates", "_initial_step", "_get_closed_form_lr"}
 )
-_MINUS_ONE = "-1"
 
 
 class OwnSchedulers:
@@ -120,11 +120,4 @@ def _begins(call: ast.Call, info: ClassInfo) -> bool:
         return len(call.args) + len(call.keywords) == 1
     base = _base_call(info)
     given = [*base.args, *(k.value for k in base.keywords)][1:] if base is not None else []
-    for value in given:
-        values = [value]
-        if isinstance(value, ast.Name):
-            bound = [given for p, given in bound_arguments(call, method) if p.arg == value.id]
-            values = bound or [default for p, default in defaults(method) if p.arg == value.id]
-        if [ast.unparse(one) for one in values] != [_MINUS_ONE]:
-            return False
-    return True
+    return all(is_first_count(value, method, [call]) for value in given)

@@ -121,6 +121,18 @@ def test_frozen_parameters_stay_as_they_are(name: str) -> None:
     assert "requires_grad" not in run.translation.code
 
 
+@pytest.mark.parametrize(
+    "groups",
+    [
+        "[{'params': model.base.first.weight, 'weight_decay': 0.3}, {'params': [model.head.bias, model.head.weight]}]",
+        "[model.base.first.weight, *model.head.parameters()]",
+    ],
+)
+def test_single_parameters_are_known_by_their_names(groups: str) -> None:
+    """Weight decay of "Dive into Deep Learning": `{"params": net[0].weight, "weight_decay": wd}`."""
+    trained(HEAD.format(init="", made="") + f"optimizer = torch.optim.SGD({groups}, lr=0.2, momentum=0.9)\n" + LOOP)
+
+
 def test_all_is_frozen_but_a_new_part() -> None:
     made = "for p in model.parameters():\n    p.requires_grad = False\nmodel.head = nn.Linear(4, 2)\n"
     trained(

@@ -204,3 +204,81 @@ def test_a_name_that_is_given_anew_stays_in_pytorch_only_where_a_loader_takes_it
     ).code
     assert "X = rngs.uniform((1, 1, 8, 8))" in code and "    X = layer(X)\n" in code
     assert "X = torch.rand(32, 1, 8, 8)\ny = torch.zeros(32)\n" in code
+
+
+FOLDS = """
+def fold(x, y, i):
+    part = None
+    for j in range(3):
+        if j != i:
+            part = x[j::3] if part is None else torch.cat([part, x[j::3]])
+    return part, y[i::3], x[i::3], y[i::3]
+
+
+def fit(net, inputs, labels, held, wanted, epochs):
+    loader = DataLoader(TensorDataset(inputs, labels), batch_size=4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.mse_loss(net(x), y)
+            loss.backward()
+            optimizer.step()
+        if wanted is not None:
+            print(F.l1_loss(net(held), wanted).item())
+
+
+x, y = torch.rand(12, 3), torch.rand(12, 1)
+fit(model, *fold(x, y, 0), 2)
+"""
+
+
+def test_what_is_spread_over_the_parameters_of_a_function_feeds_its_loader() -> None:
+    """Cross-validation of "Dive into Deep Learning": the loader was given JAX arrays, and died of them."""
+    code = converted(FOLDS)
+    assert "torch.cat([part, x[j::3]])" in code
+    assert "x, y = torch.rand(12, 3), torch.rand(12, 1)" in code
+    assert "TensorDataset(inputs, labels)" in code
+    assert "net(jnp.asarray(held))" in code
+    assert "if wanted is not None:" in code
+
+
+def test_where_it_is_none_in_another_call_it_is_still_an_array() -> None:
+    code = converted(FOLDS + "fit(model, torch.rand(8, 3), torch.rand(8, 1), None, None, 1)\n")
+    assert "net(jnp.asarray(held))" in code
+    assert "fit(model, torch.rand(8, 3), torch.rand(8, 1), None, None, 1)" in code
+
+
+SAMPLER = f"""
+class Episodes:
+    def __init__(self, count, n):
+        self.count, self.n = count, n
+
+    def __len__(self):
+        return self.count
+
+    def __iter__(self):
+        for _ in range(self.count):
+            yield torch.randperm(self.n)[:4]
+
+
+episodes = Episodes(3, 8)
+loader = DataLoader(TensorDataset(torch.rand(8, 3), torch.rand(8, 1)), batch_sampler=episodes)
+for _ in range(2):
+    for x, y in loader:
+{STEP}
+"""
+
+
+def test_a_sampler_that_derives_of_nothing_draws_in_pytorch() -> None:
+    """Its `__iter__` was given `rngs`, which no loader has."""
+    code = converted(SAMPLER)
+    assert "yield torch.randperm(self.n)[:4]" in code
+    assert "rngs" not in code.partition("class Episodes")[2].partition("for x, y")[0]
+
+
+def test_a_class_that_other_code_asks_for_arrays_is_jaxs() -> None:
+    code = convert(
+        HEAD + SAMPLER + "for rows in episodes.halves(torch.rand(8, 3)):\n    print(rows.mean().item())\n"
+    ).code
+    assert "yield torch.randperm(self.n)[:4]" not in code

@@ -77,7 +77,7 @@ def bound_arguments(
     ``through_class``: the instance is among them, as in ``Net.forward(net, x)``.
     """
     arguments = info.node.args
-    plain = [*arguments.posonlyargs, *arguments.args] if through_class else _own_parameters(info)
+    plain = [*arguments.posonlyargs, *arguments.args] if through_class else own_parameters(info)
     if any(isinstance(a, ast.Starred) for a in node.args):
         return
     yield from zip(plain, node.args, strict=False)
@@ -104,7 +104,7 @@ def facts_given(inference: Inference, value: ast.expr, depth: int = 0) -> Iterat
             yield from facts_given(inference, bound[0], depth + 1)
 
 
-def _own_parameters(info: FunctionInfo) -> list[ast.arg]:
+def own_parameters(info: FunctionInfo) -> list[ast.arg]:
     """Parameters by position, without the instance."""
     plain = [*info.node.args.posonlyargs, *info.node.args.args]
     static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in info.node.decorator_list)
@@ -178,7 +178,7 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 for decorator in node.decorator_list:
                     info = called_function(facts.get(decorator, UNKNOWN))
-                    if info is not None and not info.external and (parameters := _own_parameters(info)):
+                    if info is not None and not info.external and (parameters := own_parameters(info)):
                         see(parameters[0], env.get(node.name, UNKNOWN))
             case ast.Assign(targets=[ast.Subscript(value=ast.Name() | ast.Attribute() as holder)]):
                 for store in stores.get(_last_name(holder), ()):
@@ -244,7 +244,7 @@ def _hooked(inference: Inference, node: ast.Call) -> tuple[ast.arg, Fact] | None
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[hook, *_]) if name in HOOKING:
             function = inference.fact(hook)
-            if isinstance(function, Function) and (parameters := _own_parameters(function.info)):
+            if isinstance(function, Function) and (parameters := own_parameters(function.info)):
                 return parameters[0], inference.fact(owner)
     return None
 

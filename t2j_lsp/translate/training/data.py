@@ -11,13 +11,15 @@ from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, with_ancestors
-from t2j_lsp.translate.expressions.context import Context, Report
+from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.forward_pass import join_all
 from t2j_lsp.translate.rule.facts import (
+    NONE,
     UNKNOWN,
     Class,
+    ClassInfo,
     Fact,
     Function,
     FunctionInfo,
@@ -36,7 +38,10 @@ from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .dict_order import DictOrder
+from .feeding_classes import feeds_alone, makes_one
+from .kept_values import as_arrays, leave
 from .objects import Objects, VariableScope
+from .spread_arguments import given_arguments
 
 PIPELINE = "torch.utils.data."
 PACKAGES = ("torch", "torch.nn", "torch.utils", "torch.utils.data", "torch.cuda")
@@ -58,6 +63,8 @@ class Data:
         self._queue: list[tuple[ast.AST, VariableScope]] = []
         self._modules: list[ast.ClassDef] = []
         """Module classes of the file that kept code makes instances of, as they are met."""
+        self._asked: set[ClassInfo] = set()
+        """Classes of which it is known whether they feed the pipeline alone."""
         self._written: dict[ast.AST | None, dict[str, list[ast.stmt]]] = {}
 
     def plan(self) -> None:
@@ -164,6 +171,10 @@ class Data:
             return
         if is_module(fact) or isinstance(fact, Object) and fact.kind in ("dtype", "optimizer"):
             return
+        if isinstance(fact, Instance) and fact.cls.info not in self._asked:
+            self._asked.add(info := fact.cls.info)
+            if feeds_alone(self.ctx, info, self.kept):
+                self._keep(info.node)
         self._follow_variable(node, self.objects.home(node.id, scope))
 
     def _follow_attribute(self, node: ast.Attribute, scope: VariableScope) -> None:
@@ -227,17 +238,23 @@ class Data:
         return self._written[home.node]
 
     def _keep_if_torch(self, statement: ast.stmt) -> None:
-        if self._uses_torch(statement) and not self._only_pipeline(statement):
+        in_torch = self._uses_torch(statement) and not self._only_pipeline(statement)
+        if in_torch or makes_one(self.ctx, statement, self.kept):
             self._keep(statement)
 
     def _follow_argument(self, info: FunctionInfo, name: str) -> None:
         for call in self.objects.calls(info):
-            for parameter, value in bound_arguments(call, info):
-                if parameter.arg == name:
-                    scope = self.objects.scope(call)
-                    if isinstance(value, ast.Call) and self._uses_torch(value) and not self._only_pipeline(value):
+            given = list(given_arguments(self.ctx.inference, call, info))
+            for one in (one for one in given if one.parameter == name):
+                if isinstance(value := one.value, ast.Call) and self._uses_torch(value):
+                    if not self._only_pipeline(value):
                         self._keep(value)
-                    self._follow(value, scope)
+                self._follow(value, self.objects.scope(call))
+                for other in given if one.spread else ():
+                    if other.spread and (other.parameter, info.node) not in self._followed:
+                        self._followed.add((other.parameter, info.node))
+                        self.names.add((other.parameter, info.node))
+                        self._follow_argument(info, other.parameter)
 
     def _uses_torch(self, node: ast.AST) -> bool:
         """Whether code makes or handles tensors."""
@@ -302,8 +319,8 @@ class Data:
         if home.function is None or (name, home.node) not in self._followed:
             return UNKNOWN
         calls = self.objects.calls(home.function)
-        given = [value for call in calls for p, value in bound_arguments(call, home.function) if p.arg == name]
-        return join_all([self.ctx.fact(value) for value in given])
+        given = [one for call in calls for one in given_arguments(self.ctx.inference, call, home.function)]
+        return join_all([one.fact for one in given if one.parameter == name and one.fact != NONE])
 
     def _feeds(self, node: ast.expr) -> bool:
         """Whether a value is given, whole or in part, for a parameter that kept code reads."""
@@ -311,12 +328,12 @@ class Data:
         while isinstance(parent := parents.get(node), ast.Subscript) and node is parent.value:
             node = parent
         given, call = node, parents.get(node)
-        call = parents.get(call) if isinstance(call, ast.keyword) else call
+        call = parents.get(call) if isinstance(call, ast.keyword | ast.Starred) else call
         info = called_function(self.ctx.fact(call.func)) if isinstance(call, ast.Call) else None
         if info is None or not isinstance(call, ast.Call):
             return False
-        bound = (p.arg for p, value in bound_arguments(call, info) if value is given)
-        return any((name, info.node) in self._followed for name in bound)
+        bound = (one for one in given_arguments(self.ctx.inference, call, info) if one.value is given)
+        return any((one.parameter, info.node) in self._followed for one in bound)
 
     def _convert(self, node: ast.expr, one: bool | None = None) -> None:
         if self.ctx.plan.keeps(node, self.ctx.source.parents) or self._feeds(node):
@@ -328,6 +345,8 @@ class Data:
             return
         if isinstance(parent, ast.Call) and self._is_jax(parent.func):
             return  # converted before
+        if isinstance(parent, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in parent.ops):
+            return  # ``if labels is not None``
         text = self.ctx.source.segment(node)
         alone = isinstance(self.ctx.fact(node), Tensor) if one is None else one
         self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx.report, renderer, text, alone))
@@ -374,15 +393,3 @@ def _holds_tensors(fact: Fact) -> bool:
         held = [_holds_tensors(item) for item in fact.items]
         return any(held) and all(a or b for a, b in zip(numbers, held, strict=True))
     return isinstance(fact, Tensor) or isinstance(fact, ListOf | Tuple) and _holds_tensors(element(fact))
-
-
-def as_arrays(report: Report, renderer: ExpressionRenderer, text: str, one: bool, ordered: bool = False) -> Piece:
-    """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays; ``ordered`` keeps the order of a dict."""
-    report.converted += not report.quiet
-    text = f"{renderer.need('OrderedDict')}({text})" if ordered else text
-    asarray = f"{renderer.need('jnp')}.asarray"
-    return Piece(f"{asarray}({text})" if one else f"{renderer.need('jax')}.tree.map({asarray}, {text})")
-
-
-def leave(statements: StatementRewriter) -> None:
-    """The statement stays as it is."""

@@ -14,7 +14,7 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .data import leave
+from .kept_values import leave
 
 _DRAWS, _SHUFFLES, _SEEDS = (names_with(one) for one in (Trait.KEPT_DRAW, Trait.SHUFFLES, Trait.SEED))
 

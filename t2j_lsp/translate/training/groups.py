@@ -370,12 +370,8 @@ def _same_name(text: str) -> bool:
 
 
 def _rank(node: ast.expr, parameter: str) -> bool:
-    return ast.unparse(node) in (
-        f"{parameter}.dim()",
-        f"{parameter}.ndim",
-        f"len({parameter}.shape)",
-        f"{parameter}.ndimension()",
-    )
+    forms = ("{}.dim()", "{}.ndim", "len({}.shape)", "{}.ndimension()")
+    return ast.unparse(node) in (form.format(parameter) for form in forms)
 
 
 _SIGNS: dict[type[ast.cmpop], str] = {

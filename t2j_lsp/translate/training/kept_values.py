@@ -1,0 +1,19 @@
+"""Code of a data pipeline that stays as it is, and its tensors where JAX code reads them."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.expressions.context import Report
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.rule.pieces import Piece
+
+
+def as_arrays(report: Report, renderer: ExpressionRenderer, text: str, one: bool, ordered: bool = False) -> Piece:
+    """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays; ``ordered`` keeps the order of a dict."""
+    report.converted += not report.quiet
+    text = f"{renderer.need('OrderedDict')}({text})" if ordered else text
+    asarray = f"{renderer.need('jnp')}.asarray"
+    return Piece(f"{asarray}({text})" if one else f"{renderer.need('jax')}.tree.map({asarray}, {text})")
+
+
+def leave(statements: StatementRewriter) -> None:
+    """The statement stays as it is."""

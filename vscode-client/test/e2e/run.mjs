@@ -57,11 +57,7 @@ execFileSync(process.execPath, [process.env.T2J_CODE_SERVER, ...folders, "--inst
   stdio: ["ignore", "ignore", "pipe"],
 });
 const folder = join(extension, "test", "e2e");
-// The longest first: none is left to run alone at the end.
-const size = (name) => statSync(join(folder, name)).size;
-const files = readdirSync(folder)
-  .filter((name) => name.endsWith(".test.mjs"))
-  .sort((one, other) => size(other) - size(one));
+const files = readdirSync(folder).filter((name) => name.endsWith(".test.mjs"));
 const only = positionals.length ? [`--test-name-pattern=${positionals[0]}`] : [];
 const command = [
   "--test",

@@ -11,7 +11,7 @@ import { chmodSync, closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { waitingAt } from "./programs.mjs";
-import { eventually, within } from "./workbench.mjs";
+import { CHECK, eventually, within } from "./workbench.mjs";
 
 const TIMEOUT = 600_000;
 const WAITING = { "net.py": (root) => waitingAt(join(root, "project", "pipe")) };
@@ -65,7 +65,7 @@ test("a trusted workspace runs nothing before the user allows it", { timeout: TI
     assert.equal(runs(pipe), false, "the workspace's code runs");
     await code.command("t2j: Allow or Forbid Checks in This Workspace");
     await code.answer("Check conversions by running", "Allow");
-    await eventually(() => runs(pipe), Boolean, "the check runs the code", 120_000);
+    await eventually(() => runs(pipe), Boolean, "the check runs the code", CHECK);
   });
 });
 

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { NET } from "./programs.mjs";
-import { eventually, within } from "./workbench.mjs";
+import { CHECK, eventually, within } from "./workbench.mjs";
 
 const TIMEOUT = 600_000;
 const HOOK = `import torch
@@ -57,7 +57,7 @@ test("the view shows every file's state and converts many at once", { timeout: T
     }
     await row("net.py").click();
     await code.command("t2j: Check Conversion of This File");
-    await row("Equivalent").waitFor({ timeout: 120_000 });
+    await row("Equivalent").waitFor({ timeout: CHECK });
     await row("net.py").click();
     await page.keyboard.press("ArrowRight");
     await row("Net").waitFor();

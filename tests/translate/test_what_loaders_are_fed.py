@@ -277,8 +277,10 @@ def test_a_sampler_that_derives_of_nothing_draws_in_pytorch() -> None:
     assert "rngs" not in code.partition("class Episodes")[2].partition("for x, y")[0]
 
 
-def test_a_class_that_other_code_asks_for_arrays_is_jaxs() -> None:
-    code = convert(
-        HEAD + SAMPLER + "for rows in episodes.halves(torch.rand(8, 3)):\n    print(rows.mean().item())\n"
-    ).code
+@pytest.mark.parametrize(
+    "use", ["for rows in episodes.halves(torch.rand(8, 3)):\n    print(rows.mean().item())\n", "evaluate(episodes)\n"]
+)
+def test_a_class_whose_instances_other_code_has_is_jaxs(use: str) -> None:
+    code = convert(HEAD + SAMPLER + use).code
     assert "yield torch.randperm(self.n)[:4]" not in code
+    assert "yield torch.randperm(self.n)[:4]" in convert(HEAD + SAMPLER + "print(len(episodes))\n").code

@@ -13,18 +13,26 @@ from t2j_lsp.translate.rule.names import is_torch
 
 
 def feeds_alone(ctx: Context, info: ClassInfo, kept: Collection[ast.AST]) -> bool:
-    """Whether a class computes with PyTorch, and code that doesn't stay in PyTorch asks nothing of its instances."""
+    """Whether a class computes with PyTorch, and no code that doesn't stay in PyTorch has its instances."""
     if info.is_module or info.external or info.torch_bases or info.node not in ctx.inference.classes:
         return False
     facts = (ctx.fact(node) for node in symbols.walk(info.node))
     if not any(isinstance(fact, Qual) and is_torch(fact.name) for fact in facts):
         return False
     for node in ctx.source.nodes:
-        if isinstance(node, ast.Attribute) and isinstance(owner := ctx.fact(node.value), Instance):
-            around = with_ancestors(node, ctx.source.parents)
-            if owner.cls.info is info and not any(at is info.node or at in kept for at in around):
-                return False
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            made = ctx.fact(node)
+            if isinstance(made, Instance) and made.cls.info is info and not _is_measured(ctx, node):
+                around = with_ancestors(node, ctx.source.parents)
+                if not any(at is info.node or at in kept for at in around):
+                    return False
     return True
+
+
+def _is_measured(ctx: Context, node: ast.expr) -> bool:
+    """``len(sampler)``, a number in both."""
+    call = ctx.source.parents.get(node)
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "len"
 
 
 def makes_one(ctx: Context, statement: ast.stmt, kept: Collection[ast.AST]) -> bool:

@@ -77,17 +77,17 @@ def standard_deviation(
     x: jax.Array, axis: int | Sequence[int] | None = None, ddof: float = 1, keepdims: bool = False
 ) -> jax.Array:
     """Standard deviation as `torch.std`: the gradient of equal values is 0, where that of jnp.std is NaN."""
-    variance = jnp.var(x, axis, ddof=ddof, keepdims=keepdims)
+    variance = jnp.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
     zero = variance == 0
     return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, variance)))
 
 
 def euclidean_norm(x: jax.Array, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> jax.Array:
-    """Square root of the sum of squares over `axis` (over all of x for None), as `torch.norm`.
+    """Square root of the sum of squares, as `torch.norm`; over `axis`, or over all of x.
 
     The gradient of a zero vector is 0, where that of jnp.linalg.norm is NaN.
     """
-    total = jnp.sum(jnp.square(jnp.abs(x)), axis, keepdims=keepdims)
+    total = jnp.sum(jnp.square(jnp.abs(x)), axis=axis, keepdims=keepdims)
     zero = total == 0
     return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, total)))
 
@@ -102,14 +102,14 @@ def vector_norm(
     order = 2.0 if ord == "fro" else float(ord)
     nonzero = x != 0
     if order == 0:
-        return jnp.sum(nonzero, axis, keepdims=keepdims).astype(jnp.abs(x).dtype)
+        return jnp.sum(nonzero, axis=axis, keepdims=keepdims).astype(jnp.abs(x).dtype)
     size = jnp.where(nonzero, jnp.abs(x), 0)
     if order == float("inf"):
-        return jnp.max(size, axis, keepdims=keepdims)
+        return jnp.max(size, axis=axis, keepdims=keepdims)
     if order == float("-inf"):
-        return jnp.min(size, axis, keepdims=keepdims)
+        return jnp.min(size, axis=axis, keepdims=keepdims)
     powers = jnp.where(nonzero, jnp.where(nonzero, size, 1) ** order, 0.0 if order > 0 else float("inf"))
-    total = jnp.sum(powers, axis, keepdims=keepdims)
+    total = jnp.sum(powers, axis=axis, keepdims=keepdims)
     if order == 1:
         return total
     regular = (total != 0) & jnp.isfinite(total)

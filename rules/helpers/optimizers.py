@@ -91,8 +91,10 @@ def scale_by_adagrad(
 
     def update(updates: Any, state: AdagradState, params: Any = None) -> tuple[Any, AdagradState]:
         total = jax.tree.map(lambda s, g: s + g * g, state.total, updates)
-        decay = 1 + state.count * lr_decay
-        updates = jax.tree.map(lambda g, s: (g / (jnp.sqrt(s) + eps) / decay).astype(g.dtype), updates, total)
+        updates = jax.tree.map(lambda g, s: (g / (jnp.sqrt(s) + eps)).astype(g.dtype), updates, total)
+        if lr_decay:
+            decay = 1 + state.count * lr_decay
+            updates = jax.tree.map(lambda u: (u / decay).astype(u.dtype), updates)
         return updates, AdagradState(state.count + 1, total)
 
     return optax.GradientTransformation(init, update)

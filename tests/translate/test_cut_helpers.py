@@ -18,10 +18,11 @@ from t2j_lsp import convert
 from t2j_lsp.plugins import helper_sources
 from t2j_lsp.translate.source.folding.classes import FLAX_NAMES
 from t2j_lsp.translate.source.folding.constants import folded
+from t2j_lsp.translate.source.folding.docstrings import without_entries, without_sentences
 from t2j_lsp.translate.source.folding.evaluation import evaluated, pure_functions
 from t2j_lsp.translate.source.folding.inlining import expression_of, inlined
 from t2j_lsp.translate.source.folding.joining import joined
-from t2j_lsp.translate.source.folding.signatures import without_entries, without_parameters
+from t2j_lsp.translate.source.folding.signatures import without_parameters
 from t2j_lsp.translate.source.folding.stock import DEFAULTS, without_stock_defaults
 from t2j_lsp.translate.source.folding.unrolling import unrolled
 from t2j_lsp.translate.source.folding.variables import without_idle_variables
@@ -332,6 +333,36 @@ def test_parameters_go_with_what_is_said_of_them() -> None:
         'def f(x):\n    """One.\n\n    Args:\n      x: two.\n    """\n    return x\n'
     )
     assert without_entries('"""One.\n\n    Args:\n      a: two.\n    """', frozenset("a")) == '"""One."""'
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("One; `a` scales it.", "One."),
+        ("One (over `a`), as `torch.one`.", "One, as `torch.one`."),
+        ("One of `a`.", "One of `a`."),  # The first sentence is what the function is for.
+        ("One.\n\n    Two of `b`. `a` is three. Four.\n    ", "One.\n\n    Two of `b`. Four.\n    "),
+        ("One.\n\n    `a` is two.\n    ", "One."),
+        ("One; `a`.\n\n    Args:\n      b: two.\n    ", "One.\n\n    Args:\n      b: two.\n    "),
+    ],
+)
+def test_what_a_docstring_says_of_a_parameter_goes_with_it(said: str, left: str) -> None:
+    assert without_sentences(f'"""{said}"""', frozenset("a")) == f'"""{left}"""'
+
+
+@pytest.mark.parametrize(
+    ("text", "constants", "cut"),
+    [
+        ("isinstance(x, A) == flag", {"flag": "True"}, "isinstance(x, A)"),
+        ("isinstance(x, A) == flag", {"flag": "False"}, "not isinstance(x, A)"),
+        ("jnp.sum(x, axis=axis, keepdims=keep)", {"axis": "None", "keep": "False"}, "jnp.sum(x)"),
+        ("jnp.max(x, axis=axis, keepdims=keep)", {"axis": "1", "keep": "False"}, "jnp.max(x, axis=1)"),
+        ("jnp.mean(x, axis=None)", {"axis": "1"}, "jnp.mean(x, axis=None)"),
+        ("other.sum(x, axis=axis)", {"axis": "None"}, "other.sum(x, axis=None)"),
+    ],
+)
+def test_what_a_constant_makes_plain_is_written_plainly(text: str, constants: dict[str, str], cut: str) -> None:
+    assert folded(f"def f(x):\n    return {text}\n", tuple(constants.items())) == f"def f(x):\n    return {cut}\n"
 
 
 def test_an_expression_moves_only_where_its_names_mean_the_same() -> None:

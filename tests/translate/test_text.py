@@ -146,6 +146,11 @@ def test_wrap_gives_each_argument_of_a_line_its_own() -> None:
         "@decorate(first_argument=1, second_argument=2, third_argument=3, fourth_argument=4, fifth=5)\ndef f(): pass",
         "\ufeffvalue = combine(first_argument, second_argument, third_argument, fourth_argument, fifth_argument)",
         "a = 1; value = combine(first_argument, second_argument, third_argument, fourth_argument, fifth_argument)",
+        "a, b = (first_argument + second_argument, third_argument), combine(fourth_argument, 'a, b', (fifth, sixth))",
+        "if a: first = combine(first_argument, second_argument, third_argument); second = combine(first, 'über; a')",
+        "ü = 'ü; b'; return_value = combine(first_argument, second_argument, third_argument, 'ü', fifth_argument); b = 1",
+        "for a in b: assert combine(first_argument, second_argument, third_argument), 'something about the arguments'",
+        "def f(a, b): return a + first_argument(second_argument), b + first_argument(second_argument, third_argument)",
     ],
 )
 def test_wrap_changes_no_meaning(line: str) -> None:
@@ -155,6 +160,27 @@ def test_wrap_changes_no_meaning(line: str) -> None:
     assert code.startswith(line[:5])
     assert max(map(len, code.splitlines())) <= 88
     assert ast.dump(ast.parse(code.removeprefix("\ufeff"))) == ast.dump(tree)
+
+
+def test_wrap_gives_each_statement_of_a_line_its_own() -> None:
+    made = f"make({', '.join(f'argument_{i}=value_{i}' for i in range(6))})"
+    items = [f"        argument_{i}=value_{i}," for i in range(6)]
+    shorter = [item[4:] for item in items]
+    assert wrapped(f"for a in b: c = {made}; d = 1  # why").splitlines() == [
+        "for a in b:",
+        *("    c = make(", *items, "    )"),
+        "    d = 1  # why",
+    ]
+    assert wrapped(f"a, b = {made}, c[1, 2]; d = 1").splitlines() == [
+        "a, b = (",
+        *("    make(", *items, "    ),"),
+        "    c[1, 2],",
+        ")",
+        "d = 1",
+    ]
+    assert wrapped(f"if a:\n    b = 1\nelse: c = {made}").splitlines()[2:4] == ["else:", "    c = make("]
+    assert wrapped(f"a, = (b, {made})").splitlines() == ["a, = (", "    b,", "    make(", *items, "    ),", ")"]
+    assert wrapped(f"{made}; a = 1").splitlines() == ["make(", *shorter, ")", "a = 1"]
 
 
 def test_every_statement_is_in_the_source_map() -> None:

@@ -1,5 +1,6 @@
 """Breaks lines that the conversion made too long, as black would: at the last bracket, one argument to a line.
 
+Of several statements on a line each gets its own, and so does the body of a loop or branch that stands behind its head.
 Lines that stand in the source as they are stay, however long.
 """
 
@@ -23,6 +24,7 @@ from t2j_lsp.translate.source.width import line_limit
 SHARE = 3
 """How many times as long as what is in the last bracket another one's is, that the line is broken there."""
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_SEVERAL = re.compile(r";|^\s*(?:async|for|while|if|elif|else|with|def|class|try|except|finally)\b.*:\s*[^\s#]")
 _BRANCH = re.compile(r"(?<=[\s)\]}\"'])(if|else)\b")
 
 
@@ -143,11 +145,60 @@ class _Unit:
             return whole
         indent = code[: len(code) - len(code.lstrip())]
         part = _Part(indent, start + len(indent), start + len(code))
-        parts = self._arguments(part) if len(part) > self.limit else [part]
-        out = [new for one in parts for new in self._lines(one, inside=one is not part)]
+        statements = self._statements(line, part) if len(part) > self.limit else [part]
+        out = [new for one in statements for new in self._statement(one)]
         if len(out) > 1 and comment:
             out[-1] += f"  {comment}"
         return out if len(out) > 1 else whole
+
+    def _statement(self, part: _Part) -> list[str]:
+        parts = self._arguments(part) if len(part) > self.limit else [part]
+        return [new for one in parts for new in self._lines(one, inside=one is not part)]
+
+    @cached_property
+    def _simple(self) -> list[tuple[int, int, ast.stmt]]:
+        """The statements without a body, in order, with the ranges that they take in the text."""
+        try:
+            tree = ast.parse(self.text)
+        except SyntaxError:
+            return []
+        simple = [n for n in symbols.walk(tree) if isinstance(n, ast.stmt) and not hasattr(n, "body")]
+        return sorted(((*self._range(node), node) for node in simple), key=lambda one: one[:2])
+
+    def _range(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
+        places = ((node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0))
+        first, last = (
+            self.starts[line - 1]
+            + len(self.text[self.starts[line - 1] : self.starts[line] - 1].encode()[:column].decode())
+            for line, column in places
+        )
+        return first, last
+
+    def _statements(self, line: int, part: _Part) -> list[_Part]:
+        """The statements on a line, behind the head of a loop or branch where one stands in front of them."""
+        if not _SEVERAL.search(self.text[part.start : part.end]):
+            return [part]
+        inside = [(start, end) for start, end, _ in self._simple if part.start <= start and end <= part.end]
+        if not inside or len(inside) == 1 and inside[0][0] == part.start:
+            return [part]
+        head = _Part(part.indent, part.start, part.start + len(self.text[part.start : inside[0][0]].rstrip()))
+        indent = part.indent + ("    " if len(head) > len(part.indent) else "")
+        return [*([head] if len(head) > len(part.indent) else []), *(_Part(indent, *one) for one in inside)]
+
+    def _tuple(self, part: _Part) -> list[str]:
+        """A statement of which the value is a tuple without brackets, in brackets; nothing for others."""
+        value = next((getattr(n, "value", None) for a, b, n in self._simple if (a, b) == (part.start, part.end)), None)
+        if not isinstance(value, ast.Tuple) or any(isinstance(one, ast.Lambda | ast.Starred) for one in value.elts):
+            return []
+        start, end = self._range(value)
+        if any((one.start, one.end) == (start, end) for one in self.brackets):
+            return []
+        top = self._top(replace(part, start=start, end=end))
+        commas = (at for at in range(start, end) if self.text[at] == "," and not self._in_string(at, at))
+        cuts = [at + 1 for at in commas if not any(one.start < at < one.end for one in top)]
+        items = [self._item(one, False) for one in self._pieces(part.indent + "    ", start, end, cuts)]
+        head, tail = part.indent + self.text[part.start : start] + "(", part.indent + ")"
+        return [head, *(line for one in items for line in self._lines(one, inside=True)), tail]
 
     def _arguments(self, part: _Part) -> list[_Part]:
         """A line of a bracket that began above it, cut between the arguments on it."""
@@ -164,6 +215,8 @@ class _Unit:
         """A part as several lines, where it is too long: at its conditions if it stands in a bracket, else at one."""
         if len(part) <= self.limit:
             return [self._line(part)]
+        if not inside and (lines := self._tuple(part)):
+            return lines
         branches = self._branches(part) if inside else []
         if branches:
             *others, last = self._pieces(part.indent, part.start, part.end, branches)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 
 import libcst as cst
 
+from .docstrings import WithoutParameters
 from .transformer import Transformer, code, transformed
 
 NEW = "__init__"
@@ -58,7 +58,7 @@ class _Parameters(Transformer):
             star = cst.MaybeSentinel.DEFAULT
         changed = parameters.with_changes(star_arg=star, **kept)
         changed = _closed(changed, parameters)
-        body = updated_node.body.visit(_Docstring(self.names))
+        body = updated_node.body.visit(WithoutParameters(self.names))
         return updated_node.with_changes(params=changed, body=body)
 
 
@@ -78,46 +78,6 @@ _KINDS = ("kwonly_params", "params", "posonly_params")
 
 def _groups(parameters: cst.Parameters) -> list[Sequence[cst.Param]]:
     return [getattr(parameters, kind) for kind in _KINDS]
-
-
-class _Docstring(Transformer):
-    """Takes what is said of some parameters out of a docstring."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        super().__init__()
-        self.names = names
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        return False
-
-    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
-        if not original_node.value.startswith('"""') or "Args:" not in original_node.value:
-            return updated_node
-        return updated_node.with_changes(value=without_entries(original_node.value, self.names))
-
-
-def without_entries(docstring: str, names: frozenset[str]) -> str:
-    """A docstring without the entries of some parameters."""
-    out: list[str] = []
-    entry = None
-    for line in docstring.split("\n"):
-        indent = len(line) - len(line.lstrip())
-        match = re.match(r"(\w+): ", line.lstrip())
-        if entry is not None and (indent > entry and line.strip() and not line.strip().startswith('"""')):
-            continue
-        entry = None
-        if match and match[1] in names:
-            entry = indent
-            continue
-        out.append(line)
-    for index, line in enumerate(out):
-        rest = [one for one in out[index + 1 :] if one.strip()]
-        if line.strip() == "Args:" and (not rest or not re.match(r"\s+\w+: ", rest[0])):
-            start = index - 1 if index and not out[index - 1].strip() else index
-            out[start : index + 1] = []
-            break
-    text = "\n".join(out)
-    return re.sub(r'^("""[^\n]*)\n\s*"""$', r'\1"""', text)
 
 
 class _Arguments(Transformer):

@@ -1,0 +1,89 @@
+"""What a helper's docstring says of parameters that it no longer has."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+import libcst as cst
+
+from .transformer import Transformer
+
+_WIDTH = 116
+_SENTENCE = re.compile(r"(?<=[.:)]) +(?=[A-Z`(])")
+_CLAUSE = re.compile(r"; [^;.]*(?=[.;]|$)| \([^()]*\)")
+
+
+class WithoutParameters(Transformer):
+    """Takes what is said of some parameters out of the docstring of a function's body."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__()
+        self.names = names
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return False
+
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
+        if not original_node.value.startswith('"""'):
+            return updated_node
+        said = (
+            without_entries(original_node.value, self.names) if "Args:" in original_node.value else original_node.value
+        )
+        return updated_node.with_changes(value=without_sentences(said, self.names))
+
+
+def without_sentences(docstring: str, names: frozenset[str]) -> str:
+    """A docstring without the sentences that are about some parameters, named in backticks.
+
+    Of the first sentence goes what stands behind a semicolon or in brackets. Entries of arguments stay as they are.
+    """
+    if not any(f"`{name}`" in docstring for name in names):
+        return docstring
+    text, entries, behind = docstring.removeprefix('"""').partition("\n\n    Args:")
+    paragraphs = text.removesuffix('"""').split("\n\n")
+    kept = [_kept(paragraph, names, first=index == 0) for index, paragraph in enumerate(paragraphs)]
+    out = "\n\n".join(one for one in kept if one.strip())
+    if entries or len(kept) > 1 and "\n" in out:
+        return f'"""{out.rstrip()}{entries}{behind}' if entries else f'"""{out.rstrip()}\n    """'
+    return f'"""{out.strip()}"""'
+
+
+def _kept(paragraph: str, names: frozenset[str], *, first: bool) -> str:
+    """A paragraph without what it says of the parameters, filled again if anything went."""
+    if not any(f"`{name}`" in paragraph for name in names):
+        return paragraph
+    indent = "" if first else paragraph[: len(paragraph) - len(paragraph.lstrip())]
+    sentences = _SENTENCE.split(" ".join(paragraph.split()))
+    kept = [one for index, one in enumerate(sentences) if first and index == 0 or not _is_about(one, names)]
+    if first:
+        kept[0] = _CLAUSE.sub(lambda match: "" if _is_about(match[0], names) else match[0], kept[0])
+    return textwrap.fill(" ".join(kept), _WIDTH, initial_indent=indent, subsequent_indent=indent or "    ")
+
+
+def _is_about(sentence: str, names: frozenset[str]) -> bool:
+    return any(f"`{name}`" in sentence for name in names)
+
+
+def without_entries(docstring: str, names: frozenset[str]) -> str:
+    """A docstring without the entries of some parameters."""
+    out: list[str] = []
+    entry = None
+    for line in docstring.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        match = re.match(r"(\w+): ", line.lstrip())
+        if entry is not None and (indent > entry and line.strip() and not line.strip().startswith('"""')):
+            continue
+        entry = None
+        if match and match[1] in names:
+            entry = indent
+            continue
+        out.append(line)
+    for index, line in enumerate(out):
+        rest = [one for one in out[index + 1 :] if one.strip()]
+        if line.strip() == "Args:" and (not rest or not re.match(r"\s+\w+: ", rest[0])):
+            start = index - 1 if index and not out[index - 1].strip() else index
+            out[start : index + 1] = []
+            break
+    text = "\n".join(out)
+    return re.sub(r'^("""[^\n]*)\n\s*"""$', r'\1"""', text)

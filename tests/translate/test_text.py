@@ -148,7 +148,7 @@ def test_wrap_gives_each_argument_of_a_line_its_own() -> None:
         "a = 1; value = combine(first_argument, second_argument, third_argument, fourth_argument, fifth_argument)",
         "a, b = (first_argument + second_argument, third_argument), combine(fourth_argument, 'a, b', (fifth, sixth))",
         "if a: first = combine(first_argument, second_argument, third_argument); second = combine(first, 'über; a')",
-        "ü = 'ü; b'; return_value = combine(first_argument, second_argument, third_argument, 'ü', fifth_argument); b = 1",
+        "ü = 'ü; b'; returned = combine(first_argument, second_argument, third_argument, 'ü', fifth_argument); b = 1",
         "for a in b: assert combine(first_argument, second_argument, third_argument), 'something about the arguments'",
         "def f(a, b): return a + first_argument(second_argument), b + first_argument(second_argument, third_argument)",
     ],

@@ -16,6 +16,7 @@ from typing import Any
 
 import libcst as cst
 
+from .plainer import plain_test, without_defaults
 from .transformer import Transformer, code, transformed
 
 Constants = tuple[tuple[str, str], ...]
@@ -43,9 +44,6 @@ KINDS["Sequence"] = Sequence
 LONGEST = 4
 """Elements of a tuple, and characters of a number that was worked out, that still count as a literal."""
 UNKNOWN = object()
-_REDUCTIONS = {"all", "any", "max", "mean", "median", "min", "prod", "std", "sum", "var"}
-_DEFAULTS = {"axis": "None", "keepdims": "False"}
-"""What reductions take anyway."""
 LOOSE = (
     cst.BinaryOperation,
     cst.BooleanOperation,
@@ -182,7 +180,7 @@ class _Folder(Transformer):
         (target,) = updated_node.comparisons
         target = target.with_changes(comparator=_bare(target.comparator))
         updated_node = updated_node.with_changes(left=_bare(updated_node.left), comparisons=[target])
-        if (plain := _test_of_class(updated_node)) is not None:
+        if (plain := plain_test(updated_node)) is not None:
             return plain
         compare = _COMPARE.get(type(target.operator))
         left, right = _number_or(updated_node.left), _number_or(target.comparator)
@@ -227,13 +225,7 @@ class _Folder(Transformer):
             case cst.Call(func=cst.Name("isinstance"), args=[cst.Arg(value=value), cst.Arg(value=cst.Name(kind))]):
                 if (known := value_of(value)) is not UNKNOWN and kind in KINDS:
                     return _boolean(isinstance(known, KINDS[kind]))
-            case cst.Call(func=cst.Attribute(value=cst.Name("jnp"), attr=cst.Name(name))) if name in _REDUCTIONS:
-                pairs = zip(original_node.args, updated_node.args, strict=True)
-                kept = [new for old, new in pairs if new.value is old.value or not _is_default(new)]
-                if kept and len(kept) < len(updated_node.args):
-                    kept[-1] = kept[-1].with_changes(comma=original_node.args[-1].comma)
-                    return updated_node.with_changes(args=kept)
-        return updated_node
+        return without_defaults(original_node, updated_node)
 
     def leave_FormattedStringExpression(
         self, original_node: cst.FormattedStringExpression, updated_node: cst.FormattedStringExpression
@@ -370,23 +362,6 @@ def _number_or(node: cst.BaseExpression) -> Any:
     """The value of a literal, or of ``float("inf")``, which is compared with some."""
     text = code(node)
     return float(text[7:-2]) if text in ('float("inf")', 'float("-inf")') else value_of(node)
-
-
-def _test_of_class(node: cst.Comparison) -> cst.BaseExpression | None:
-    """What ``isinstance(a, B) == True`` says, which a constant has made of a comparison with a name."""
-    match node:
-        case cst.Comparison(
-            left=cst.Call(func=cst.Name("isinstance")) as test,
-            comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Name("True" | "False" as value))],
-        ):
-            return test if value == "True" else cst.UnaryOperation(cst.Not(), test)
-    return None
-
-
-def _is_default(argument: cst.Arg) -> bool:
-    """Whether a reduction's argument, which a constant was put into, says nothing."""
-    name = argument.keyword.value if argument.keyword else ""
-    return isinstance(argument.value, cst.Name) and _DEFAULTS.get(name) == argument.value.value
 
 
 def _is_one(value: Any) -> bool:

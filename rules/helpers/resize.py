@@ -27,22 +27,20 @@ def interpolate(
     antialias: bool = False,
     channels_last: bool = False,
 ) -> jax.Array:
-    """Resizes the axes after the first two of `x` to `size`, or to floor(length * `scale_factor`).
+    """Resizes the axes after the first two of `x`; to `size`; to floor(length * `scale_factor`).
 
-    With `channels_last`, those between the first and the last one.
-
-    Modes: nearest, nearest-exact, linear, bilinear, trilinear, bicubic, area. A given `scale_factor` also sets the
-    distance of the sampling positions, unless `recompute_scale_factor` takes it from the sizes.
+    With `channels_last`, those between the first and the last one. `mode` is one of nearest, nearest-exact, linear,
+    bilinear, trilinear, bicubic and area. A given `scale_factor` also sets the distance of the sampling positions.
+    `recompute_scale_factor` takes that from the sizes.
     """
     rank, first = x.ndim - 2, 1 if channels_last else 2
-    steps: tuple[float | None, ...] = (None,) * rank
     if size is not None:
         sizes = per_axis(size, rank)
+        steps: tuple[float | None, ...] = (None,) * rank
     else:
         factors = per_axis(scale_factor, rank)
         sizes = tuple(math.floor(length * factor) for length, factor in zip(x.shape[first:], factors, strict=False))
-        if not recompute_scale_factor:
-            steps = tuple(1 / factor for factor in factors)
+        steps = (None,) * rank if recompute_scale_factor else tuple(1 / factor for factor in factors)
     if mode == "area":
         pooled = adaptive_avg_pool(rank, jnp.moveaxis(x, -1, 1) if channels_last else x, sizes)
         return jnp.moveaxis(pooled, 1, -1) if channels_last else pooled
@@ -70,14 +68,15 @@ def resize_weights(
     length: int, size: int, step: float | None, cubic: bool, align_corners: bool, antialias: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which input positions make each output position, and their weights: two arrays of shape (taps, size)."""
-    offset = 0.0 if align_corners else 0.5
     if align_corners:
-        step = (length - 1) / (size - 1) if size > 1 else 0.0
+        distance = (length - 1) / (size - 1) if size > 1 else 0.0
     elif step is None or (size == length and (antialias or not cubic)):  # PyTorch copies such an axis
-        step = length / size
+        distance = length / size
+    else:
+        distance = step
     if antialias:
-        return antialias_weights(length, size, step, cubic)
-    source = step * (np.arange(size) + offset) - offset
+        return antialias_weights(length, size, distance, cubic)
+    source = distance * np.arange(size) if align_corners else distance * (np.arange(size) + 0.5) - 0.5
     if cubic:
         first = np.floor(source).astype(int) - 1
         weights = np.stack(cubic_weights(source - np.floor(source)))

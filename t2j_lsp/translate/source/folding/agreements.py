@@ -2,7 +2,8 @@
 
 ``nn.LSTM(4, 5, batch_first=True)`` in every place of a file needs no helper that knows of another order of axes.
 Switches, names and None go, from constructors of layers, and only where the helper gets shorter. A number says
-something where it stands, and so does what a function is asked: ``top_k(x, 2, largest=False)``.
+something where it stands, and so does what a function is asked, ``top_k(x, 2, largest=False)``: that goes only where
+the function gets much shorter, as one that resizes images in seven ways does.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from .signatures import NEW, without_arguments
 from .uses import NOTHING_AGREED, Agreed, HelperCall, HelperUses, Index, UseFinder, is_partial
 
 LEAST_GAIN = 2
-"""Statements that a helper has to lose."""
+"""Statements that a class has to lose."""
+LEAST_GAIN_OF_FUNCTIONS = 6
+"""Those that a function has to lose."""
+LEAST_NODES = 60
+"""Nodes of the syntax tree of a function that could lose them."""
 
 LONGEST_LINE = 120
 """That of helpers."""
@@ -29,12 +34,12 @@ Cut = Callable[[Agreed], list[Helper]]
 
 
 def may_agree(copied: Iterable[Helper], user: ast.Module, written: Mapping[str, str]) -> bool:
-    """Whether some call of a class passes a flag at all: most files have none, and nothing has to be cut to see it."""
-    classes = {written[h.name] for h in copied if h.name in written and isinstance(definition(h.text), ast.ClassDef)}
+    """Whether some call of a helper passes a flag at all: most files have none, and nothing has to be cut to see it."""
+    made = {written[h.name] for h in copied if h.name in written and _is_long(definition(h.text))}
     return any(
         isinstance(node, ast.Call)
         and any(_is_switch(k.value) for k in node.keywords)
-        and any(isinstance(called, ast.Name) and called.id in classes for called in (node.func, *node.args[:1]))
+        and any(isinstance(called, ast.Name) and called.id in made for called in (node.func, *node.args[:1]))
         for node in symbols.walk(user)
     )
 
@@ -45,14 +50,15 @@ def agreements(cut: Cut, user: ast.Module, written: Mapping[str, str]) -> Agreed
     finder = UseFinder(Index({None: user}), {name: definition(text) for name, text in texts.items()}, written)
     agreed: dict[str, tuple[tuple[str, str], ...]] = {}
     for name, uses in finder.uses.items():
-        function = _constructor(name, texts)
+        function = _signature(name, texts)
         if function is None or name not in written or not uses.known or None in uses.subclassed:
             continue
         constants = tuple(_constants(function, uses, finder, written[name]))
         if not constants:
             continue
         shorter = _texts(cut({**agreed, name: constants}))
-        if _statements(shorter) <= _statements(texts) - LEAST_GAIN and _are_gone(name, constants, shorter):
+        gain = LEAST_GAIN if isinstance(definition(texts[name]), ast.ClassDef) else LEAST_GAIN_OF_FUNCTIONS
+        if _statements(shorter) <= _statements(texts) - gain and _are_gone(name, constants, shorter):
             agreed[name], texts = constants, shorter
     return agreed
 
@@ -129,6 +135,18 @@ def _statements(texts: Mapping[str, str]) -> int:
     return sum(isinstance(node, ast.stmt) for text in texts.values() for node in nodes(definition(text)))
 
 
+def _is_long(node: ast.AST) -> bool:
+    """Whether a definition is that of a class, or of a function that may lose enough."""
+    function = isinstance(node, ast.FunctionDef)
+    return isinstance(node, ast.ClassDef) or function and sum(1 for _ in nodes(node)) > LEAST_NODES
+
+
+def _signature(name: str, texts: Mapping[str, str]) -> ast.FunctionDef | None:
+    """What is called with the arguments: a function, or what makes an instance of a class."""
+    node = definition(texts[name]) if name in texts else None
+    return node if isinstance(node, ast.FunctionDef) else _constructor(name, texts)
+
+
 def _constructor(name: str, texts: Mapping[str, str]) -> ast.FunctionDef | None:
     """What makes an instance of a class, if that is among the helpers."""
     node = definition(texts[name]) if name in texts else None
@@ -142,7 +160,7 @@ def _constructor(name: str, texts: Mapping[str, str]) -> ast.FunctionDef | None:
 
 
 def _are_gone(name: str, constants: tuple[tuple[str, str], ...], texts: Mapping[str, str]) -> bool:
-    function = _constructor(name, texts)
+    function = _signature(name, texts)
     if function is None or function.args.kwarg is not None:
         return False
     left = {a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
@@ -158,7 +176,7 @@ def _constants(
     if not sites or None in sites:
         return
     plain = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-    plain = plain[1:]
+    plain = plain[function.name == NEW :]
     others = [c for c in uses.calls if c.home is None and id(c.node) not in direct]
     for name, default in defaults(function).items():
         place = plain.index(name) if name in plain else None

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from .arguments import decided
 from .constants import folded
+from .docstrings import switched_off
 from .inlining import expression_of, inlined
 from .signatures import without_methods, without_parameters
 from .uses import HelperCall, UseFinder
@@ -89,7 +90,7 @@ def without_unpassed(text: str, function: ast.FunctionDef, calls: Iterable[Helpe
     if not constants:
         return text
     names = frozenset(name for name, _ in constants)
-    return without_parameters(folded(text, constants, function.name), function.name, names)
+    return without_parameters(folded(text, constants, function.name), function.name, names, switched_off(constants))
 
 
 def moved_in(text: str, method: ast.FunctionDef) -> str | None:

@@ -15,6 +15,7 @@ from .arguments import decided, drop_arguments
 from .called import CALL, method_calls, moved_in, object_calls, without_unpassed
 from .constants import folded, is_literal, literal
 from .definitions import definition, is_given, nodes
+from .docstrings import switched_off
 from .family import Family
 from .given import given, never_none
 from .signatures import NEW, without_methods, without_parameters
@@ -94,7 +95,7 @@ def _fold_constructor(texts: dict[str, str], name: str, family: Family) -> None:
             texts[name] = never_none(texts[name], passed, NEW)
         return
     names = frozenset(known for known, _ in constants)
-    texts[name] = without_parameters(folded(texts[name], constants, NEW), NEW, names)
+    texts[name] = without_parameters(folded(texts[name], constants, NEW), NEW, names, switched_off(constants))
     for one in made:
         drop_arguments(texts, one, function, names, [call for who, call in calls if who == one], shift=1)
     drop_arguments(texts, f"super().{NEW}", function, names, [call for _, call in supers], shift=1)
@@ -132,7 +133,9 @@ def _fold_methods(texts: dict[str, str], name: str, family: Family, user: Index)
         constants = decided(method, calls, (), shift=1)
         if constants:
             names = frozenset(known for known, _ in constants)
-            texts[name] = without_parameters(folded(texts[name], constants, method.name), method.name, names)
+            texts[name] = without_parameters(
+                folded(texts[name], constants, method.name), method.name, names, switched_off(constants)
+            )
             drop_arguments(texts, f"self.{method.name}", method, names, calls, shift=1)
             return  # the tree of the class is another one now
 

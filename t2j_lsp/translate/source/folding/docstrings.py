@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -15,11 +16,12 @@ _CLAUSE = re.compile(r"; [^;.]*(?=[.;]|$)| \([^()]*\)")
 
 
 class WithoutParameters(Transformer):
-    """Takes what is said of some parameters out of the docstring of a function's body."""
+    """Takes the entries of some parameters out of the docstring of a function's body, and all that is said of others."""
 
-    def __init__(self, names: frozenset[str]) -> None:
+    def __init__(self, names: frozenset[str], unsaid: frozenset[str]) -> None:
         super().__init__()
         self.names = names
+        self.unsaid = unsaid
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         return False
@@ -30,7 +32,12 @@ class WithoutParameters(Transformer):
         said = (
             without_entries(original_node.value, self.names) if "Args:" in original_node.value else original_node.value
         )
-        return updated_node.with_changes(value=without_sentences(said, self.names))
+        return updated_node.with_changes(value=without_sentences(said, self.unsaid))
+
+
+def switched_off(constants: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The parameters that became None or False: what they would have done need not be told."""
+    return frozenset(name for name, value in constants if value in ("None", "False"))
 
 
 def without_sentences(docstring: str, names: frozenset[str]) -> str:

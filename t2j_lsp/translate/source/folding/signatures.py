@@ -14,9 +14,12 @@ NEW = "__init__"
 
 
 @cache
-def without_parameters(text: str, function: str, names: frozenset[str]) -> str:
-    """A definition without some parameters of the function, or of the method, of that name."""
-    return transformed(text, lambda: _Parameters(function, names))
+def without_parameters(text: str, function: str, names: frozenset[str], unsaid: frozenset[str] = frozenset()) -> str:
+    """A definition without some parameters of the function, or of the method, of that name.
+
+    Nothing is said any more of those ``unsaid``, whose absence says enough.
+    """
+    return transformed(text, lambda: _Parameters(function, names, unsaid))
 
 
 @cache
@@ -35,10 +38,11 @@ def without_methods(text: str, names: frozenset[str]) -> str:
 
 
 class _Parameters(Transformer):
-    def __init__(self, function: str, names: frozenset[str]) -> None:
+    def __init__(self, function: str, names: frozenset[str], unsaid: frozenset[str]) -> None:
         super().__init__()
         self.function = function
         self.names = names
+        self.unsaid = unsaid
         self.depth = 0
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
@@ -58,7 +62,7 @@ class _Parameters(Transformer):
             star = cst.MaybeSentinel.DEFAULT
         changed = parameters.with_changes(star_arg=star, **kept)
         changed = _closed(changed, parameters)
-        body = updated_node.body.visit(WithoutParameters(self.names))
+        body = updated_node.body.visit(WithoutParameters(self.names, self.unsaid))
         return updated_node.with_changes(params=changed, body=body)
 
 

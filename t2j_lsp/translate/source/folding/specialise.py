@@ -20,6 +20,7 @@ from .called import asked_of_objects
 from .classes import INHERITED, LIST_METHODS, READING_METHODS, fold_classes
 from .constants import folded, is_literal, literal, without_instances
 from .definitions import definition, free_names, is_given, members
+from .docstrings import switched_off
 from .evaluation import evaluated, pure_functions
 from .given import given, never_none, possible, value_kind, within
 from .hierarchy import merge_classes
@@ -206,7 +207,7 @@ def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses
             texts[name] = never_none(texts[name], passed, name)
         return
     names = frozenset(known for known, _ in constants)
-    texts[name] = without_parameters(folded(texts[name], constants), name, names)
+    texts[name] = without_parameters(folded(texts[name], constants), name, names, switched_off(constants))
     drop_arguments(texts, name, node, names, uses.calls)
 
 

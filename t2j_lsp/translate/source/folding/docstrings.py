@@ -16,7 +16,7 @@ _CLAUSE = re.compile(r"; [^;.]*(?=[.;]|$)| \([^()]*\)")
 
 
 class WithoutParameters(Transformer):
-    """Takes the entries of some parameters out of the docstring of a function's body, and all that is said of others."""
+    """Takes the entries of some parameters out of a docstring, and all that is said of others."""
 
     def __init__(self, names: frozenset[str], unsaid: frozenset[str]) -> None:
         super().__init__()

@@ -100,7 +100,7 @@ class LRScheduler:
         self.step()
 
     def step(self, epoch: float | None = None) -> None:
-        """Goes on to the next count, or to `epoch`."""
+        """Goes on to the next count (or to `epoch`)."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for name, schedule in self.schedules.items():
             value = schedule(self.last_epoch)
@@ -131,7 +131,7 @@ class GroupLRScheduler:
         self.step()
 
     def step(self, epoch: float | None = None) -> None:
-        """Goes on to the next count, or to `epoch`."""
+        """Goes on to the next count (or to `epoch`)."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for label, schedule in self.schedules.items():
             state = self.optimizer.opt_state.inner_states[label]
@@ -175,7 +175,7 @@ class OwnLRScheduler:
         raise NotImplementedError
 
     def step(self, epoch: float | None = None) -> None:
-        """Goes on to the next count, or to `epoch`."""
+        """Goes on to the next count (or to `epoch`)."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         self._last_lr = self.get_lr()
         for rate, value in zip(self.rates(), self._last_lr, strict=True):

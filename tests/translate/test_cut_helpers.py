@@ -344,6 +344,11 @@ def test_parameters_go_with_what_is_said_of_them() -> None:
         ("One.\n\n    Two of `b`. `a` is three. Four.\n    ", "One.\n\n    Two of `b`. Four.\n    "),
         ("One.\n\n    `a` is two.\n    ", "One."),
         ("One; `a`.\n\n    Args:\n      b: two.\n    ", "One.\n\n    Args:\n      b: two.\n    "),
+        (
+            "One.\n\n        Two; `a`.\n\n        Args:\n          b: `a`.\n        ",
+            "One.\n\n        Args:\n          b: `a`.\n        ",
+        ),
+        ("One.\n\n        Returns:\n          `a`.\n        ", "One.\n\n        Returns:\n          `a`.\n        "),
     ],
 )
 def test_what_a_docstring_says_of_a_parameter_goes_with_it(said: str, left: str) -> None:

@@ -11,6 +11,7 @@ import libcst as cst
 from .transformer import Transformer
 
 _WIDTH = 116
+_SECTION = re.compile(r"\n\n *(?:Args|Returns|Raises|Yields):\n")
 _SENTENCE = re.compile(r"(?<=[.:)]) +(?=[A-Z`(])")
 _CLAUSE = re.compile(r"; [^;.]*(?=[.;]|$)| \([^()]*\)")
 
@@ -36,36 +37,39 @@ class WithoutParameters(Transformer):
 
 
 def switched_off(constants: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """The parameters that became None or False: what they would have done need not be told."""
-    return frozenset(name for name, value in constants if value in ("None", "False"))
+    """The parameters that became None, False or 0: what they would have done need not be told."""
+    return frozenset(name for name, value in constants if value in ("None", "False", "0", "0.0"))
 
 
 def without_sentences(docstring: str, names: frozenset[str]) -> str:
     """A docstring without the sentences that are about some parameters, named in backticks.
 
-    Of the first sentence goes what stands behind a semicolon or in brackets. Entries of arguments stay as they are.
+    Of the first sentence goes what stands behind a semicolon or in brackets. What stands from ``Args:`` on stays.
     """
-    if not any(f"`{name}`" in docstring for name in names):
+    section = _SECTION.search(docstring)
+    text = docstring[: section.start()] if section else docstring.removesuffix('"""').rstrip()
+    if not any(f"`{name}`" in text for name in names):
         return docstring
-    text, entries, behind = docstring.removeprefix('"""').partition("\n\n    Args:")
-    paragraphs = text.removesuffix('"""').split("\n\n")
-    kept = [_kept(paragraph, names, first=index == 0) for index, paragraph in enumerate(paragraphs)]
-    out = "\n\n".join(one for one in kept if one.strip())
-    if entries or len(kept) > 1 and "\n" in out:
-        return f'"""{out.rstrip()}{entries}{behind}' if entries else f'"""{out.rstrip()}\n    """'
-    return f'"""{out.strip()}"""'
+    lines = [line for line in docstring.split("\n")[1:] if line.strip()]
+    indent = min((line[: len(line) - len(line.lstrip())] for line in lines), key=len, default="    ")
+    paragraphs = text.removeprefix('"""').split("\n\n")
+    kept = [_kept(one, names, indent, first=index == 0) for index, one in enumerate(paragraphs)]
+    said = "\n\n".join(one for one in kept if one)
+    if section:
+        return f'"""{said}{docstring[section.start() :]}'
+    return f'"""{said}\n{indent}"""' if "\n" in said else f'"""{said}"""'
 
 
-def _kept(paragraph: str, names: frozenset[str], *, first: bool) -> str:
+def _kept(paragraph: str, names: frozenset[str], indent: str, *, first: bool) -> str:
     """A paragraph without what it says of the parameters, filled again if anything went."""
-    if not any(f"`{name}`" in paragraph for name in names):
-        return paragraph
-    indent = "" if first else paragraph[: len(paragraph) - len(paragraph.lstrip())]
+    if not _is_about(paragraph, names):
+        return paragraph.rstrip()
     sentences = _SENTENCE.split(" ".join(paragraph.split()))
     kept = [one for index, one in enumerate(sentences) if first and index == 0 or not _is_about(one, names)]
     if first:
         kept[0] = _CLAUSE.sub(lambda match: "" if _is_about(match[0], names) else match[0], kept[0])
-    return textwrap.fill(" ".join(kept), _WIDTH, initial_indent=indent, subsequent_indent=indent or "    ")
+    begin = "" if first else indent
+    return textwrap.fill(" ".join(kept), _WIDTH, initial_indent=begin, subsequent_indent=indent)
 
 
 def _is_about(sentence: str, names: frozenset[str]) -> bool:

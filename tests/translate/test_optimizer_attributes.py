@@ -18,10 +18,19 @@ for i in range(3):
     net(torch.ones(4, 2)).sum().backward()
     opt.step()
 """
+RETURNED = """def now(optimizer):
+        for group in optimizer.param_groups:
+            return group['lr']
+
+    rates.append(now(opt))"""
 RATES = {
     "set": "opt.param_groups[0]['lr'] = 0.05",
     "multiplied": "opt.param_groups[0]['lr'] *= 0.5",
     "divided in a loop": "for group in opt.param_groups:\n        group['lr'] /= 2",
+    "looked at in a loop": "for group in opt.param_groups:\n        # now\n        rates.append(group['lr'])",
+    "added in a line": "for g in opt.param_groups: rates += [g['lr'] / 2]",
+    "listed": "rates += [g['lr'] for g in opt.param_groups]",
+    "returned in a loop": RETURNED,
     "shown": "rates.append(f\"{opt.param_groups[0]['lr']:.5f}\")",
 }
 REFUSED = {
@@ -29,7 +38,10 @@ REFUSED = {
     "a power": "opt.param_groups[0]['lr'] **= 2",
     "an option that is read": "rates.append(opt.param_groups[0]['weight_decay'])",
     "how many there are": "rates.append(len(opt.param_groups))",
-    "a loop that only looks": "for group in opt.param_groups:\n        rates.append(group['lr'])",
+    "a loop that looks at more": "for g in opt.param_groups:\n        rates.append(g['lr'] + g['weight_decay'])",
+    "a loop that ends": "for g in opt.param_groups:\n        rates.append(g['lr'])\n        break",
+    "a group that is read behind": "for g in opt.param_groups:\n        rates.append(g['lr'])\n    len(g)",
+    "some groups": "rates += [g['lr'] for g in opt.param_groups if g]",
     "its state": "rates.append(opt.state)",
 }
 
@@ -53,3 +65,19 @@ def test_what_an_nnx_optimizer_has_not_is_a_gap(name: str) -> None:
     line = HEAD.count("\n") + 1
     assert {gap.span.line - line for gap in done.gaps} <= {0, 1} and done.gaps
     assert all(gap.name.startswith("torch.optim.Optimizer.") for gap in done.gaps)
+
+
+def test_a_loop_over_several_groups_is_a_gap() -> None:
+    groups = "[{'params': [net.weight]}, {'params': [net.bias]}]"
+    done = convert(f"{HEAD.replace('net.parameters()', groups)}    {RATES['looked at in a loop']}\n")
+    assert [gap.name for gap in done.gaps] == ["torch.optim.Optimizer.param_groups"]
+    assert "for group in opt.param_groups:" in done.code
+
+
+def test_of_an_optimizer_that_another_file_makes_the_first_groups_rate_is_returned() -> None:
+    source = "import torch\n\n\ndef now(optimizer: torch.optim.Optimizer):\n    for group in optimizer.param_groups:\n"
+    done = convert(f"{source}        return group['lr']\n")
+    assert not done.gaps
+    assert '    return optax.tree.get(optimizer.opt_state, "learning_rate").item()\n' in done.code
+    done = convert(f"{source}        print(group['lr'])\n")
+    assert [gap.name for gap in done.gaps] == ["torch.optim.Optimizer.param_groups"]

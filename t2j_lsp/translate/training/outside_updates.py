@@ -18,6 +18,7 @@ from .inputs import names_loss
 from .objects import Objects
 from .once import holds_arrays_alone
 from .optimizers import Optimizers
+from .read_rates import ReadRates
 from .region import AUTOCAST
 from .repeated_calls import RepeatedCalls, called_module
 from .roles import batch_targets
@@ -45,6 +46,7 @@ class OutsideUpdates:
         self.optimizers = optimizers
         self.steps = steps
         self.batches = batches
+        self.read_rates = ReadRates(context, optimizers, self._rate)
         self.repeated = RepeatedCalls(context.inference, objects, steps.hosts, steps.used)
 
     def plan(self) -> None:
@@ -59,6 +61,8 @@ class OutsideUpdates:
                 self._call(node, node in used)
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
                 self._read_rate(node)
+            elif isinstance(node, ast.ListComp) and not self.steps.refused:
+                self.read_rates.listed(node)
             elif isinstance(node, ast.Attribute) and node not in used:
                 self._attribute(node)
 
@@ -169,6 +173,8 @@ class OutsideUpdates:
                 self.ctx.plan.on_statement(
                     node, lambda statements: self._set_groups(node, owner, group, body, value, statements)
                 )
+            case _ if not self.steps.refused:
+                self.read_rates.loop(node)
 
     def _set_groups(
         self,

@@ -30,6 +30,7 @@ test("from installation to the first verified conversion, by the README alone", 
   const code = await Workbench.open({
     files: { "residual_net.py": example },
     settings: { "t2j.interpreter": "", "t2j.check.delay": 1.0 },
+    fresh: true,
     env: { VIRTUAL_ENV: active, PATH: `${join(active, "bin")}:${process.env.PATH}` },
   });
   try {

@@ -28,6 +28,7 @@ test("the Python extension's interpreter runs the server, with its own t2j where
   const options = {
     files: { "net.py": NET },
     extensions: [stub, process.env.T2J_VSIX],
+    fresh: true,
     settings: { "t2j.interpreter": "", "t2j.importStrategy": "fromEnvironment" },
   };
   await within("python extension", options, async (code) => {
@@ -41,7 +42,7 @@ test("the Python extension's interpreter runs the server, with its own t2j where
 test("without t2j in the environment the bundled one runs, and what checks need is offered", {
   timeout: TIMEOUT,
 }, async () => {
-  const options = { files: { "net.py": NET }, settings: { "t2j.interpreter": bare } };
+  const options = { files: { "net.py": NET }, settings: { "t2j.interpreter": bare }, fresh: true };
   await within("bundled", options, async (code) => {
     await code.openFile("net.py");
     const toast = await code.notification("Checks need torch");

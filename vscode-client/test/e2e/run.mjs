@@ -48,7 +48,7 @@ warnOfOldPackage();
 rmSync(results, { recursive: true, force: true });
 mkdirSync(results, { recursive: true });
 process.env.T2J_RESULTS = results;
-// Installed once; each test copies it.
+// Installed once, and its Python compiled; each test has links to its files.
 const installed = mkdtempSync(join(tmpdir(), "t2j-extensions-"));
 process.env.T2J_EXTENSIONS = join(installed, "extensions");
 const folders = ["--user-data-dir", join(installed, "data"), "--extensions-dir", process.env.T2J_EXTENSIONS];
@@ -56,6 +56,7 @@ execFileSync(process.execPath, [process.env.T2J_CODE_SERVER, ...folders, "--inst
   env: { ...process.env, HOME: installed },
   stdio: ["ignore", "ignore", "pipe"],
 });
+execFileSync(process.env.T2J_PYTHON, ["-m", "compileall", "-qq", process.env.T2J_EXTENSIONS], { stdio: "inherit" });
 const folder = join(extension, "test", "e2e");
 const files = readdirSync(folder).filter((name) => name.endsWith(".test.mjs"));
 const only = positionals.length ? [`--test-name-pattern=${positionals[0]}`] : [];

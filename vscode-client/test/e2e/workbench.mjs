@@ -2,14 +2,27 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
 
 const BROWSER_FLAGS = [
   "--no-sandbox",
+  // Nothing here has a GPU, and Debian's browser asks for one all the same: what stands for it draws on the processor.
   "--disable-gpu",
+  "--disable-gpu-rasterization",
+  "--disable-gpu-compositing",
+  "--disable-software-rasterizer",
   "--disable-quic",
   "--no-first-run",
   "--disable-background-networking",
@@ -26,6 +39,7 @@ const QUIET = {
   "workbench.tips.enabled": false,
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "editor.minimap.enabled": false,
+  "editor.cursorBlinking": "solid",
   "editor.hover.delay": 100,
   "editor.hover.sticky": true,
   "telemetry.telemetryLevel": "off",
@@ -39,10 +53,14 @@ const QUIET = {
   "terminal.integrated.gpuAcceleration": "off",
 };
 
+/** What turns for as long as something lasts: drawing it takes as much of the processor as what is waited for. */
+const STILL = ".codicon-modifier-spin, .monaco-progress-container .progress-bit { animation: none !important; }";
+
 export class Workbench {
   /**
-   * @param {{files: Record<string, string | ((root: string) => string)>, settings?: object, trusted?: boolean, extensions?: string[], env?: object, viewport?: {width: number, height: number}}} options
+   * @param {{files: Record<string, string | ((root: string) => string)>, settings?: object, trusted?: boolean, extensions?: string[], env?: object, viewport?: {width: number, height: number}, fresh?: boolean}} options
    *   files: name to text, or to what makes it of the test's own folder, in the folder that is opened. trusted: false leaves the workspace in Restricted Mode.
+   *   fresh: true has the extension as it comes out of its package; what it has in Python is compiled already otherwise.
    */
   static async open(options) {
     const workbench = new Workbench();
@@ -62,6 +80,7 @@ export class Workbench {
     extensions = [process.env.T2J_VSIX],
     env = {},
     viewport = VIEWPORT,
+    fresh = false,
   }) {
     this.root = mkdtempSync(join(tmpdir(), "t2j-vscode-"));
     this.folder = join(this.root, "project");
@@ -81,7 +100,7 @@ export class Workbench {
     const home = { HOME: this.root, T2J_STATE: join(this.root, "state"), JAX_PLATFORMS: "cpu", OMP_NUM_THREADS: "1" };
     const environment = { ...process.env, ...home, ...env, PORT: "" };
     if (extensions.includes(process.env.T2J_VSIX)) {
-      cpSync(process.env.T2J_EXTENSIONS, join(this.root, "extensions"), { recursive: true });
+      lend(process.env.T2J_EXTENSIONS, join(this.root, "extensions"), fresh);
     }
     for (const file of extensions.filter((one) => one !== process.env.T2J_VSIX)) {
       const install = [process.env.T2J_CODE_SERVER, ...folders, "--install-extension", file];
@@ -106,6 +125,7 @@ export class Workbench {
     this.page.setDefaultTimeout(WAIT);
     await this.page.goto(`${this.address}/?folder=${encodeURIComponent(this.folder)}`);
     await this.page.locator(".monaco-workbench .statusbar").waitFor();
+    await this.page.addStyleTag({ content: STILL });
   }
 
   /** Write a file of the opened folder, as another program would. */
@@ -349,6 +369,23 @@ export async function eventually(read, holds, what, timeout = WAIT) {
     value = await read();
   }
   return value;
+}
+
+/** Put the installed extension into a folder: its files are shared, but for those that VS Code writes. */
+function lend(from, to, fresh) {
+  mkdirSync(to);
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) {
+      if (!fresh || entry.name !== "__pycache__") {
+        lend(source, target, fresh);
+      }
+    } else if (dirname(from) === dirname(process.env.T2J_EXTENSIONS)) {
+      copyFileSync(source, target);
+    } else {
+      linkSync(source, target);
+    }
+  }
 }
 
 function addressOf(server) {

@@ -71,7 +71,7 @@ class ReadRates:
 
     def _has_one_group(self, owner: ast.expr, place: ast.AST) -> bool:
         plans = [self.ctx.plan.optimizers[one] for one in self._made(owner, place)]
-        return bool(plans) and not any(plan.groups or plan.of_tensors for plan in plans)
+        return bool(plans) and not any(plan.groups or plan.of_tensors or plan.reason for plan in plans)
 
     def _is_read_behind(self, node: ast.For, group: str) -> bool:
         """Whether the name is read where it may be the loop's: anywhere but in what gives it anew."""

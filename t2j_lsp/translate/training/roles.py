@@ -48,6 +48,8 @@ WRAPPERS = frozenset(
 """Functions around an iterable that yield its items (``enumerate`` with a number)."""
 
 ROUNDS = 4
+_MODULE_NAMES = ("model", "net", "network")
+"""How names of modules end."""
 
 
 def with_training_facts(inference: Inference) -> Inference:
@@ -175,16 +177,18 @@ class _Roles:
     def _batch(self, loop: ast.For) -> None:
         iterable = loader_of(loop.iter)
         fact = self.fact(iterable)
-        if not (is_loader(fact) or (fact == UNKNOWN and _moves_or_trains(loop))):
-            return
         targets = batch_targets(loop)
+        unknown = fact == UNKNOWN and (_moves_or_trains(loop) or _is_named_loader(iterable) and self._feeds(loop))
+        if not (is_loader(fact) or unknown):
+            return
         if any(is_object(loop, target.id) for target in targets):
             return
         if len(targets) == 1 and not self._whole(loop, targets[0].id):
             self._assume(targets[0], self._structure(loop, targets[0].id))
             return
         for target in targets:
-            if is_loader(fact) or self._used_as_tensor(loop, target.id):
+            tensor = is_loader(fact) or self._used_as_tensor(loop, target.id)
+            if tensor or self._stands_by_output(loop, target.id):
                 self._assume(target, TENSOR)
 
     def _next_batch(self, node: ast.Assign) -> None:
@@ -252,6 +256,44 @@ class _Roles:
                     return ListOf(TENSOR, STR)
         return ListOf(TENSOR)
 
+    def _feeds(self, loop: ast.For) -> bool:
+        """Whether a module is called on what a loop iterates."""
+        names = {target.id for target in batch_targets(loop)}
+        calls = (n for n in symbols.walk(loop) if isinstance(n, ast.Call) and self._is_module(n.func))
+        given = (inner for call in calls for value in call.args for inner in symbols.walk(value))
+        return any(isinstance(n, ast.Name) and n.id in names for n in given)
+
+    def _is_module(self, func: ast.expr) -> bool:
+        """Whether what is called is a module, or has the name of one and nothing is known of it."""
+        fact = self.fact(func)
+        named = isinstance(func, ast.Name | ast.Attribute) and _last_name(func).endswith(_MODULE_NAMES)
+        return is_module(fact) or named and fact == UNKNOWN
+
+    def _stands_by_output(self, loop: ast.AST, name: str) -> bool:
+        """Whether a variable is given to a function beside what a module returns, or compared with it: labels are."""
+        outputs = {
+            target.id
+            for node in symbols.walk(loop)
+            for targets, value in _assigned(node)
+            if isinstance(value, ast.Call) and self._is_module(value.func)
+            for target in symbols.walk(targets)
+            if isinstance(target, ast.Name)
+        }
+
+        def returned(value: ast.expr) -> bool:
+            inner = list(symbols.walk(value))
+            calls = (n for n in inner if isinstance(n, ast.Call))
+            named = any(isinstance(n, ast.Name) and n.id in outputs for n in inner)
+            return named or any(self._is_module(call.func) for call in calls)
+
+        for node in symbols.walk(loop):
+            parts = node.args if isinstance(node, ast.Call) else []
+            if isinstance(node, ast.Compare):
+                parts = [node.left, *node.comparators]
+            if any(isinstance(one, ast.Name) and one.id == name for one in parts) and any(map(returned, parts)):
+                return True
+        return False
+
     def _used_as_tensor(self, loop: ast.AST, name: str, depth: int = 0) -> bool:
         """Whether a variable is moved to a device or passed to a module, here or in a function of the file."""
         for node in symbols.walk(loop):
@@ -262,7 +304,7 @@ class _Roles:
                     return True
             fact = self.fact(node.func)
             info = called_function(fact)
-            if is_module(fact) or (isinstance(fact, Qual) and fact.name.startswith("torch.nn.functional.")):
+            if self._is_module(node.func) or (isinstance(fact, Qual) and fact.name.startswith("torch.nn.functional.")):
                 if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
                     return True
             elif info is not None and not info.external and depth < ROUNDS:
@@ -306,6 +348,17 @@ def loader_of(node: ast.expr) -> ast.expr:
             break
         node = node.args[0]
     return node
+
+
+def _is_named_loader(node: ast.expr) -> bool:
+    """Whether an iterable is called as loaders are: ``test_loader``, ``self.dataloader``, ``loaders["val"]``."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name | ast.Attribute) and _last_name(node).rstrip("s").endswith("loader")
+
+
+def _last_name(node: ast.Name | ast.Attribute) -> str:
+    return (node.attr if isinstance(node, ast.Attribute) else node.id).lower()
 
 
 def is_object(loop: ast.AST, name: str) -> bool:

@@ -1,0 +1,109 @@
+"""Functions that are given a loader and a model by another file: what the loader yields is PyTorch's there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+from torch.utils.data import DataLoader, TensorDataset
+
+from t2j_lsp import convert
+
+EVALUATE = """import torch
+import torch.nn as nn
+
+
+def run(model, {loader}):
+    model.eval()
+    seen = []
+    with torch.no_grad():
+        for {items} in {loop}:
+            {body}
+    return seen
+"""
+BODIES = {
+    "moved": (
+        "x, y = x.to('cpu'), y.to('cpu')\n            seen.append((model(x).argmax(1) == y).float().mean().item())"
+    ),
+    "a loss": "seen.append(nn.functional.cross_entropy(model(x), y).item())",
+    "an output with a name": "out = model(x)\n            seen.append((out.argmax(1) == y).sum().item())",
+    "labels that are counted": "out = model(x)\n            seen.append(out.sum().item() + y.size(0))",
+}
+
+
+BOTH = "x, y = jnp.asarray(x), jnp.asarray(y)"
+
+
+def ran(code: str, model: Any) -> Any:
+    space: dict[str, Any] = {}
+    exec(compile(code, "program", "exec"), space)
+    x, y = torch.linspace(-1, 1, 24).reshape(8, 3), torch.arange(8) % 2
+    return space["run"](model, DataLoader(TensorDataset(x, y), batch_size=4))
+
+
+@pytest.fixture(scope="module")
+def models() -> tuple[torch.nn.Module, nnx.Module]:
+    layer = torch.nn.Linear(3, 2)
+    model = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+    model.kernel[...], model.bias[...] = jnp.asarray(layer.weight.detach().T), jnp.asarray(layer.bias.detach())
+    return layer, model
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_what_a_loader_yields_is_made_arrays(body: str, models: tuple[torch.nn.Module, nnx.Module]) -> None:
+    source = EVALUATE.format(loader="test_loader", items="x, y", loop="test_loader", body=body)
+    done = convert(source)
+    assert not done.gaps
+    assert "jnp.asarray(x)" in done.code
+    assert ".to(" not in done.code
+    np.testing.assert_allclose(ran(done.code, models[1]), ran(source, models[0]), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("loader", "loop", "items", "body", "line"),
+    [
+        ("loaders", "loaders['val']", "x, _", "seen.append(model(x))", "x = jnp.asarray(x)"),
+        (
+            "loader",
+            "enumerate(loader)",
+            "i, (x, y)",
+            "seen.append(model(x, y))",
+            "x, y = jnp.asarray(x), jnp.asarray(y)",
+        ),
+        ("loader", "loader", "batch", "seen.append(model(batch[0]))", "batch = jax.tree.map(jnp.asarray, batch)"),
+        ("loader", "loader", "x, names", "seen.append((model(x), names))", "x = jnp.asarray(x)"),
+    ],
+)
+def test_of_what_a_loader_yields_that_is_made_an_array_which_a_model_gets(
+    loader: str, loop: str, items: str, body: str, line: str
+) -> None:
+    code = convert(EVALUATE.format(loader=loader, loop=loop, items=items, body=body)).code
+    assert f"        {line}\n" in code
+
+
+@pytest.mark.parametrize(
+    ("loader", "body"), [("things", "seen.append(model(x))"), ("loader", "seen.append(x)"), ("loader", "print(x, y)")]
+)
+def test_what_may_be_no_batch_stays(loader: str, body: str) -> None:
+    assert "asarray" not in convert(EVALUATE.format(loader=loader, loop=loader, items="x, y", body=body)).code
+
+
+def test_a_model_that_nothing_says_more_of_has_the_name_of_one() -> None:
+    source = "import torch\n\n\ndef run(model, loader):\n    for x, y in loader:\n        print(torch.mean(model(x)))\n"
+    assert "        x = jnp.asarray(x)\n" in convert(source).code
+    assert "asarray" not in convert(source.replace("model", "score")).code
+
+
+def test_labels_beside_an_output_are_arrays_for_a_step() -> None:
+    source = (
+        "import torch\n\n\ndef train(model, loader, optimizer, criterion):\n    for x, y in loader:\n"
+        "        optimizer.zero_grad()\n        loss = criterion(model(x), y)\n        loss.backward()\n"
+        "        optimizer.step()\n"
+    )
+    done = convert(source)
+    assert not done.gaps
+    assert "        x, y = jnp.asarray(x), jnp.asarray(y)\n" in done.code

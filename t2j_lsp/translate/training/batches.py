@@ -13,10 +13,10 @@ from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
+from .batch_loops import batch_targets, is_loader, is_object, loader_of
 from .data import PIPELINE
 from .dict_order import DictOrder
 from .kept_values import as_arrays
-from .roles import batch_targets, is_loader, is_object, loader_of
 
 OBJECTS = "The batches of this loader are objects, whose tensors stay PyTorch's: have collate_fn give a dict of them."
 

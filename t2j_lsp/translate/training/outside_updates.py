@@ -12,6 +12,7 @@ from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Scalar, Tensor, T
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
+from .batch_loops import batch_targets
 from .batches import Batches
 from .dict_order import DictOrder, is_dict
 from .inputs import names_loss
@@ -21,7 +22,6 @@ from .optimizers import Optimizers
 from .read_rates import ReadRates
 from .region import AUTOCAST
 from .repeated_calls import RepeatedCalls, called_module
-from .roles import batch_targets
 from .step_calls import CLOSURE
 from .steps import Steps
 

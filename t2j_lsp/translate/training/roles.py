@@ -35,17 +35,23 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
-from t2j_lsp.translate.rule.record import REGISTRY
 
+from .batch_loops import (
+    batch_targets,
+    has_training,
+    is_loader,
+    is_move,
+    is_named_loader,
+    is_object,
+    last_name,
+    loader_of,
+    moves_or_trains,
+)
 from .passed_optimizers import passed_optimizers
 
 MODULE_METHODS = frozenset(
     {"train", "eval", "parameters", "named_parameters", "state_dict", "zero_grad", "load_state_dict"}
 )
-WRAPPERS = frozenset(
-    {"enumerate", "tqdm", "iter", "list", "islice", "cycle", "trange", "track", "progress_bar", "reversed"}
-)
-"""Functions around an iterable that yield its items (``enumerate`` with a number)."""
 
 ROUNDS = 4
 _MODULE_NAMES = ("model", "net", "network")
@@ -63,11 +69,6 @@ def with_training_facts(inference: Inference) -> Inference:
         assumed.update(facts)
         inference = inference.knowing({**assumed, **given})
     return inference
-
-
-def has_training(tree: ast.AST) -> bool:
-    """Whether a file computes gradients."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in symbols.walk(tree))
 
 
 class _Roles:
@@ -161,7 +162,7 @@ class _Roles:
 
     def _inner_call(self, call: ast.Call) -> bool:
         """Whether a call takes no other call's value: a model is called on data, a loss on what a model returns."""
-        if not call.args or any(isinstance(n, ast.Call) for a in call.args for n in symbols.walk(a) if not _is_move(n)):
+        if not call.args or any(isinstance(n, ast.Call) for a in call.args for n in symbols.walk(a) if not is_move(n)):
             return False
         return len(call.args) == 1 and not call.keywords
 
@@ -178,7 +179,7 @@ class _Roles:
         iterable = loader_of(loop.iter)
         fact = self.fact(iterable)
         targets = batch_targets(loop)
-        unknown = fact == UNKNOWN and (_moves_or_trains(loop) or _is_named_loader(iterable) and self._feeds(loop))
+        unknown = fact == UNKNOWN and (moves_or_trains(loop) or is_named_loader(iterable) and self._feeds(loop))
         if not (is_loader(fact) or unknown):
             return
         if any(is_object(loop, target.id) for target in targets):
@@ -266,7 +267,7 @@ class _Roles:
     def _is_module(self, func: ast.expr) -> bool:
         """Whether what is called is a module, or has the name of one and nothing is known of it."""
         fact = self.fact(func)
-        named = isinstance(func, ast.Name | ast.Attribute) and _last_name(func).endswith(_MODULE_NAMES)
+        named = isinstance(func, ast.Name | ast.Attribute) and last_name(func).endswith(_MODULE_NAMES)
         return is_module(fact) or named and fact == UNKNOWN
 
     def _stands_by_output(self, loop: ast.AST, name: str) -> bool:
@@ -299,7 +300,7 @@ class _Roles:
         for node in symbols.walk(loop):
             if not isinstance(node, ast.Call):
                 continue
-            if _is_move(node) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            if is_move(node) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
                 if node.func.value.id == name:
                     return True
             fact = self.fact(node.func)
@@ -340,79 +341,6 @@ def _stores(scope: ast.AST) -> dict[str, list[ast.Name]]:
     return stores
 
 
-def loader_of(node: ast.expr) -> ast.expr:
-    """What is iterated under ``enumerate``, ``tqdm`` and their like."""
-    while isinstance(node, ast.Call) and node.args:
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name not in WRAPPERS:
-            break
-        node = node.args[0]
-    return node
-
-
-def _is_named_loader(node: ast.expr) -> bool:
-    """Whether an iterable is called as loaders are: ``test_loader``, ``self.dataloader``, ``loaders["val"]``."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return isinstance(node, ast.Name | ast.Attribute) and _last_name(node).rstrip("s").endswith("loader")
-
-
-def _last_name(node: ast.Name | ast.Attribute) -> str:
-    return (node.attr if isinstance(node, ast.Attribute) else node.id).lower()
-
-
-def is_object(loop: ast.AST, name: str) -> bool:
-    """Whether what a loop yields has attributes that neither tensors nor containers have: ``batch.src``."""
-    read = {n.attr for n in symbols.walk(loop) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name}
-    return any(REGISTRY.get(f"torch.Tensor.{attr}") is None and attr not in _CONTAINERS for attr in read)
-
-
-_CONTAINERS = frozenset(dir(dict)) | frozenset(dir(list)) | {"data", "grad"}
-
-
-def is_loader(fact: Fact) -> bool:
-    """Whether iterating the value yields batches or items of a torch data pipeline."""
-    return isinstance(fact, Object) and fact.kind in ("loader", "batches", "dataset")
-
-
-def batch_targets(loop: ast.For) -> list[ast.Name]:
-    """The names of a loop that hold a batch: all but the number that ``enumerate`` counts."""
-    target: ast.expr = loop.target
-    iterable: ast.expr = loop.iter
-    while isinstance(iterable, ast.Call) and iterable.args:
-        name = iterable.func.attr if isinstance(iterable.func, ast.Attribute) else getattr(iterable.func, "id", "")
-        if name not in WRAPPERS:
-            break
-        if name == "enumerate":
-            if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
-                return []
-            target = target.elts[1]
-        iterable = iterable.args[0]
-    return [n for n in symbols.walk(target) if isinstance(n, ast.Name)]
-
-
-def _is_move(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda")
-
-
-def _moves_or_trains(loop: ast.For) -> bool:
-    """Whether a loop moves what it iterates to a device, or computes gradients itself."""
-    names = {t.id for t in batch_targets(loop)}
-    for node in symbols.walk(loop):
-        if _is_move(node) and isinstance(node, ast.Call):
-            inner = {n.id for n in symbols.walk(node.func) if isinstance(n, ast.Name)}
-            if inner & names:
-                return True
-    inner_loops = [n for s in loop.body for n in symbols.walk(s) if isinstance(n, ast.For) and has_training(n)]
-    return has_training(loop) and not inner_loops and _is_plain(loop.iter)
-
-
-def _is_plain(node: ast.expr) -> bool:
-    """Whether an iterable may be a loader: ``range(n)`` and literals are not."""
-    base = loader_of(node)
-    return isinstance(base, ast.Name | ast.Attribute | ast.Subscript)
-
-
 def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What an assignment gives to what, one by one in ``self.a, self.b = a, b``."""
     match node:
@@ -427,7 +355,7 @@ def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 def _unmoved(node: ast.expr) -> ast.expr:
     """What ``model.to(device)`` moves; other values themselves."""
     match node:
-        case ast.Call(func=ast.Attribute(value=moved)) if _is_move(node):
+        case ast.Call(func=ast.Attribute(value=moved)) if is_move(node):
             return moved
     return node
 

@@ -1,0 +1,92 @@
+"""Loops over batches, as they look: what is iterated under ``tqdm`` and ``enumerate``, and which names hold a batch."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.rule.facts import Fact, Object
+from t2j_lsp.translate.rule.record import REGISTRY
+
+WRAPPERS = frozenset(
+    {"enumerate", "tqdm", "iter", "list", "islice", "cycle", "trange", "track", "progress_bar", "reversed"}
+)
+"""Functions around an iterable that yield its items (``enumerate`` with a number)."""
+
+
+def has_training(tree: ast.AST) -> bool:
+    """Whether a file computes gradients."""
+    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in symbols.walk(tree))
+
+
+def loader_of(node: ast.expr) -> ast.expr:
+    """What is iterated under ``enumerate``, ``tqdm`` and their like."""
+    while isinstance(node, ast.Call) and node.args:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name not in WRAPPERS:
+            break
+        node = node.args[0]
+    return node
+
+
+def is_named_loader(node: ast.expr) -> bool:
+    """Whether an iterable is called as loaders are: ``test_loader``, ``self.dataloader``, ``loaders["val"]``."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name | ast.Attribute) and last_name(node).rstrip("s").endswith("loader")
+
+
+def last_name(node: ast.Name | ast.Attribute) -> str:
+    return (node.attr if isinstance(node, ast.Attribute) else node.id).lower()
+
+
+def is_object(loop: ast.AST, name: str) -> bool:
+    """Whether what a loop yields has attributes that neither tensors nor containers have: ``batch.src``."""
+    read = {n.attr for n in symbols.walk(loop) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name}
+    return any(REGISTRY.get(f"torch.Tensor.{attr}") is None and attr not in _CONTAINERS for attr in read)
+
+
+_CONTAINERS = frozenset(dir(dict)) | frozenset(dir(list)) | {"data", "grad"}
+
+
+def is_loader(fact: Fact) -> bool:
+    """Whether iterating the value yields batches or items of a torch data pipeline."""
+    return isinstance(fact, Object) and fact.kind in ("loader", "batches", "dataset")
+
+
+def batch_targets(loop: ast.For) -> list[ast.Name]:
+    """The names of a loop that hold a batch: all but the number that ``enumerate`` counts."""
+    target: ast.expr = loop.target
+    iterable: ast.expr = loop.iter
+    while isinstance(iterable, ast.Call) and iterable.args:
+        name = iterable.func.attr if isinstance(iterable.func, ast.Attribute) else getattr(iterable.func, "id", "")
+        if name not in WRAPPERS:
+            break
+        if name == "enumerate":
+            if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+                return []
+            target = target.elts[1]
+        iterable = iterable.args[0]
+    return [n for n in symbols.walk(target) if isinstance(n, ast.Name)]
+
+
+def is_move(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda")
+
+
+def moves_or_trains(loop: ast.For) -> bool:
+    """Whether a loop moves what it iterates to a device, or computes gradients itself."""
+    names = {t.id for t in batch_targets(loop)}
+    for node in symbols.walk(loop):
+        if is_move(node) and isinstance(node, ast.Call):
+            inner = {n.id for n in symbols.walk(node.func) if isinstance(n, ast.Name)}
+            if inner & names:
+                return True
+    inner_loops = [n for s in loop.body for n in symbols.walk(s) if isinstance(n, ast.For) and has_training(n)]
+    return has_training(loop) and not inner_loops and _is_plain(loop.iter)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an iterable may be a loader: ``range(n)`` and literals are not."""
+    base = loader_of(node)
+    return isinstance(base, ast.Name | ast.Attribute | ast.Subscript)

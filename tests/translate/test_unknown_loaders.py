@@ -19,7 +19,7 @@ import torch.nn as nn
 
 def run(model, {loader}):
     model.eval()
-    seen = []
+    seen, ys = [], []
     with torch.no_grad():
         for {items} in {loop}:
             {body}
@@ -31,6 +31,8 @@ BODIES = {
     ),
     "a loss": "seen.append(nn.functional.cross_entropy(model(x), y).item())",
     "an output with a name": "out = model(x)\n            seen.append((out.argmax(1) == y).sum().item())",
+    "labels that are joined": "seen.append(model(x)); ys.append(y)\n    seen = torch.cat(seen), torch.cat(ys)",
+    "statistics": "seen.append(torch.mean(x ** 2, dim=0).sum().item())",
     "labels that are counted": "out = model(x)\n            seen.append(out.sum().item() + y.size(0))",
 }
 
@@ -60,7 +62,8 @@ def test_what_a_loader_yields_is_made_arrays(body: str, models: tuple[torch.nn.M
     assert not done.gaps
     assert "jnp.asarray(x)" in done.code
     assert ".to(" not in done.code
-    np.testing.assert_allclose(ran(done.code, models[1]), ran(source, models[0]), rtol=1e-5)
+    for own, torchs in zip(ran(done.code, models[1]), ran(source, models[0]), strict=True):
+        np.testing.assert_allclose(own, torchs, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -282,7 +282,7 @@ class LibraryCalls:
 
     def _by_rule(self, rule: Rule, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
         """What a rule's record says of the value; arguments that only tensors can be are evidence."""
-        if arguments and rule.result != "none" and _takes_tensor_first(rule):
+        if arguments and rule.result != "none" and takes_tensor_first(rule):
             self.evidence().add(arguments[0])
             self.evidence().gives_tensor(node.args[0] if node.args else None)
         for fact in arguments[1 : FURTHER_TENSORS.get(name, 1)]:
@@ -356,7 +356,8 @@ def _listed(node: ast.expr) -> list[ast.expr] | None:
     return [pair[1] for pair in pairs] if len(pairs) == len(node.elts) else None
 
 
-def _takes_tensor_first(rule: Rule) -> bool:
+def takes_tensor_first(rule: Rule) -> bool:
+    """Whether the first argument of a function can only be a tensor, as far as the name of its parameter says."""
     parameters = rule.signatures[0].parameters
     return bool(parameters) and parameters[0].name in ("input", "self", "tensor", "x", "query", "condition")  # type: ignore[index]
 

@@ -43,10 +43,10 @@ from .batch_loops import (
     is_move,
     is_named_loader,
     is_object,
-    last_name,
     loader_of,
     moves_or_trains,
 )
+from .batch_uses import BatchUses, assigned
 from .passed_optimizers import passed_optimizers
 
 MODULE_METHODS = frozenset(
@@ -54,8 +54,6 @@ MODULE_METHODS = frozenset(
 )
 
 ROUNDS = 4
-_MODULE_NAMES = ("model", "net", "network")
-"""How names of modules end."""
 
 
 def with_training_facts(inference: Inference) -> Inference:
@@ -75,6 +73,7 @@ class _Roles:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
         self._parents = inference.source.parents
+        self.uses = BatchUses(inference)
         self.found: dict[ast.AST, Fact] = {}
 
     def facts(self) -> dict[ast.AST, Fact]:
@@ -135,7 +134,7 @@ class _Roles:
         if info.owner is None or info.name != "__init__":
             return places
         for node in symbols.walk(info.node):
-            for target, value in _assigned(node):
+            for target, value in assigned(node):
                 if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                     if isinstance(moved := _unmoved(value), ast.Name) and moved.id == name:
                         places.extend(_attributes(info.owner, target.attr))
@@ -179,7 +178,9 @@ class _Roles:
         iterable = loader_of(loop.iter)
         fact = self.fact(iterable)
         targets = batch_targets(loop)
-        unknown = fact == UNKNOWN and (moves_or_trains(loop) or is_named_loader(iterable) and self._feeds(loop))
+        unknown = fact == UNKNOWN and (
+            moves_or_trains(loop) or is_named_loader(iterable) and self.uses.computes_of_items(loop)
+        )
         if not (is_loader(fact) or unknown):
             return
         if any(is_object(loop, target.id) for target in targets):
@@ -188,8 +189,7 @@ class _Roles:
             self._assume(targets[0], self._structure(loop, targets[0].id))
             return
         for target in targets:
-            tensor = is_loader(fact) or self._used_as_tensor(loop, target.id)
-            if tensor or self._stands_by_output(loop, target.id):
+            if is_loader(fact) or self.uses.is_tensor(loop, target.id):
                 self._assume(target, TENSOR)
 
     def _next_batch(self, node: ast.Assign) -> None:
@@ -244,7 +244,7 @@ class _Roles:
                     return False
                 case ast.Starred(value=ast.Name(id=source)) if source == name:
                     return False
-        return self._used_as_tensor(loop, name)
+        return self.uses.is_moved_or_called_on(loop, name)
 
     def _structure(self, loop: ast.AST, name: str) -> Fact:
         for node in symbols.walk(loop):
@@ -256,65 +256,6 @@ class _Roles:
                 case ast.keyword(arg=None, value=ast.Name(id=source)) if source == name:
                     return ListOf(TENSOR, STR)
         return ListOf(TENSOR)
-
-    def _feeds(self, loop: ast.For) -> bool:
-        """Whether a module is called on what a loop iterates."""
-        names = {target.id for target in batch_targets(loop)}
-        calls = (n for n in symbols.walk(loop) if isinstance(n, ast.Call) and self._is_module(n.func))
-        given = (inner for call in calls for value in call.args for inner in symbols.walk(value))
-        return any(isinstance(n, ast.Name) and n.id in names for n in given)
-
-    def _is_module(self, func: ast.expr) -> bool:
-        """Whether what is called is a module, or has the name of one and nothing is known of it."""
-        fact = self.fact(func)
-        named = isinstance(func, ast.Name | ast.Attribute) and last_name(func).endswith(_MODULE_NAMES)
-        return is_module(fact) or named and fact == UNKNOWN
-
-    def _stands_by_output(self, loop: ast.AST, name: str) -> bool:
-        """Whether a variable is given to a function beside what a module returns, or compared with it: labels are."""
-        outputs = {
-            target.id
-            for node in symbols.walk(loop)
-            for targets, value in _assigned(node)
-            if isinstance(value, ast.Call) and self._is_module(value.func)
-            for target in symbols.walk(targets)
-            if isinstance(target, ast.Name)
-        }
-
-        def returned(value: ast.expr) -> bool:
-            inner = list(symbols.walk(value))
-            calls = (n for n in inner if isinstance(n, ast.Call))
-            named = any(isinstance(n, ast.Name) and n.id in outputs for n in inner)
-            return named or any(self._is_module(call.func) for call in calls)
-
-        for node in symbols.walk(loop):
-            parts = node.args if isinstance(node, ast.Call) else []
-            if isinstance(node, ast.Compare):
-                parts = [node.left, *node.comparators]
-            if any(isinstance(one, ast.Name) and one.id == name for one in parts) and any(map(returned, parts)):
-                return True
-        return False
-
-    def _used_as_tensor(self, loop: ast.AST, name: str, depth: int = 0) -> bool:
-        """Whether a variable is moved to a device or passed to a module, here or in a function of the file."""
-        for node in symbols.walk(loop):
-            if not isinstance(node, ast.Call):
-                continue
-            if is_move(node) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-                if node.func.value.id == name:
-                    return True
-            fact = self.fact(node.func)
-            info = called_function(fact)
-            if self._is_module(node.func) or (isinstance(fact, Qual) and fact.name.startswith("torch.nn.functional.")):
-                if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
-                    return True
-            elif info is not None and not info.external and depth < ROUNDS:
-                forward = info.name == "forward" and info.owner is not None and info.owner.is_module
-                for parameter, value in bound_arguments(node, info):
-                    if isinstance(value, ast.Name) and value.id == name:
-                        if forward or self._used_as_tensor(info.node, parameter.arg, depth + 1):
-                            return True
-        return False
 
     def _losses(self) -> None:
         """``loss.backward()`` is only there on a tensor with one element."""
@@ -339,17 +280,6 @@ def _stores(scope: ast.AST) -> dict[str, list[ast.Name]]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             stores.setdefault(node.id, []).append(node)
     return stores
-
-
-def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What an assignment gives to what, one by one in ``self.a, self.b = a, b``."""
-    match node:
-        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-            yield from zip(targets, values, strict=False)
-        case ast.Assign(targets=[target], value=value):
-            yield target, value
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            yield target, value
 
 
 def _unmoved(node: ast.expr) -> ast.expr:

@@ -1,0 +1,153 @@
+"""What a loop does with what it iterates, as far as only tensors are used so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp import symbols
+from t2j_lsp.symbols import nearest
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.inference.calls import takes_tensor_first
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual, is_module
+from t2j_lsp.translate.rule.record import REGISTRY, Rule
+
+from .batch_loops import batch_targets, is_move, last_name
+
+DEPTH = 4
+"""How many functions of the file a variable is followed into."""
+_MODULE_NAMES = ("model", "net", "network")
+"""How names of modules end."""
+
+
+class BatchUses:
+    """Looks at the uses of a loop's variables. Nothing need be known of the loop's iterable."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self._parents = inference.source.parents
+
+    def is_tensor(self, loop: ast.AST, name: str) -> bool:
+        """Whether a variable can only be a tensor, or something that holds numbers as one does."""
+        found = self.is_moved_or_called_on(loop, name) or self._computed(loop, name)
+        return found or self._stands_by_output(loop, name) or self._collected(loop, name)
+
+    def _fact(self, node: ast.AST) -> Fact:
+        fact = self.inference.facts.get(node, UNKNOWN)
+        return UNKNOWN if isinstance(fact, UnknownParameter) else fact
+
+    def computes_of_items(self, loop: ast.For) -> bool:
+        """Whether a module, or a function of tensors, is called on what a loop iterates."""
+        names = {target.id for target in batch_targets(loop)}
+        if any(self._computed(loop, name) for name in names):
+            return True
+        calls = (n for n in symbols.walk(loop) if isinstance(n, ast.Call) and self._is_module(n.func))
+        given = (inner for call in calls for value in call.args for inner in symbols.walk(value))
+        return any(isinstance(n, ast.Name) and n.id in names for n in given)
+
+    def _is_module(self, func: ast.expr) -> bool:
+        """Whether what is called is a module, or has the name of one and nothing is known of it."""
+        fact = self._fact(func)
+        named = isinstance(func, ast.Name | ast.Attribute) and last_name(func).endswith(_MODULE_NAMES)
+        return is_module(fact) or named and fact == UNKNOWN
+
+    def _stands_by_output(self, loop: ast.AST, name: str) -> bool:
+        """Whether a variable is given to a function beside what a module returns, or compared with it: labels are."""
+        outputs = {
+            target.id
+            for node in symbols.walk(loop)
+            for targets, value in assigned(node)
+            if isinstance(value, ast.Call) and self._is_module(value.func)
+            for target in symbols.walk(targets)
+            if isinstance(target, ast.Name)
+        }
+
+        def returned(value: ast.expr) -> bool:
+            inner = list(symbols.walk(value))
+            calls = (n for n in inner if isinstance(n, ast.Call))
+            named = any(isinstance(n, ast.Name) and n.id in outputs for n in inner)
+            return named or any(self._is_module(call.func) for call in calls)
+
+        for node in symbols.walk(loop):
+            parts = node.args if isinstance(node, ast.Call) else []
+            if isinstance(node, ast.Compare):
+                parts = [node.left, *node.comparators]
+            if any(isinstance(one, ast.Name) and one.id == name for one in parts) and any(map(returned, parts)):
+                return True
+        return False
+
+    def _computed(self, loop: ast.AST, name: str) -> bool:
+        """Whether a function that takes a tensor first computes something of a variable."""
+        for node in symbols.walk(loop):
+            rule = self._rule(node)
+            if rule is None or not takes_tensor_first(rule) or not isinstance(node, ast.Call) or not node.args:
+                continue
+            for inner in _outside_calls(node.args[0]):
+                if isinstance(inner, ast.Name) and inner.id == name:
+                    return not isinstance(self._parents.get(inner), ast.Attribute | ast.Subscript)
+        return False
+
+    def _collected(self, loop: ast.AST, name: str) -> bool:
+        """Whether a variable goes into a list whose items are joined as tensors."""
+        appended = {
+            ast.unparse(node.func.value)
+            for node in symbols.walk(loop)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
+            if any(isinstance(value, ast.Name) and value.id == name for value in node.args)
+        }
+        if not appended:
+            return False
+        scope = nearest(ast.FunctionDef, loop, self._parents) or self.inference.source.tree
+        for node in symbols.walk(scope):
+            rule = self._rule(node)
+            parameters = rule.signatures[0].parameters if rule is not None else None
+            if parameters and parameters[0].name == "tensors" and isinstance(node, ast.Call) and node.args:
+                if ast.unparse(node.args[0]) in appended:
+                    return True
+        return False
+
+    def _rule(self, node: ast.AST) -> Rule | None:
+        fact = self._fact(node.func) if isinstance(node, ast.Call) else UNKNOWN
+        return REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+
+    def is_moved_or_called_on(self, loop: ast.AST, name: str, depth: int = 0) -> bool:
+        """Whether a variable is moved to a device or passed to a module, here or in a function of the file."""
+        for node in symbols.walk(loop):
+            if not isinstance(node, ast.Call):
+                continue
+            if is_move(node) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+                if node.func.value.id == name:
+                    return True
+            fact = self._fact(node.func)
+            info = called_function(fact)
+            if self._is_module(node.func) or (isinstance(fact, Qual) and fact.name.startswith("torch.nn.functional.")):
+                if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
+                    return True
+            elif info is not None and not info.external and depth < DEPTH:
+                forward = info.name == "forward" and info.owner is not None and info.owner.is_module
+                for parameter, value in bound_arguments(node, info):
+                    if isinstance(value, ast.Name) and value.id == name:
+                        if forward or self.is_moved_or_called_on(info.node, parameter.arg, depth + 1):
+                            return True
+        return False
+
+
+def _outside_calls(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of an expression that no call in it is given."""
+    if not isinstance(node, ast.Call):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from _outside_calls(child)
+
+
+def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment gives to what, one by one in ``self.a, self.b = a, b``."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            yield from zip(targets, values, strict=False)
+        case ast.Assign(targets=[target], value=value):
+            yield target, value
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield target, value

@@ -11,6 +11,7 @@ import pytest
 
 from t2j_lsp.cli import main
 from t2j_lsp.contract import Coverage, Uncovered
+from t2j_lsp.files.importers import used_elsewhere
 from t2j_lsp.files.outline import notebook_outline, outline, text_digest
 from t2j_lsp.lsp.paths import to_path, to_uri
 from t2j_lsp.lsp.survey.process import form_of
@@ -288,6 +289,9 @@ def test_pipes_broken_links_and_names_that_are_no_text_stop_nothing(root: Path) 
     assert form_of(found)["files"][1]["uri"].endswith("/odd%FF.py")
     assert main(["coverage", str(root / "net.py"), str(odd), "--html", str(root / "page.html")]) == 0
     assert 'href="./odd%FF.py"' in (root / "page.html").read_text()
+    (root / "setup.cfg").touch()
+    assert used_elsewhere(root / "net.py")(["Net"]) == set()  # No pipe is read to see who imports the file.
+    assert main(["convert", str(root), "-o", str(root / "converted")]) == 2  # for the link to nowhere
 
 
 def test_a_file_may_be_named_instead_of_a_folder_and_may_be_missing(root: Path) -> None:

@@ -6,6 +6,7 @@ A class that only its own file uses may hand channels-last values on; one that o
 from __future__ import annotations
 
 import re
+import stat
 import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -67,6 +68,8 @@ def _used(other: Path, stem: str) -> frozenset[str]:
         status = other.stat()
     except OSError:
         return frozenset()
+    if not stat.S_ISREG(status.st_mode):
+        return frozenset()  # to read a pipe waits for someone who writes
     version = (status.st_mtime_ns, status.st_size)
     kept = _uses.get((other, stem))
     if kept is None or kept[0] != version:

@@ -77,12 +77,14 @@ def read_source(path: Path) -> SourceFile:
 def python_files(folder: Path, outside: Path | None = None) -> Iterator[Path]:
     """The ``.py`` and ``.ipynb`` files under a folder, sorted.
 
-    Hidden folders, caches, virtual environments and the folder ``outside`` are left out.
+    Hidden folders, caches, virtual environments and the folder ``outside`` are left out, and pipes: to read one waits
+    for someone who writes.
     """
     for root, folders, names in os.walk(folder):
         walked = Path(root)
         folders[:] = sorted(name for name in folders if not _is_skipped(walked / name, outside))
-        yield from (walked / name for name in sorted(names) if name.endswith(SUFFIXES) and not name.startswith("."))
+        found = (walked / name for name in sorted(names) if name.endswith(SUFFIXES) and not name.startswith("."))
+        yield from (path for path in found if not path.is_fifo())
 
 
 def _is_skipped(folder: Path, outside: Path | None) -> bool:

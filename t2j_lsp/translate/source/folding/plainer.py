@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-_REDUCTIONS = {"all", "any", "max", "mean", "median", "min", "prod", "std", "sum", "var"}
-_DEFAULTS = {"axis": "None", "keepdims": "False"}
-"""What reductions take anyway."""
+_KEEPS = "keepdims"
+_DEFAULTS = {"axis": "None", _KEEPS: "False"}
+"""What the functions of jax.numpy that can keep the axes they reduce take anyway."""
 
 
 def plain_test(node: cst.Comparison) -> cst.BaseExpression | None:
@@ -23,7 +23,7 @@ def plain_test(node: cst.Comparison) -> cst.BaseExpression | None:
 def without_defaults(before: cst.Call, call: cst.Call) -> cst.Call:
     """A reduction of ``jnp`` without the arguments that became what it takes anyway."""
     match call.func:
-        case cst.Attribute(value=cst.Name("jnp"), attr=cst.Name(name)) if name in _REDUCTIONS:
+        case cst.Attribute(value=cst.Name("jnp")) if any(_named(one) == _KEEPS for one in before.args):
             pairs = zip(before.args, call.args, strict=True)
             kept = [new for old, new in pairs if new.value is old.value or not _is_default(new)]
             if kept and len(kept) < len(call.args):
@@ -32,5 +32,8 @@ def without_defaults(before: cst.Call, call: cst.Call) -> cst.Call:
 
 
 def _is_default(argument: cst.Arg) -> bool:
-    name = argument.keyword.value if argument.keyword else ""
-    return isinstance(argument.value, cst.Name) and _DEFAULTS.get(name) == argument.value.value
+    return isinstance(argument.value, cst.Name) and _DEFAULTS.get(_named(argument)) == argument.value.value
+
+
+def _named(argument: cst.Arg) -> str:
+    return argument.keyword.value if argument.keyword else ""

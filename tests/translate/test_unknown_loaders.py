@@ -79,6 +79,9 @@ def test_what_a_loader_yields_is_made_arrays(body: str, models: tuple[torch.nn.M
         ),
         ("loader", "loader", "batch", "seen.append(model(batch[0]))", "batch = jax.tree.map(jnp.asarray, batch)"),
         ("loader", "loader", "x, names", "seen.append((model(x), names))", "x = jnp.asarray(x)"),
+        ("loader", "loader", "x, names", "out = model(x)\n            seen += zip(out, names)", "x = jnp.asarray(x)"),
+        ("loader", "loader", "x, name", "out = model(x)\n            save(out, name)", "x = jnp.asarray(x)"),
+        ("loader", "loader", "x, y", "out = model(x)\n            seen.append(dice_score(out, y))", BOTH),
     ],
 )
 def test_of_what_a_loader_yields_that_is_made_an_array_which_a_model_gets(

@@ -18,6 +18,8 @@ from .batch_loops import batch_targets, is_move, last_name
 
 DEPTH = 4
 """How many functions of the file a variable is followed into."""
+_SCORES = ("acc", "bce", "cost", "crit", "dice", "iou", "loss", "metric", "mse", "nll", "objective", "score")
+"""What names of losses and metrics have in them."""
 _MODULE_NAMES = ("model", "net", "network")
 """How names of modules end."""
 
@@ -54,7 +56,10 @@ class BatchUses:
         return is_module(fact) or named and fact == UNKNOWN
 
     def _stands_by_output(self, loop: ast.AST, name: str) -> bool:
-        """Whether a variable is given to a function beside what a module returns, or compared with it: labels are."""
+        """Whether a variable is compared with what a module returns, or a loss or metric is given both: labels are.
+
+        Other functions are given names of files beside an output.
+        """
         outputs = {
             target.id
             for node in symbols.walk(loop)
@@ -71,7 +76,7 @@ class BatchUses:
             return named or any(self._is_module(call.func) for call in calls)
 
         for node in symbols.walk(loop):
-            parts = node.args if isinstance(node, ast.Call) else []
+            parts = node.args if isinstance(node, ast.Call) and _scores(node.func) else []
             if isinstance(node, ast.Compare):
                 parts = [node.left, *node.comparators]
             if any(isinstance(one, ast.Name) and one.id == name for one in parts) and any(map(returned, parts)):
@@ -132,6 +137,11 @@ class BatchUses:
                         if forward or self.is_moved_or_called_on(info.node, parameter.arg, depth + 1):
                             return True
         return False
+
+
+def _scores(func: ast.expr) -> bool:
+    """Whether a name says that it is a loss or a metric."""
+    return isinstance(func, ast.Name | ast.Attribute) and any(part in last_name(func) for part in _SCORES)
 
 
 def _outside_calls(node: ast.AST) -> Iterator[ast.AST]:

@@ -32,6 +32,8 @@ BODIES = {
     "a loss": "seen.append(nn.functional.cross_entropy(model(x), y).item())",
     "an output with a name": "out = model(x)\n            seen.append((out.argmax(1) == y).sum().item())",
     "labels that are joined": "seen.append(model(x)); ys.append(y)\n    seen = torch.cat(seen), torch.cat(ys)",
+    "parts of labels": "_, top = model(x).topk(1, dim=1)\n            seen.append((top == y[:, None]).sum().item())",
+    "labels that are compared": "seen.append((model(x).argmax(1) == y.view(-1)).sum().item())",
     "statistics": "seen.append(torch.mean(x ** 2, dim=0).sum().item())",
     "labels that are counted": "out = model(x)\n            seen.append(out.sum().item() + y.size(0))",
 }
@@ -80,6 +82,13 @@ def test_what_a_loader_yields_is_made_arrays(body: str, models: tuple[torch.nn.M
         ("loader", "loader", "batch", "seen.append(model(batch[0]))", "batch = jax.tree.map(jnp.asarray, batch)"),
         ("loader", "loader", "x, names", "seen.append((model(x), names))", "x = jnp.asarray(x)"),
         ("loader", "loader", "x, names", "out = model(x)\n            seen += zip(out, names)", "x = jnp.asarray(x)"),
+        (
+            "loader",
+            "loader",
+            "x, names",
+            "out = model(x)\n            seen += [seen[out[0]] == names[0]]",
+            "x = jnp.asarray(x)",
+        ),
         ("loader", "loader", "x, name", "out = model(x)\n            save(out, name)", "x = jnp.asarray(x)"),
         ("loader", "loader", "x, y", "out = model(x)\n            seen.append(dice_score(out, y))", BOTH),
     ],

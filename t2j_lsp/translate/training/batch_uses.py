@@ -60,28 +60,39 @@ class BatchUses:
 
         Other functions are given names of files beside an output.
         """
-        outputs = {
-            target.id
-            for node in symbols.walk(loop)
-            for targets, value in assigned(node)
-            if isinstance(value, ast.Call) and self._is_module(value.func)
-            for target in symbols.walk(targets)
-            if isinstance(target, ast.Name)
-        }
-
-        def returned(value: ast.expr) -> bool:
-            inner = list(symbols.walk(value))
-            calls = (n for n in inner if isinstance(n, ast.Call))
-            named = any(isinstance(n, ast.Name) and n.id in outputs for n in inner)
-            return named or any(self._is_module(call.func) for call in calls)
-
+        outputs = self._outputs(loop)
         for node in symbols.walk(loop):
-            parts = node.args if isinstance(node, ast.Call) and _scores(node.func) else []
             if isinstance(node, ast.Compare):
-                parts = [node.left, *node.comparators]
-            if any(isinstance(one, ast.Name) and one.id == name for one in parts) and any(map(returned, parts)):
-                return True
+                sides = [self._root(side) for side in (node.left, *node.comparators)]
+                if any(_is(side, {name}) for side in sides) and any(self._returned(side, outputs) for side in sides):
+                    return True
+            elif isinstance(node, ast.Call) and _scores(node.func) and any(_is(value, {name}) for value in node.args):
+                if any(self._returned(value, outputs) for value in node.args):
+                    return True
         return False
+
+    def _outputs(self, loop: ast.AST) -> set[str]:
+        """The variables that hold what a module returns, or something that is computed of it."""
+        outputs: set[str] = set()
+        for _ in range(DEPTH):
+            for node in symbols.walk(loop):
+                for target, value in assigned(node):
+                    if self._returned(value, outputs):
+                        outputs |= {n.id for n in symbols.walk(target) if isinstance(n, ast.Name)}
+        return outputs
+
+    def _returned(self, value: ast.expr, outputs: set[str]) -> bool:
+        """Whether a module's call, or a variable that holds what one returns, is in an expression."""
+        inner = list(symbols.walk(value))
+        return any(_is(n, outputs) or isinstance(n, ast.Call) and self._is_module(n.func) for n in inner)
+
+    def _root(self, node: ast.expr) -> ast.expr:
+        """What an expression takes a part of, or calls a method of: ``x`` of ``x[:, None]``, a module's call."""
+        while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
+            if isinstance(node, ast.Call) and self._is_module(node.func):
+                return node
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return node
 
     def _computed(self, loop: ast.AST, name: str) -> bool:
         """Whether a function that takes a tensor first computes something of a variable."""
@@ -142,6 +153,10 @@ class BatchUses:
 def _scores(func: ast.expr) -> bool:
     """Whether a name says that it is a loss or a metric."""
     return isinstance(func, ast.Name | ast.Attribute) and any(part in last_name(func) for part in _SCORES)
+
+
+def _is(node: ast.AST, names: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
 
 
 def _outside_calls(node: ast.AST) -> Iterator[ast.AST]:

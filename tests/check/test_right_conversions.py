@@ -471,6 +471,7 @@ def test_a_function_that_returns_numbers_is_not_for_jit(
     assert (verdict.stages["numeric"].reason or "").startswith("compared without jit")
     wrong = check(text.format(torch), text.format(right.replace(part, mistake, 1)))
     assert wrong.verdict is VerdictKind.DIFFERENT, wrong.reason
+    assert "without jit" not in (wrong.stages["numeric"].reason or "")
 
 
 @pytest.mark.parametrize(

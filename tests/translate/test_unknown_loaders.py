@@ -34,6 +34,7 @@ BODIES = {
     "labels that are joined": "seen.append(model(x)); ys.append(y)\n    seen = torch.cat(seen), torch.cat(ys)",
     "parts of labels": "_, top = model(x).topk(1, dim=1)\n            seen.append((top == y[:, None]).sum().item())",
     "labels that are compared": "seen.append((model(x).argmax(1) == y.view(-1)).sum().item())",
+    "statistics behind a size": "torch.numel(y[0]); seen.append(torch.mean(y * 1.0).item() + torch.mean(x).item())",
     "statistics": "seen.append(torch.mean(x ** 2, dim=0).sum().item())",
     "labels that are counted": "out = model(x)\n            seen.append(out.sum().item() + y.size(0))",
 }

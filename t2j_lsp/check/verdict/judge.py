@@ -124,7 +124,7 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
         _set_aside_rounding(judgement, narrowed, torch[32], [jax[32]], evidence.rounded.get(32, []), IN_FLOAT32)
         numeric.differences += narrowed.differences
     verdict.stages["numeric"] = stage_result(numeric)
-    if len(errors) < len(result.errors):
+    if len(errors) < len(result.errors) and not numeric.differences:
         verdict.stages["numeric"].reason = ON_HOST
     if last == "spec":
         verdict.stages["numeric"] = StageResult(reason="not asked for")

@@ -30,6 +30,7 @@ class BatchUses:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
         self._parents = inference.source.parents
+        self._returned_in: dict[ast.AST, set[str]] = {}
 
     def is_tensor(self, loop: ast.AST, name: str) -> bool:
         """Whether a variable can only be a tensor, or something that holds numbers as one does."""
@@ -73,13 +74,15 @@ class BatchUses:
 
     def _outputs(self, loop: ast.AST) -> set[str]:
         """The variables that hold what a module returns, or something that is computed of it."""
-        outputs: set[str] = set()
-        for _ in range(DEPTH):
-            for node in symbols.walk(loop):
-                for target, value in assigned(node):
+        if loop not in self._returned_in:
+            pairs = [pair for node in symbols.walk(loop) for pair in assigned(node)]
+            outputs, size = self._returned_in.setdefault(loop, set()), -1
+            while size < len(outputs):
+                size = len(outputs)
+                for target, value in pairs:
                     if self._returned(value, outputs):
                         outputs |= {n.id for n in symbols.walk(target) if isinstance(n, ast.Name)}
-        return outputs
+        return self._returned_in[loop]
 
     def _returned(self, value: ast.expr, outputs: set[str]) -> bool:
         """Whether a module's call, or a variable that holds what one returns, is in an expression."""
@@ -100,9 +103,9 @@ class BatchUses:
             rule = self._rule(node)
             if rule is None or not takes_tensor_first(rule) or not isinstance(node, ast.Call) or not node.args:
                 continue
-            for inner in _outside_calls(node.args[0]):
-                if isinstance(inner, ast.Name) and inner.id == name:
-                    return not isinstance(self._parents.get(inner), ast.Attribute | ast.Subscript)
+            named = (inner for inner in _outside_calls(node.args[0]) if _is(inner, {name}))
+            if any(not isinstance(self._parents.get(one), ast.Attribute | ast.Subscript) for one in named):
+                return True
         return False
 
     def _collected(self, loop: ast.AST, name: str) -> bool:

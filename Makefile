@@ -11,6 +11,7 @@
 #   make vsix    package the VS Code extension
 #   make vscode-parts  fetch what its tests need
 #   make vscode  test it: types, lint, units, and end to end in a real VS Code (E2E_FLAGS goes there)
+#   make vscode-units, make vscode-e2e  its two halves; the first packages it, the second drives the package
 #   make gpu     the whole check suite on a GPU; where there is none, it says so (status 3, which make makes 2)
 # PYTHON names another interpreter to start from; PIP_FLAGS goes to pip install (-c constraints-ci.txt pins the gate's
 # versions). PYTEST_FLAGS goes to pytest.
@@ -25,7 +26,7 @@ CLIENT := vscode-client
 NODE := $(CLIENT)/scripts/with-node.sh
 NODE_READY := $(CLIENT)/node_modules/.ready
 
-.PHONY: demo test thorough quick rule lint docs bench gpu vsix vscode vscode-parts
+.PHONY: demo test thorough quick rule lint docs bench gpu vsix vscode vscode-parts vscode-units vscode-e2e
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -77,7 +78,12 @@ vsix: $(READY) $(NODE_READY)
 vscode-parts: $(NODE_READY)
 	cd $(CLIENT) && scripts/with-node.sh node test/e2e/run.mjs --parts
 
-vscode: vsix
+vscode: vscode-units
+	$(MAKE) vscode-e2e
+
+vscode-units: vsix
 	cd $(CLIENT) && scripts/with-node.sh npm run --silent check
 	cd $(CLIENT) && scripts/with-node.sh npm test --silent
+
+vscode-e2e: $(READY) $(NODE_READY)
 	cd $(CLIENT) && scripts/with-node.sh node test/e2e/run.mjs $(E2E_FLAGS)

@@ -1,13 +1,14 @@
 /**
  * Runs the end-to-end tests: drives the packaged extension in a real VS Code in a real browser.
  *
- *   node test/e2e/run.mjs [--if-possible] [PATTERN]      PATTERN: tests whose names match it
+ *   node test/e2e/run.mjs [--if-possible] [--share] [PATTERN]      PATTERN: tests whose names match it
  *   node test/e2e/run.mjs --parts                        only installs VS Code, where it is not there
  *
  * T2J_PYTHON names the interpreter that has t2j, torch and jax (.venv of the checkout otherwise), T2J_VSIX the package (t2j.vsix
  * otherwise; `make vsix` makes it). The server is the package's, as for users; T2J_IMPORT_STRATEGY=fromEnvironment takes the
  * interpreter's, so that edits of Python files need no new package. Where a part is not there and can't be installed, one line says which, and the exit code is
- * 3, or 0 with --if-possible.
+ * 3, or 0 with --if-possible. With --share, as the gate has it, the files that are not in every run take turns day by day
+ * (docs/decisions/slices-of-tests.md); T2J_ROWS=all takes all of them.
  */
 
 import { execFileSync, spawnSync } from "node:child_process";
@@ -19,11 +20,19 @@ import { browser, codeServer, extension, MissingPart } from "./parts.mjs";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { "if-possible": { type: "boolean", default: false }, parts: { type: "boolean", default: false } },
+  options: {
+    "if-possible": { type: "boolean", default: false },
+    parts: { type: "boolean", default: false },
+    share: { type: "boolean", default: false },
+  },
 });
 const results = join(extension, "test-results");
 /** Files of tests that run at the same time: a test mostly waits for what VS Code draws, and for one check. */
 const AT_ONCE = 2;
+/** With --share, these files are in every run, and of the others every second. */
+const ALWAYS = ["first_five_minutes.test.mjs", "install.test.mjs", "trust.test.mjs"];
+const SHARES = 2;
+const DAY = 24 * 60 * 60 * 1000;
 
 try {
   if (values.parts) {
@@ -58,7 +67,7 @@ execFileSync(process.execPath, [process.env.T2J_CODE_SERVER, ...folders, "--inst
 });
 execFileSync(process.env.T2J_PYTHON, ["-m", "compileall", "-qq", process.env.T2J_EXTENSIONS], { stdio: "inherit" });
 const folder = join(extension, "test", "e2e");
-const files = readdirSync(folder).filter((name) => name.endsWith(".test.mjs"));
+const files = share(readdirSync(folder).filter((name) => name.endsWith(".test.mjs")));
 const only = positionals.length ? [`--test-name-pattern=${positionals[0]}`] : [];
 const command = [
   "--test",
@@ -78,6 +87,18 @@ function there(file, how) {
     throw new MissingPart(`${file} is not there (${how})`);
   }
   return file;
+}
+
+/** The files that this run takes, which a line says where it is not all. */
+function share(files) {
+  if (!values.share || process.env.T2J_ROWS === "all") {
+    return files;
+  }
+  const turn = Math.floor(Date.now() / DAY) % SHARES;
+  const others = files.filter((name) => !ALWAYS.includes(name)).sort();
+  const taken = [...ALWAYS, ...others.filter((_, place) => place % SHARES === turn)];
+  console.log(`today's share, ${turn} of ${SHARES} (T2J_ROWS=all: all): ${taken.join(", ")}`);
+  return taken;
 }
 
 /** Edits since the package was made are not in it. */

@@ -141,7 +141,7 @@ def argsort(call: Call) -> Piece:
 
 @rule(
     "torch.topk(input, k, dim=-1, largest=True, sorted=True)",
-    jax="jax.lax.top_k(x, k)",
+    jax="lax.top_k(x, k)",
     method=True,
     ignore=["sorted"],
     result=same_pair,
@@ -151,7 +151,7 @@ def topk(call: Call) -> Piece:
     part = used_part(call)
     counted_in_int32 = call.site.x64 and part != "values"
     if not call.given("largest") and not counted_in_int32 and (call.site.unpacked == 2 or part is not None):
-        pair = call.emit("jax.lax.top_k({input}, {k}, axis={dim?})")
+        pair = call.emit("lax.top_k({input}, {k}, axis={dim?})")
         return pair if part is None else as_part(Piece(f"{pair.text}[{0 if part == 'values' else 1}]"))
     return call.emit("top_k({input}, {k}, axis={dim?}, largest={largest?})")
 

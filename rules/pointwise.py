@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.pieces import UNARY
 from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
@@ -41,10 +43,10 @@ for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
 Row("torch.trunc(input)", "jnp.trunc({input})", method=True, aliases=["torch.fix", "torch.Tensor.fix"], result=same)
 
 
-@rule("torch.rsqrt(input)", jax="jax.lax.rsqrt(x)", method=True, result=as_float)
+@rule("torch.rsqrt(input)", jax="lax.rsqrt(x)", method=True, result=as_float)
 def rsqrt(call: Call) -> Piece:
     """jax.lax.rsqrt takes no integers."""
-    return call.emit("1 / jnp.sqrt({input})" if is_integer(first(call).fact) else "jax.lax.rsqrt({input})")
+    return call.emit("1 / jnp.sqrt({input})" if is_integer(first(call).fact) else "lax.rsqrt({input})")
 
 
 def _squared(call: Call) -> Fact:
@@ -111,22 +113,41 @@ Row(
 
 
 # Two operands ---------------------------------------------------------------------------------------------------
+# Sums have an older form, which still runs: the factor stands in front of what it scales.
 
 
-@rule("torch.add(input, other, *, alpha=1)", jax="x + alpha * y", method=True, result=broadcast)
+@rule(
+    "torch.add(input, other, *, alpha=1)",
+    "torch.add(input, alpha, other)",
+    jax="x + alpha * y",
+    method=True,
+    result=broadcast,
+)
 def add(call: Call) -> Piece:
-    return call.emit("{input} + {alpha} * {other}" if call.given("alpha") else "{input} + {other}")
+    return _scaled_sum(call, "+", "alpha", "{other}")
 
 
 @rule(
     "torch.sub(input, other, *, alpha=1)",
+    "torch.sub(input, alpha, other)",
     jax="x - alpha * y",
     method=True,
     aliases=["torch.subtract", "torch.Tensor.subtract"],
     result=broadcast,
 )
 def sub(call: Call) -> Piece:
-    return call.emit("{input} - {alpha} * {other}" if call.given("alpha") else "{input} - {other}")
+    return _scaled_sum(call, "-", "alpha", "{other}")
+
+
+def _scaled_sum(call: Call, sign: str, factor: str, term: str) -> Piece:
+    """``x + a * y``; ``x - a * y`` where ``-a`` is added."""
+    if not call.given(factor):
+        return call.emit(f"{{input}} {sign} {term}")
+    scale = call[factor]
+    if isinstance(scale.node, ast.UnaryOp) and isinstance(scale.node.op, ast.USub) and scale.piece.text[:1] == "-":
+        sign = "-" if sign == "+" else "+"
+        return call.emit(f"{{input}} {sign} {{_}} * {term}", _=Piece(scale.piece.text[1:].lstrip(), UNARY))
+    return call.emit(f"{{input}} {sign} {{{factor}}} * {term}")
 
 
 @rule("torch.rsub(input, other, *, alpha=1)", jax="y - alpha * x", result=broadcast)
@@ -257,16 +278,26 @@ Row(
 )
 
 
-@rule("torch.addcmul(input, tensor1, tensor2, *, value=1)", jax="x + value * a * b", method=True, result=broadcast)
+@rule(
+    "torch.addcmul(input, tensor1, tensor2, *, value=1)",
+    "torch.addcmul(input, value, tensor1, tensor2)",
+    jax="x + value * a * b",
+    method=True,
+    result=broadcast,
+)
 def addcmul(call: Call) -> Piece:
-    product = "{value} * {tensor1} * {tensor2}" if call.given("value") else "{tensor1} * {tensor2}"
-    return call.emit("{input} + " + product)
+    return _scaled_sum(call, "+", "value", "{tensor1} * {tensor2}")
 
 
-@rule("torch.addcdiv(input, tensor1, tensor2, *, value=1)", jax="x + value * a / b", method=True, result=broadcast)
+@rule(
+    "torch.addcdiv(input, tensor1, tensor2, *, value=1)",
+    "torch.addcdiv(input, value, tensor1, tensor2)",
+    jax="x + value * a / b",
+    method=True,
+    result=broadcast,
+)
 def addcdiv(call: Call) -> Piece:
-    quotient = "{value} * {tensor1} / {tensor2}" if call.given("value") else "{tensor1} / {tensor2}"
-    return call.emit("{input} + " + quotient)
+    return _scaled_sum(call, "+", "value", "{tensor1} / {tensor2}")
 
 
 # Bounds ---------------------------------------------------------------------------------------------------------

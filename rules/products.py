@@ -104,11 +104,16 @@ for name, (parameters, product) in {
     "addr": ("vec1, vec2", "jnp.outer({vec1}, {vec2})"),
 }.items():
 
-    def emit(call: Call, product: str = product) -> Piece:
+    def emit(call: Call, product: str = product) -> Piece | Refusal:
+        if not call.method and call.signature.by_name["beta"].kind != "keyword":
+            return call.refuse("the older order of arguments is read of methods only: say beta= and alpha=")
         return _add_product(call, product)
 
+    # The older forms, which still run, of methods: as functions they begin with beta.
     rule(
         f"torch.{name}(input, {parameters}, *, beta=1, alpha=1)",
+        f"torch.{name}(input, beta, alpha, {parameters})",
+        f"torch.{name}(input, beta, {parameters}, *, alpha=1)",
         jax="beta * x + alpha * (a @ b)",
         method=True,
         result=same,

@@ -160,7 +160,7 @@ def gumbel_softmax(
     if not hard:
         return soft
     one_hot = jax.nn.one_hot(jnp.argmax(soft, axis), soft.shape[axis], dtype=soft.dtype, axis=axis)
-    return one_hot + soft - jax.lax.stop_gradient(soft)
+    return one_hot + soft - lax.stop_gradient(soft)
 
 
 def of_triangle(x: jax.Array, UPLO: str = "L") -> jax.Array:

@@ -46,7 +46,7 @@ LAYERS = [
     ("F.adaptive_avg_pool1d(x, 3)", "adaptive_avg_pool1d(x, 3)", "x"),
     (
         "F.interpolate(x[None], scale_factor=2, mode='bilinear', align_corners=False)",
-        "interpolate(x[None], scale_factor=2, mode='bilinear', align_corners=False)",
+        "interpolate(x[None], scale_factor=2)",
         "x",
     ),
     ("F.pad(x, (1, 2))", "pad(x, (1, 2))", "x"),

@@ -44,6 +44,24 @@ NOT_STATED |= {
 }
 
 
+OLDER = {
+    text
+    for name, terms in {
+        "add": ("alpha, other",),
+        "sub": ("alpha, other",),
+        "addcmul": ("value, tensor1, tensor2",),
+        "addcdiv": ("value, tensor1, tensor2",),
+        "addmm": ("beta, alpha, mat1, mat2", "beta, mat1, mat2, *, alpha=1"),
+        "addmv": ("beta, alpha, mat, vec", "beta, mat, vec, *, alpha=1"),
+        "addbmm": ("beta, alpha, batch1, batch2", "beta, batch1, batch2, *, alpha=1"),
+        "baddbmm": ("beta, alpha, batch1, batch2", "beta, batch1, batch2, *, alpha=1"),
+        "addr": ("beta, alpha, vec1, vec2", "beta, vec1, vec2, *, alpha=1"),
+    }.items()
+    for text in (f"torch.{name}(input, {term})" for term in terms)
+}
+"""Forms that PyTorch warns of and takes, with the factor in front: its schemas and pages are without them."""
+
+
 def signatures() -> list[Signature]:
     stated = [s for one in RULES for s in one.signatures] + [one.signature for one in LAYERS.values()]
     named = [s for s in stated if s.parameters is not None and s.name.startswith("torch.")]
@@ -62,7 +80,8 @@ def differs(signature: Signature) -> str | None:
 
 
 def test_every_signature_is_the_one_that_torch_states() -> None:
-    wrong = {s.text: why for s in signatures() if s.name not in NOT_STATED and (why := differs(s)) is not None}
+    stated = [s for s in signatures() if s.name not in NOT_STATED and s.text not in OLDER]
+    wrong = {s.text: why for s in stated if (why := differs(s)) is not None}
     assert wrong == {}
 
 
@@ -70,6 +89,7 @@ def test_exceptions_to_the_signature_check_are_needed() -> None:
     stated = signatures()
     needed = {s.name for s in stated if s.name in NOT_STATED and differs(s) is not None}
     assert needed == set(NOT_STATED)
+    assert {s.text for s in stated if s.text in OLDER and differs(s) is not None} == OLDER
     assert {s.name for s in stated if s.name in LEFT_OUT and disagreement(s) is not None} == set(LEFT_OUT)
 
 

@@ -134,6 +134,16 @@ for i in range(5):
 """
 
 
+@pytest.mark.filterwarnings("ignore:This overload of")
+def test_a_factor_may_stand_in_front_of_the_gradient() -> None:
+    older = MODULE.replace("add_(p.grad, alpha=-0.1)", "add_(-0.1, p.grad.data)")
+    assert older != MODULE
+    found = sides(HEAD + older, "module_by_hand")
+    assert not found.gaps()
+    assert "p - 0.1 * g" in found.translation.code
+    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+
+
 @pytest.mark.parametrize("inside", [False, True])
 def test_parameters_that_are_changed_by_hand(inside: bool) -> None:
     loop = "    for p in model.parameters():\n        p.data.add_(p.grad, alpha=-0.1)\n"

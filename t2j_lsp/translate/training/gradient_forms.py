@@ -66,6 +66,10 @@ def changes(node: ast.stmt, name: str) -> bool:
             return is_held(target) and type(op) in SIGNS and is_arithmetic(value)
         case ast.Assign(targets=[ast.Attribute(attr="data") as target], value=value):
             return is_held(target) and is_arithmetic(value)
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=held, attr="add_" | "sub_"), args=[factor, value], keywords=[])
+        ):
+            return is_held(held) and is_arithmetic(factor) and is_arithmetic(value)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr=attr), args=[value], keywords=keywords)):
             given = [k.arg for k in keywords]
             known = attr in CHANGES and (not given or given == ["alpha"] and attr in ("add_", "sub_"))

@@ -381,11 +381,14 @@ class StoredGradients:
                 return self._operation(change, SIGNS[type(op)], name, value, statements)
             case ast.Assign(value=value):
                 return rendered(self.ctx, statements, value, change)[1]
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr), args=[value], keywords=keywords)):
-                if keywords:
-                    alpha = bracket(Piece(rendered(self.ctx, statements, keywords[0].value, change)[1], 12), 12)
-                    return f"{name} {CHANGES[attr]} {alpha} * {bracket(renderer.render(value), 12)}"
-                return self._operation(change, CHANGES[attr], name, value, statements)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr), args=[*before, value], keywords=keywords)):
+                sign = CHANGES[attr]
+                for factor in (*before, *(keyword.value for keyword in keywords)):
+                    if isinstance(factor, ast.UnaryOp) and isinstance(factor.op, ast.USub):
+                        sign, factor = "-" if sign == "+" else "+", factor.operand
+                    scale = bracket(Piece(rendered(self.ctx, statements, factor, change)[1], 12), 12)
+                    return f"{name} {sign} {scale} * {bracket(renderer.render(value), 12)}"
+                return self._operation(change, sign, name, value, statements)
         raise AssertionError(ast.unparse(loop.node))
 
     def _operation(self, place: ast.stmt, sign: str, name: str, value: ast.expr, statements: StatementRewriter) -> str:

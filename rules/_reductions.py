@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import cast
 
@@ -12,6 +13,8 @@ from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Argument, Call, Refusal
 
 SWITCHES = ("size_average", "reduce")
+FORMER_MEAN = "elementwise_mean"
+"""What `mean` was called until PyTorch 1.0, which is still taken."""
 OLD = "size_average=None, reduce=None, reduction='mean'"
 """The parameters of a loss that takes the old switches, too."""
 
@@ -20,13 +23,18 @@ def with_reduction(call: Call) -> Call | Refusal:
     """The call as if its ``size_average`` and ``reduce`` had been said as ``reduction``, which they overrule."""
     switches = {name: call.literal(name) for name in SWITCHES if name in call.arguments and call.given(name)}
     if not any(value is not None for value in switches.values()):
-        return call
+        return _said(call, "mean", ()) if call.literal("reduction") == FORMER_MEAN else call
     if not all(isinstance(value, bool) or value is None for value in switches.values()):
         return call.refuse("size_average and reduce are deprecated: say reduction='mean', 'sum' or 'none'")
     if switches.get("reduce") is False:
         reduction = "none"
     else:
         reduction = "sum" if switches.get("size_average") is False else "mean"
+    return _said(call, reduction, switches)
+
+
+def _said(call: Call, reduction: str, switches: Iterable[str]) -> Call:
+    """The call with this reduction, and without the switches that say it."""
     text = "'mean'" if reduction == "mean" else f'"{reduction}"'
     arguments = copy.copy(cast("dict[str, Argument]", call.arguments))
     for name in switches:

@@ -13,7 +13,7 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse
 
-from ._reductions import OLD, with_reduction
+from ._reductions import FORMER_MEAN, OLD, with_reduction
 
 FLOATS = Tensor(dtype="float")
 ARRAYS = ("weight", "pos_weight")
@@ -26,9 +26,10 @@ def _function(name: str) -> Build:
         said = with_reduction(call)
         if isinstance(said, Refusal):
             return said
-        call = said
         if any(call.given(one) for one in ARRAYS if one in call.arguments):
-            return None
+            former = call.literal("reduction") == FORMER_MEAN
+            return call.refuse(f"reduction='{FORMER_MEAN}' is deprecated: say reduction='mean'") if former else None
+        call = said
         given = [p.name for p in call.signature.parameters or () if call.given(p.name)]
         if not given:
             return call.emit(name)

@@ -556,9 +556,17 @@ def test_float64_is_held_to_a_tighter_bound(run: Run) -> None:
 FLOATS = LINEAR.replace("x = torch.linspace(-1, 1, 40)", "x = torch.FloatTensor([i / 20 - 1 for i in range(40)])")
 
 
+def test_old_constructors_of_float32_are_of_float64_there(run: Run) -> None:
+    report = run(FLOATS, wide=True)
+    assert (report.verdict, report.precision) == (VerdictKind.EQUIVALENT, "float64"), report.reason
+    report = run(FLOATS, mistake=("lr=0.1", "lr=0.10001"))
+    assert (report.verdict, report.precision) == (VerdictKind.DIFFERENT, "float64")
+
+
 def test_a_program_that_runs_in_float32_alone_is_decided_there(run: Run) -> None:
-    assert run(FLOATS).verdict is VerdictKind.EQUIVALENT
-    report = run(FLOATS, mistake=("lr=0.1", "lr=0.12"))
+    narrow = LINEAR.replace("+ 0.5", "+ 0.5\nassert x.element_size() == 4")
+    assert run(narrow).verdict is VerdictKind.EQUIVALENT
+    report = run(narrow, mistake=("lr=0.1", "lr=0.12"))
     assert (report.verdict, report.precision) == (VerdictKind.DIFFERENT, "float32")
     assert "fails" not in report.reason
     assert any("not decided in float64: the original fails there" in note for note in report.notes)

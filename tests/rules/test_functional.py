@@ -221,6 +221,8 @@ OLD_SWITCHES = [
     ("F.smooth_l1_loss(x, y, reduce=True)", "smooth_l1_loss(x, y)"),
     ("nn.MSELoss(size_average=False)", 'functools.partial(mse_loss, reduction="sum")'),
     ("nn.BCELoss(size_average=True)", "binary_cross_entropy"),
+    ("F.mse_loss(x, y, reduction='elementwise_mean')", "jnp.mean(jnp.square(x - y))"),
+    ("nn.CrossEntropyLoss(reduction='elementwise_mean')", "cross_entropy"),
 ]
 
 
@@ -232,6 +234,7 @@ def test_old_switches_of_losses_say_the_reduction(source: str, text: str) -> Non
 
 REFUSED = [
     ("F.cross_entropy(a, j, size_average=flag)", "deprecated", "aj"),
+    ("nn.BCEWithLogitsLoss(pos_weight=a, reduction='elementwise_mean')", "deprecated", "a"),
     ("F.batch_norm(x, u, u, training=True)", "in place", "xu"),
     ("F.instance_norm(x, u, u)", "running statistics", "xu"),
     ("F.embedding(i, a, max_norm=1.0)", "renormalises", "ia"),

@@ -446,3 +446,11 @@ def test_an_old_tensor_type_that_has_a_name_is_what_it_names(kept: str) -> None:
 def test_old_tensor_types_of_two_kinds_are_left() -> None:
     text = "import torch\nlong = True\nTensor = torch.LongTensor if long else torch.FloatTensor\n\n\n"
     assert convert(text + "def f(x: torch.Tensor):\n    return x.type(Tensor)\n").gaps
+
+
+def test_filters_of_parameters_know_what_they_pick() -> None:
+    """``lambda p`` is given a parameter; all of them count as trained, where the file freezes none."""
+    text = "def f(net: nn.Module):\n    return sum(p.numel() for p in filter(lambda p: {}, net.parameters()))\n"
+    done = convert(HEAD + text.format("p.requires_grad"))
+    assert "for p in jax.tree.leaves(nnx.state(net, nnx.Param)))" in done.code and not done.gaps
+    assert "lambda p: p.ndim > 1," in convert(HEAD + text.format("p.requires_grad and p.dim() > 1")).code

@@ -29,6 +29,10 @@ PLACES = {
         "# Trains.",
     ),
     "an instance": (f"{NET}\nWIDTH = 3\n\nnet = Net()\n\n\ndef f(x):\n    return net(x)\n", "rngs = "),
+    "a main that looks names up": (
+        f"{NET}\n# Prints.\nif __name__ == '__main__':\n    print(globals()['Net'])\n",
+        "# Prints.",
+    ),
     "an alias": ("SIZE = 2\n\nloss = nn.MSELoss()\n", "loss = "),
     "a decorator": (
         "def made(f):\n    nn.MSELoss()(torch.ones(1), 1)\n    return f\n\n\n@made\ndef g(x):\n    return x\n",

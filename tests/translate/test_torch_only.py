@@ -225,14 +225,25 @@ def test_a_library_of_models_that_is_converted_itself_is_no_finding() -> None:
     assert not translation.gaps
 
 
-NETS = "import torch.nn as nn\n\n\ndef small(n=3):\n    return nn.Linear(n, n)\n"
+NETS = """import torch.nn as nn
+
+
+def small(n=3):
+    return nn.Linear(n, n)
+
+
+def size():
+    return 3
+"""
 
 
 @pytest.mark.parametrize(
     ("value", "gap"),
     [
-        ("getattr(nets, name)(4)", True),
+        ("getattr(nets, name)(4, 5)", True),
         ("nets.__dict__[name]()", True),
+        ("vars(nets)[name](n=4)", False),
+        ("getattr(nets, name)(4)", False),
         ("getattr(nets, 'small')(4)", False),
         ("nets.small(4)", False),
         ("getattr(self, name)(4)", False),
@@ -240,7 +251,7 @@ NETS = "import torch.nn as nn\n\n\ndef small(n=3):\n    return nn.Linear(n, n)\n
     ],
 )
 def test_what_a_file_of_the_project_makes_by_a_name_may_ask_for_rngs(value: str, gap: bool) -> None:
-    """Found in torchaudio: ``getattr(torchaudio.models, ssl_type)()``."""
+    """Found in torchaudio: ``getattr(torchaudio.models, ssl_type)()``. Only what fits the arguments may be called."""
     source = f"""import nets
 import torch.nn as nn
 
@@ -250,8 +261,17 @@ class Net(nn.Module):
         super().__init__()
         self.made = {value}
 """
-    gaps = translate(source, Options(resolve=lambda level, module: NETS if module == "nets" else None)).gaps
+    done = translate(source, Options(resolve=lambda level, module: NETS if module == "nets" else None))
+    gaps = done.gaps
+    assert gap or "rngs=rngs)" in done.code or "self" in value or value.endswith("name)")
     assert ["layers in Flax ask for rngs=rngs" in g.reason for g in gaps] == ([True] if gap else [])
+
+
+def test_what_a_file_makes_by_a_name_of_its_own_gets_rngs() -> None:
+    source = NETS + "\n\nfor name in ('small',):\n    print(globals()[name](2))\n"
+    done = translate(source)
+    assert "globals()[name](2, rngs=rngs)" in done.code and not done.gaps
+    assert len(translate(source.replace("(2)", "()")).gaps) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import ast
 
 _NARROW = frozenset({"float32", "float16", "bfloat16", "half"})
 _OWNERS = frozenset({"torch", "jnp", "np", "numpy", "jax.numpy", "onp"})
+_NARROW_TENSORS = frozenset({"FloatTensor", "HalfTensor", "BFloat16Tensor"})
 _CASTS = frozenset({"float", "half", "bfloat16"})
 _COMPLEX = frozenset({"complex64", "cfloat", "chalf", "complex32"})
 
@@ -20,6 +21,8 @@ class _Widen(ast.NodeTransformer):
         if owner in _OWNERS:
             if node.attr in _NARROW or (owner == "torch" and node.attr == "float"):
                 node.attr = "float64"
+            elif owner == "torch" and node.attr in _NARROW_TENSORS:
+                node.attr = "DoubleTensor"
             elif node.attr in _COMPLEX:
                 node.attr = "complex128"
         return node

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.pieces import Piece, bracket, slot
 
@@ -15,6 +16,8 @@ from .copying import Copier
 from .handlers import ExpressionRenderer
 from .known_values import KnownValues
 
+PICKED = Gate(words=frozenset({"filter"}))
+"""Parameters of which some are picked by a function."""
 _ALWAYS = "always_true_"
 """Stands for a condition that goes."""
 
@@ -86,6 +89,15 @@ class Comprehensions:
                     return Piece(f"lax.stop_gradient({pairs.removesuffix('.items()')})")
         made = self.renderer.need("OrderedDict")
         return Piece(f"{made}(({name}, {array}) for {ast.unparse(target)} in {pairs})")
+
+    def trained(self, node: ast.Call) -> Piece | None:
+        """``filter(lambda p: p.requires_grad, parameters)``: all of them."""
+        match node:
+            case ast.Call(func=ast.Name(id="filter"), args=[ast.Lambda(body=body), walked], keywords=[]):
+                parent = self.ctx.source.parents.get(node)
+                taken = isinstance(parent, ast.Call) and ast.unparse(parent.func) == "next"
+                return self.renderer.render(walked) if not taken and self._always_trained(body) else None
+        return None
 
     def _always_trained(self, node: ast.expr) -> bool:
         """``p.requires_grad`` of a module's parameter, in a file that freezes none."""

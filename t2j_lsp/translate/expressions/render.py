@@ -40,7 +40,7 @@ from t2j_lsp.translate.rule.record import REGISTRY, Rule
 from .annotations import Annotations
 from .array_numbers import number_of_array, numbers_of_format
 from .attributes import BY_NAME, Attributes
-from .comprehensions import Comprehensions
+from .comprehensions import PICKED, Comprehensions
 from .context import Context
 from .copying import Copier
 from .foreign_children import ForeignChildren
@@ -62,7 +62,7 @@ from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
 from .torch_only import stays_torch
 from .truth import Truth, note_host_draw
-from .unknown_makers import report_looked_up
+from .unknown_makers import asks_by_name
 from .variables import Variables
 
 VALUE_METHODS = names_with(Trait.VALUE)
@@ -124,8 +124,9 @@ class Renderer:
         dicts: tuple[Handler, ...] = (self.methods.dict_of_arrays,) if has(DICTS) else ()
         named: tuple[Handler, ...] = (self.attributes.by_name, self.objects.member) if has(BY_NAME) else ()
         asked: tuple[Handler, ...] = (self.operators.asked_for_module,) if has(ASKED) else ()
+        picked: tuple[Handler, ...] = (self.comprehensions.trained,) if has(PICKED) else ()
         last = (self.functions.partial, self.calls.call) if has(PARTIAL) else (self.calls.call,)
-        return (*known, *first, *dicts, *named, *asked, *last)
+        return (*known, *first, *dicts, *named, *asked, *picked, *last)
 
     def _name(self, node: ast.Name) -> Piece | None:
         """A name that is read, where it is known for a library's object or a function."""
@@ -328,8 +329,8 @@ class Calls:
         torch = isinstance(fact, Qual) and is_torch(fact.name)
         if not torch and (stays := stays_torch(self.ctx, node)) is not None:
             self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
-        if isinstance(node.func, ast.Call | ast.Subscript):
-            report_looked_up(self.ctx, node)
+        if isinstance(node.func, ast.Call | ast.Subscript) and asks_by_name(self.ctx, node):
+            return self.copier.append_rngs(node)
         written = written_argument(node, self.ctx.inference) if self._writes(node, fact) else None
         if written is not None:
             return self.in_place().by_function(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.looked_up import looked_up
 from t2j_lsp.translate.inference.storage import dotted
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
@@ -176,17 +177,9 @@ def _of_package(ctx: Context, func: ast.expr) -> str | None:
 
 
 def namespace(ctx: Context, func: ast.expr) -> str | None:
-    """Where a name that isn't known is looked up: ``getattr(models, name)``, ``models.__dict__[name]``."""
-    match func:
-        case ast.Call(func=ast.Name(id="getattr"), args=[space, name, *_]) if not isinstance(name, ast.Constant):
-            pass
-        case ast.Subscript(value=ast.Attribute(value=space, attr="__dict__")):
-            pass
-        case ast.Subscript(value=ast.Call(func=ast.Name(id="vars"), args=[space])):
-            pass
-        case _:
-            return None
-    fact = ctx.fact(space)
+    """The library or file in which a name that isn't known is looked up: ``getattr(models, name)``."""
+    asked = looked_up(func)
+    fact = ctx.fact(asked[0]) if asked is not None and not isinstance(asked[1], ast.Constant) else None
     return fact.name if isinstance(fact, Qual) else None
 
 

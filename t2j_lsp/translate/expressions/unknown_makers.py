@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.inference.looked_up import asks_for_rngs, reached
 from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Qual, is_tensor
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -52,10 +53,26 @@ def report_called_attribute(ctx: Context, target: ast.Attribute, value: ast.expr
         report_unknown_makers(ctx, [value])
 
 
-def report_looked_up(ctx: Context, node: ast.Call) -> None:
-    """Report what a file of the project is asked for by a name that isn't known: ``getattr(nets, name)(3)``."""
+def asks_by_name(ctx: Context, node: ast.Call) -> bool:
+    """Whether all ask for ``rngs`` that a call by a name may reach; what isn't known of them is reported.
+
+    ``getattr(nets, name)(3)``, ``globals()[name]()``.
+    """
+    if any(k.arg == "rngs" for k in node.keywords):
+        return False
+    asking = {asks_for_rngs(info) for info in reached(ctx.inference, node)}
+    if len(asking) > 1:
+        name = ast.unparse(node.func)
+        ctx.report.gap(node, name, "unsure", _NOT_KNOWN.format(name))
+    if not asking:
+        _report_looked_up(ctx, node)
+    return asking == {True}
+
+
+def _report_looked_up(ctx: Context, node: ast.Call) -> None:
+    """Report what a file of the project is asked for of which nothing is known, where it may be a module."""
     space, function = namespace(ctx, node.func), ctx.scope.function
-    if space is None or function is None or not function.takes_rngs or any(k.arg == "rngs" for k in node.keywords):
+    if space is None or function is None or not function.takes_rngs:
         return
     path = space.lstrip(".")
     if ctx.options.resolve is None or ctx.options.resolve(len(space) - len(path), path) is None:

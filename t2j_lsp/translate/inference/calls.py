@@ -91,6 +91,8 @@ class CallFacts:
                 for fact in arguments[1:]:
                     self.state.note_indexed(fact)
                 return ListOf(self._mapped(node.args[0], arguments, env))
+            if node.func.id == "filter" and len(arguments) == 2 and isinstance(node.args[0], ast.Lambda):
+                self._mapped(node.args[0], arguments, env)
             if (member := _member(node, arguments)) is not None:
                 return member
             if node in self.state.chosen_names and chosen_layers(arguments[0], self.state.chosen_names[node]):

@@ -394,6 +394,11 @@ class Inference:
                 self.imported[key] = self.project.read(text, within, self.depth + 1, module)
         return self.imported[key]
 
+    def file_of(self, level: int, module: str) -> Inference | None:
+        """A file of the project by its module, if its text can be had and has torch in it."""
+        text = self.resolve(level, module) if self.resolve and module else None
+        return self._imported(level, module) if text is not None and may_use_torch(text) else None
+
     def beside(self, module: str) -> Inference | None:
         """A file in the same folder, if its text can be had and has torch in it; all of it is inferred."""
         text = self.resolve(1, module) if self.resolve and self.holds_tests else None

@@ -13,6 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 
 from .file import Inference
+from .looked_up import note_looked_up
 from .unit_tests import INSTANCE_SET_UP, caller_of, seeds_all
 
 
@@ -23,6 +24,7 @@ def plan_rngs(inference: Inference, untouched: Collection[ast.AST] = ()) -> None
     """
     if untouched:
         _forget(inference, untouched)
+    note_looked_up(inference)
     if inference.project is not None:
         _plan_files(inference.project.inferred())
     for info in inference.functions.values():

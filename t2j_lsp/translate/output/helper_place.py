@@ -12,6 +12,9 @@ from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import Edits
 from t2j_lsp.translate.source.text import Source
 
+_BY_NAME = frozenset({"globals", "eval", "exec"})
+"""Functions that reach any name of the module."""
+
 
 @dataclass(frozen=True)
 class WrittenCode:
@@ -61,7 +64,7 @@ def _reaching(output: ast.Module, helpers: Set[str]) -> set[str]:
     names = [(set(_bound(statement)), set(_read(statement)), _handed(statement)) for statement in output.body]
     known = {name for bound, _, _ in names for name in bound}
     heirs = [(heir, base) for heir, base in _derived(output) if base in known]
-    reaching, keeping, takers = set(helpers), set[str](), set[str]()
+    reaching, keeping, takers = {*helpers, *_BY_NAME}, set[str](), set[str]()
     while True:
         own = reaching - keeping  # what a registry's decorator itself does is to keep
         more = {n for bound, read, _ in names for n in bound if read & (own if n in takers else reaching)}

@@ -158,6 +158,22 @@ def test_pytorch_that_is_imported_by_its_name_is_said(call: str, gap: bool) -> N
     assert [f.span.line for f in translation.gaps] == ([4] if gap else [])
 
 
+@pytest.mark.parametrize(
+    ("call", "gap"),
+    [
+        ("get_ipython().run_cell_magic('time', '', 'y = F.relu(x)\\ny.sum().backward()')", True),
+        ("exec('y = torch.ones(2)')", True),
+        ("timeit.timeit('torch.ones(2)', globals=globals())", True),
+        ("get_ipython().run_cell_magic('time', '', 'print(1)')", False),
+        ("get_ipython().run_line_magic('matplotlib', 'inline')", False),
+        ("print('torch')", False),
+    ],
+)
+def test_code_in_a_text_is_said_to_stay(call: str, gap: bool) -> None:
+    source = f"import timeit\nimport torch\nimport torch.nn.functional as F\n\n{call}\nx = F.relu(torch.ones(2))\n"
+    assert [f.span.line for f in translate(source, Options()).gaps] == ([5] if gap else [])
+
+
 MODELS = """import timm
 import torch.nn as nn
 import transformers

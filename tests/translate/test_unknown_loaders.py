@@ -36,6 +36,7 @@ BODIES = {
     "labels that are compared": "seen.append((model(x).argmax(1) == y.view(-1)).sum().item())",
     "statistics behind a size": "torch.numel(y[0]); seen.append(torch.mean(y * 1.0).item() + torch.mean(x).item())",
     "statistics": "seen.append(torch.mean(x ** 2, dim=0).sum().item())",
+    "a call of forward": "x = x.to('cpu'); seen.append(model.forward(x).sum().item())",
     "labels that are counted": "out = model(x)\n            seen.append(out.sum().item() + y.size(0))",
 }
 
@@ -123,3 +124,29 @@ def test_labels_beside_an_output_are_arrays_for_a_step() -> None:
     done = convert(source)
     assert not done.gaps
     assert "        x, y = jnp.asarray(x), jnp.asarray(y)\n" in done.code
+
+
+TRAINING = """import torch
+
+
+def train(model, criterion, optimiser, batches, device):
+    for j, (x, y) in enumerate(batches):
+        optimiser.zero_grad()
+        y = y.to(device)
+        loss = criterion(model.forward(x.to(device)), y)
+        loss.backward()
+        optimiser.step()
+"""
+
+
+def test_a_model_may_be_called_by_its_forward() -> None:
+    done = convert(TRAINING)
+    assert not done.gaps
+    assert done.code == convert(TRAINING.replace("model.forward(", "model(")).code
+
+
+@pytest.mark.parametrize(("base", "called"), [("nn.Module", "model(x)"), ("object", "model.forward(x)")])
+def test_what_has_a_forward_is_a_module_where_no_other_class_has_one(base: str, called: str) -> None:
+    head = "import torch\nfrom torch import nn\n\n\n"
+    cls = f"class Dense({base}):\n    def forward(self, x):\n        return torch.relu(x)\n\n\n"
+    assert f"return {called}\n" in convert(f"{head}{cls}def run(model, x):\n    return model.forward(x)\n").code

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from t2j_lsp.translate.inference.fillers import written_argument
+from t2j_lsp.translate.inference.module_methods import calls_forward, forward_is_of_modules
 from t2j_lsp.translate.rule.facts import (
     AnyModule,
     Class,
@@ -445,12 +446,15 @@ class Calls:
             and not (isinstance(owner, Qual) and not is_torch(owner.name))
             and not isinstance(owner, Scalar | Object)
         ):
-            if (func.attr in MODULE_ONLY or self.methods().resets(func)) and not node.args:
+            if (func.attr in MODULE_ONLY or self.methods().resets(func)) and not node.args or self._of_module(node):
                 return self.methods().method(node, func, AnyModule())
             if func.attr in ("eval", "train"):
                 return ModuleModes(self.ctx, self.renderer).of_unknown(node, func)
             return self.tensors().unknown(node, func)
         return None
+
+    def _of_module(self, node: ast.Call) -> bool:
+        return calls_forward(node) and forward_is_of_modules(self.ctx.inference.classes.values())
 
     def _with_out(self, rule: Rule, node: ast.Call, out: ast.keyword) -> Piece | None:
         target = out.value

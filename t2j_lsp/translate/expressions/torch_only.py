@@ -88,6 +88,8 @@ _COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
 
 def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     """The name of what is called or imported and the reason why it can't take arrays; None where it can."""
+    if (run := _code_in_text(ctx, node)) is not None:
+        return run, "the code in its text stays PyTorch's: write it as statements"
     imported = _imported_by_name(ctx.options, node)
     if imported is not None:
         return imported, f"{imported} is PyTorch's, and what is imported of it takes no JAX arrays"
@@ -106,6 +108,27 @@ def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     if info is None or base is None or info in (ctx.scope.class_info, getattr(ctx.scope.function, "owner", None)):
         return None
     return ast.unparse(node.func), f"{info.name} is still PyTorch, as its base {base} is, and takes no JAX arrays"
+
+
+def _code_in_text(ctx: Context, node: ast.Call) -> str | None:
+    """What runs code of PyTorch's from a text: ``exec("x = torch.ones(2)")``, a cell of an exported notebook."""
+    match node.func:
+        case ast.Name(id="exec" | "eval" as name) | ast.Attribute(attr="run_cell_magic" | "timeit" | "Timer" as name):
+            texts = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        case _:
+            return None
+    for text in texts:
+        try:
+            used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+        except (SyntaxError, ValueError):
+            continue
+        for statement in ctx.inference.source.nodes:
+            inside = isinstance(statement, ast.ImportFrom) and is_torch(statement.module or "")
+            for alias in statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else ():
+                bound = alias.asname or alias.name.partition(".")[0]
+                if bound in used and (inside or isinstance(statement, ast.Import) and is_torch(alias.name)):
+                    return name
+    return None
 
 
 def _imported_by_name(options: Options, node: ast.Call) -> str | None:

@@ -37,7 +37,7 @@ from .bodies import Bodies
 from .evidence import ParameterEvidence
 from .forward_pass import Env, State, UnknownParameter
 from .item_stores import is_mask
-from .module_methods import ModuleMethodFacts
+from .module_methods import ModuleMethodFacts, calls_forward, forward_is_of_modules
 
 _OF_TEXTS: dict[str, Fact] = {
     **dict.fromkeys(("split", "rsplit", "splitlines"), ListOf(STR)),
@@ -71,6 +71,10 @@ class Methods:
             return self.modules.method(AnyModule(), name, arguments, node)
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
             return self._super_call(func, name)
+        if calls_forward(node) and self.state.imports_torch and forward_is_of_modules(self.state.classes.values()):
+            if owner == UNKNOWN or isinstance(owner, UnknownParameter):
+                self.evidence.add(owner, AnyModule())
+                return self.modules.method(AnyModule(), name, arguments, node)
         if name == "__subclasses__" and isinstance(owner, Class) and self.bodies.has_modules_below(owner.info):
             return ListOf(ModuleClass())
         match owner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import (
@@ -10,6 +11,7 @@ from t2j_lsp.translate.rule.facts import (
     STR,
     UNKNOWN,
     AnyModule,
+    ClassInfo,
     Fact,
     Function,
     Instance,
@@ -29,6 +31,16 @@ from .forward_pass import State
 
 HOOKING = frozenset({"register_forward_hook", "register_forward_pre_hook"})
 """Methods that register a function which is called with the module."""
+
+
+def calls_forward(node: ast.Call) -> bool:
+    """``model.forward(x)``."""
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "forward" and bool(node.args or node.keywords)
+
+
+def forward_is_of_modules(classes: Iterable[ClassInfo]) -> bool:
+    """Whether what has a ``forward`` is a module: no other class in sight defines one."""
+    return not any("forward" in info.methods and not info.is_module for info in classes)
 
 
 class ModuleMethodFacts:

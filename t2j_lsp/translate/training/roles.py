@@ -148,9 +148,10 @@ class _Roles:
             parent = parents.get(place)
             if isinstance(parent, ast.Attribute):
                 methods.add(parent.attr)
-            if isinstance(parent, ast.Call) and parent.func is place:
+            call = parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr == "forward" else parent
+            if isinstance(call, ast.Call) and call.func in (place, parent):
                 called = True
-                data = data or self._inner_call(parent)
+                data = data or self._inner_call(call)
         if "step" in methods and ({"zero_grad", "param_groups"} & methods or "opt" in name.lower()):
             return Object("optimizer")
         if "step" in methods and "sched" in name.lower():

@@ -284,9 +284,5 @@ refuse("torch.linalg.common_notes", "Text for PyTorch's documentation.")
 for name in words("common_args factory_common_args"):
     refuse(f"torch.fft.{name}", "Text for PyTorch's documentation.")
 refuse("torch.optim.swap_in_optimizer_params_and_state", "An optimizer's state in Flax: nnx.state and nnx.update.")
-for name in words("""
-    constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal xavier_uniform
-"""):
-    refuse(f"torch.nn.init.{name}", f"An old name: write nn.init.{name}_, which converts.")
 for rank in (2, 3):
     refuse(f"torch.nn.utils.convert_conv{rank}d_weight_memory_format", "JAX arrays have no memory formats.")

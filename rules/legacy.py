@@ -16,6 +16,8 @@ from .dtypes import jax_dtype
 
 _OF_LISTS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "stack", "concatenate", "vstack", "hstack"))
 """NumPy's functions that give arrays of at least one axis of a list."""
+_OF_SIZES = {"normal": 2, "uniform": 2, "randint": 2, "random": 0, "zeros": 0, "ones": 0, "full": 0, "empty": 0}
+"""Those that give arrays of a size, with the place of that."""
 
 
 def is_size(call: Call) -> bool | None:
@@ -36,8 +38,23 @@ def _is_array(call: Call, node: ast.expr | None) -> bool:
             return _is_array(call, value)
         case ast.Call(func=func, args=[ast.List() | ast.Tuple() | ast.ListComp(), *_]):
             known = call.site.fact(func)
-            return isinstance(known, Qual) and known.name in _OF_LISTS
+            return isinstance(known, Qual) and known.name in _OF_LISTS or _is_array_of_size(call, node)
+        case ast.Call():
+            return _is_array_of_size(call, node)
     return False
+
+
+def _is_array_of_size(call: Call, node: ast.Call) -> bool:
+    """Whether it is ``np.random.normal(0, 1, (n, 2))``, a function of NumPy's that is told a size."""
+    known = call.site.fact(node.func)
+    library, _, name = known.name.rpartition(".") if isinstance(known, Qual) else ("", "", "")
+    if library not in ("numpy", "numpy.random") or name not in _OF_SIZES:
+        return False
+    size = next((k.value for k in node.keywords if k.arg in ("size", "shape")), None)
+    if size is None and len(node.args) > _OF_SIZES[name]:
+        size = node.args[_OF_SIZES[name]]
+    fact = call.site.fact(size) if size is not None else UNKNOWN
+    return isinstance(fact, Tuple | Shape) or is_integer(fact)
 
 
 def _is_torch_size(argument: Argument) -> bool:

@@ -556,10 +556,11 @@ def test_float64_is_held_to_a_tighter_bound(run: Run) -> None:
 FLOATS = LINEAR.replace("x = torch.linspace(-1, 1, 40)", "x = torch.FloatTensor([i / 20 - 1 for i in range(40)])")
 
 
-def test_old_constructors_of_float32_are_of_float64_there(run: Run) -> None:
-    report = run(FLOATS, wide=True)
+@pytest.mark.parametrize("source", [FLOATS, LINEAR.replace("40)", "40).type('torch.FloatTensor')", 1)])
+def test_old_constructors_of_float32_are_of_float64_there(run: Run, source: str) -> None:
+    report = run(source, wide=True)
     assert (report.verdict, report.precision) == (VerdictKind.EQUIVALENT, "float64"), report.reason
-    report = run(FLOATS, mistake=("lr=0.1", "lr=0.10001"))
+    report = run(source, mistake=("lr=0.1", "lr=0.10001"))
     assert (report.verdict, report.precision) == (VerdictKind.DIFFERENT, "float64")
 
 

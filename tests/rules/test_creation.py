@@ -68,6 +68,12 @@ ROWS = [
         "jnp.array(np.ones((2, 3))[:, 1:].astype(int), dtype=jnp.int64)",
         "",
     ),
+    (
+        "torch.FloatTensor(np.random.uniform(-1, 1, size=(2, 3))).shape",
+        "jnp.array(np.random.uniform(-1, 1, size=(2, 3)), dtype=jnp.float32).shape",
+        "",
+    ),
+    ("torch.LongTensor(np.zeros(3))", "jnp.array(np.zeros(3), dtype=jnp.int64)", ""),
     ("torch.FloatTensor(np.int64(3)).shape", "of_size_or_values(np.int64(3), dtype=jnp.float32).shape", ""),
     ("torch.Tensor(5).shape", "jnp.empty(5, dtype=jnp.float32).shape", ""),
     ("x.new(2, 3).shape", "jnp.empty((2, 3), dtype=x.dtype).shape", "x"),

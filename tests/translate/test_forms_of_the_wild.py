@@ -454,3 +454,34 @@ def test_filters_of_parameters_know_what_they_pick() -> None:
     done = convert(HEAD + text.format("p.requires_grad"))
     assert "for p in jax.tree.leaves(nnx.state(net, nnx.Param)))" in done.code and not done.gaps
     assert "lambda p: p.ndim > 1," in convert(HEAD + text.format("p.requires_grad and p.dim() > 1")).code
+
+
+OLD_ITEMS = """import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def train(x, y):
+    optimizer.zero_grad()
+    loss = 0
+    for i in range(3):
+        loss += F.mse_loss(net(x[i]), y[i])
+    loss.backward()
+    optimizer.step()
+    return {}
+"""
+
+
+@pytest.mark.parametrize("read", ["loss.data[0] / 3", "F.mse_loss(x, y).data[0]"])
+def test_numbers_read_as_before_0_4_are_items(read: str) -> None:
+    """Tensors of one number had an axis then; a tensor without axes has no item 0, in JAX neither."""
+    done = convert(OLD_ITEMS.format(read))
+    assert not done.gaps
+    assert done.code == convert(OLD_ITEMS.format(read.replace(".data[0]", ".item()"))).code
+
+
+def test_an_item_of_a_tensor_with_axes_is_its_item() -> None:
+    done = convert("import torch\n\n\ndef f(n: int):\n    x = torch.zeros(n)\n    return x.data[0]\n")
+    assert "return lax.stop_gradient(x)[0]" in done.code and not done.gaps

@@ -86,6 +86,13 @@ def test_a_fill_is_the_line_that_is_wanted_and_has_the_distribution_of_torch(fil
         assert abs(np.quantile(got, quantile) - np.quantile(want, quantile)) < 0.15 * want.std()
 
 
+@pytest.mark.parametrize("fill", ["xavier_uniform(self.w)", "normal(self.fc.weight, 0, std)", "constant(self.w, 0.1)"])
+def test_old_names_of_fills_are_those_with_an_underscore(fill: str) -> None:
+    done = convert(SOURCE.format(fill=fill))
+    assert not done.gaps
+    assert done.code == convert(SOURCE.format(fill=fill.replace("(", "_(", 1))).code
+
+
 @pytest.mark.parametrize(("name", "gain"), [("relu", "math.sqrt(2.0)"), ("tanh", "5 / 3"), ("conv2d", "1.0")])
 def test_the_gain_of_a_named_nonlinearity_is_written_out(name: str, gain: str) -> None:
     code = convert(f"from torch.nn import init\n\n\ndef f():\n    return init.calculate_gain('{name}')\n").code

@@ -284,3 +284,21 @@ def test_a_class_whose_instances_other_code_has_is_jaxs(use: str) -> None:
     code = convert(HEAD + SAMPLER + use).code
     assert "yield torch.randperm(self.n)[:4]" not in code
     assert "yield torch.randperm(self.n)[:4]" in convert(HEAD + SAMPLER + "print(len(episodes))\n").code
+
+
+def test_a_class_that_makes_a_loader_for_itself_feeds_none() -> None:
+    """It trains: what it can't know, the optimizer that another file makes, is a gap, and no data pipeline's."""
+    lines = (
+        "class Trainer:",
+        "    def __init__(self, model, data):",
+        "        self.model, self.data = model, data",
+        "    def run(self):",
+        "        optimizer = self.model.configure_optimizers()",
+        "        for x, y in DataLoader(self.data, batch_size=4):",
+        "            loss = self.model(x, y)",
+        "            loss.backward()",
+        "            optimizer.step()",
+    )
+    done = convert(HEAD + "\n".join(lines) + "\n")
+    assert [gap.code for gap in done.gaps] == ["training-loop"]
+    assert not any("data pipeline uses this" in finding.reason for finding in done.findings)

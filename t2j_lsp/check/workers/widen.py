@@ -72,8 +72,12 @@ def enables_x64(text: str) -> bool:
 
 
 def _widen_text(node: ast.expr) -> None:
-    if isinstance(node, ast.Constant) and node.value in _NARROW:
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return
+    if node.value in _NARROW:
         node.value = "float64"
+    elif node.value.startswith("torch.") and node.value.rpartition(".")[2] in _NARROW_TENSORS:
+        node.value = f"{node.value.rpartition('.')[0]}.DoubleTensor"
 
 
 def widen(tree: ast.Module, path: str) -> ast.Module:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.item_stores import is_mask
+from t2j_lsp.translate.inference.old_items import old_items
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
@@ -19,6 +20,8 @@ from .known_values import KnownValues
 
 CUT_BY_VALUES = "a slice whose bounds are array values fails under jit: use lax.dynamic_slice, or a mask"
 PICKED_BY_MASK = "what a mask picks has a size that depends on values, and this fails under jit: use jnp.where"
+
+OLD_ITEM = "a tensor without axes has had no item 0 since PyTorch 0.4: write .item()"
 
 
 class Subscripts:
@@ -35,6 +38,8 @@ class Subscripts:
         """``x.max(1)[0]`` and ``x[[0, 2]]``: JAX takes no lists as indices."""
         if isinstance(node.value, ast.Call) and isinstance(part := self.renderer.render(node.value), Part):
             return Piece(part.text, part.precedence)
+        if node in old_items(self.ctx.inference):
+            self.ctx.report.gap(node, "Tensor.data", "torch-only", OLD_ITEM)
         held = self.ctx.fact(node.value)
         if isinstance(node.ctx, ast.Load) and (item := self._item_of_list(node, held)) is not None:
             return item

@@ -35,6 +35,10 @@ _CANONICAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"^torch\.types\.Device$", "torch.device"),
         (r"^torch\.utils\.data\.(?:dataset|dataloader)\.", "torch.utils.data."),
         (r"^torch\.special\.(?=(?:expit)$)", "torch.special."),
+        (
+            r"^(torch\.nn\.init\.(?:constant|dirac|eye|(?:kaiming|xavier)_(?:normal|uniform)|normal|orthogonal|sparse|uniform))$",
+            r"\1_",
+        ),
         (r"^timm\.(?:models\.)?layers\.(?:weight_init\.)?(?=trunc_normal_$)", "torch.nn.init."),
     )
 )

@@ -13,20 +13,27 @@ from t2j_lsp.translate.rule.names import is_torch
 
 
 def feeds_alone(ctx: Context, info: ClassInfo, kept: Collection[ast.AST]) -> bool:
-    """Whether a class computes with PyTorch, and no code that doesn't stay in PyTorch has its instances."""
+    """Whether a class computes with PyTorch, code that stays has its instances, and no other code has.
+
+    One that only makes a loader of its own (``self.train_loader = DataLoader(self.data)``) feeds none.
+    """
     if info.is_module or info.external or info.torch_bases or info.node not in ctx.inference.classes:
         return False
     facts = (ctx.fact(node) for node in symbols.walk(info.node))
     if not any(isinstance(fact, Qual) and is_torch(fact.name) for fact in facts):
         return False
+    feeds = False
     for node in ctx.source.nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             made = ctx.fact(node)
             if isinstance(made, Instance) and made.cls.info is info and not _is_measured(ctx, node):
-                around = with_ancestors(node, ctx.source.parents)
-                if not any(at is info.node or at in kept for at in around):
+                around = set(with_ancestors(node, ctx.source.parents))
+                if info.node in around:
+                    continue
+                if around.isdisjoint(kept):
                     return False
-    return True
+                feeds = True
+    return feeds
 
 
 def _is_measured(ctx: Context, node: ast.expr) -> bool:

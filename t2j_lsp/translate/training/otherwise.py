@@ -24,6 +24,7 @@ from .logged_norms import with_norms_of_gradients_called
 from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
 from .named_lambdas import with_named_lambdas_as_functions
+from .numbers_of_losses import with_old_items_as_numbers
 from .renamed_to_itself import with_modes_as_statements
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .trained_flags import with_trained_flags_by_name
@@ -31,6 +32,7 @@ from .unrolled import with_loops_over_optimizers_unrolled
 from .weighted_backward import with_weighted_losses_summed
 
 _WAYS = (
+    with_old_items_as_numbers,
     with_sizes_of_lazy_layers,
     with_known_branches_taken,
     with_named_keywords,
@@ -56,13 +58,13 @@ _WAYS = (
 def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterator[RearrangedText]:
     """The texts of a file with ``gaps``, each put otherwise in one way.
 
-    Its statements have lines of their own, lazy layers have sizes, branches that never run go, keywords have names,
-    lambdas with a name are functions, loops over optimizers are unrolled, branches that update zero the gradients, rows
-    are filled by masks, loops that sort parameters are comprehensions, children and frozen parameters are known by
-    their names, functions that freeze stand where they were called, convolutions' masks have names that Flax leaves
-    free, classes are asked for by conditions, modes are set by statements, weighted losses are summed, gradients that
-    are asked for are stored, their norm is a function's, scalers are left out, attributes that a step assigns are
-    variables, and parts of training steps stand where they were called.
+    Its statements have lines of their own, losses are read as numbers, lazy layers have sizes, branches that never run
+    go, keywords have names, lambdas with a name are functions, loops over optimizers are unrolled, branches that update
+    zero the gradients, rows are filled by masks, loops that sort parameters are comprehensions, children and frozen
+    parameters are known by their names, functions that freeze stand where they were called, convolutions' masks have
+    names that Flax leaves free, classes are asked for by conditions, modes are set by statements, weighted losses are
+    summed, gradients that are asked for are stored, their norm is a function's, scalers are left out, attributes that a
+    step assigns are variables, and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -199,7 +199,7 @@ for name in ("script", "ignore", "unused", "export", "script_method", "_script_i
     trait(Trait.DROPPED_DECORATOR, f"torch.jit.{name}")
 trait(Trait.DROPPED_DECORATOR, "torch.fx.wrap", "torch.compiler.disable", "torch._dynamo.disable")
 trait(Trait.DROPPED_DECORATOR, "torch.compiler.allow_in_graph", "torch.compiler.assume_constant_result")
-trait(Trait.DROPPED_DECORATOR, "torch.autocast", "torch.amp.autocast")
+trait(Trait.DROPPED_DECORATOR, *(f"torch.{where}autocast" for where in ("", "amp.", "cuda.amp.", "cpu.amp.")))
 for name in ("custom_fwd", "custom_bwd"):
     trait(Trait.DROPPED_DECORATOR, f"torch.amp.{name}", f"torch.cuda.amp.{name}")
 trait(Trait.COMPILES, "torch.compile")

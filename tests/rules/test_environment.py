@@ -96,6 +96,7 @@ REFUSED = [
         "torch.compiler.allow_in_graph",
         'torch.amp.custom_fwd(device_type="cuda")',
         "torch.cuda.amp.custom_bwd",
+        "torch.cuda.amp.autocast()",
     ],
 )
 def test_marks_for_pytorchs_compiler_and_autocast_go(decorator: str) -> None:

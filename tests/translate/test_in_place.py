@@ -26,6 +26,10 @@ from .convert import expect, run
         ("x[-1][0][1:3] += y", "x = x.at[-1, 0, 1:3].add(y)"),
         ("x[0][ids] = y", "x = x.at[0, ids].set(y)"),
         ("torch.add(x, y, out=x)", "x = x + y"),
+        (
+            "x.data[:, 0].copy_(y)",
+            "old_x = x\n    x = x.at[:, 0].set(y)\n    x = lax.stop_gradient(x) + (old_x - lax.stop_gradient(old_x))",
+        ),
         ("x.zero_()", "x = jnp.zeros_like(x)"),
         ("x.gt_(y)", "x = (x > y).astype(x.dtype)"),
         ("torch.aminmax(x, dim=0, out=(x, y))", "x, y = (jnp.min(x, axis=0), jnp.max(x, axis=0))"),

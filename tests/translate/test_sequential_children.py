@@ -63,3 +63,44 @@ def test_where_more_is_asked_the_class_with_its_methods_stays(name: str) -> None
         assert "named = Sequential(" in code and "named[0]" in code and "model.layers[0]" in code
     else:
         assert "model = Sequential(" in code and "model.layers" not in code
+
+
+WALKED = """class Stack(nn.Sequential):
+    def forward(self, x):
+        for layer in self._modules.values():
+            x = layer(x)
+        return x
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3))
+
+    def forward(self, x):
+        kept = []
+        for name, layer in self.features._modules.items():
+            x = layer(x)
+            if name in ("0", "2"):
+                kept.append(x)
+        for layer in reversed(self.features._modules.values()):
+            x = layer(x)
+        return x + sum(kept)
+"""
+
+
+def test_the_dict_of_a_sequentials_children_is_the_sequential() -> None:
+    both = sides(HEAD + WALKED + "\n\nstack = Stack(nn.Linear(3, 3), nn.Tanh())\nnet = Net()\n", "walked")
+    assert not both.gaps() and "_modules" not in both.translation.code
+    with jax.enable_x64(True):
+        x = np.random.default_rng(0).normal(size=(5, 3))
+        compare(randomized(both.torch.stack), both.jax.stack, [x])
+        compare(randomized(both.torch.net), both.jax.net, [x])
+
+
+@pytest.mark.parametrize(
+    "made", ["nn.Sequential(OrderedDict(a=nn.ReLU(), b=nn.ReLU()))", "nn.ModuleDict({'a': nn.ReLU()})", "other()"]
+)
+def test_names_that_are_none_of_numbers_are_left(made: str) -> None:
+    text = f"{HEAD}from collections import OrderedDict\nfrom a import other\n\nnet = {made}\n"
+    assert convert(text + "for name, layer in net._modules.items():\n    print(name, layer(torch.ones(2)))\n").gaps

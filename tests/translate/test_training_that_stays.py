@@ -31,6 +31,18 @@ for x, y in loader:
 """,
         "works on the gradients in .grad",
     ),
+    "an optimizer of another file": (
+        """\
+from trainers import make
+
+held = make(model)
+for x, y in loader:
+    model.zero_grad()
+    criterion(model(x), y).backward()
+    held.step()
+""",
+        "What held is isn't known here",
+    ),
     "a closure": (
         """\
 for x, y in loader:

@@ -120,6 +120,8 @@ class Attributes:
         if node.attr == "data" and (self._is_parameter(node.value) or self._is_item_of_tensors(node)):
             reason = "if this is a tensor, JAX says 'lax.stop_gradient(array)': say so by an annotation"
             self.ctx.report.gap(node, f"torch.Tensor.{node.attr}", "unsure", reason)
+        if node.attr in _CHILDREN:
+            return self._unsure(node, "if this is a module, Flax's keep no such dict: their parts are attributes")
         if node.attr in RENAMED and self._is_read_as_tensor(node) and not self.variables.is_initialised(node):
             self._unsure(node, f"if this is a layer, Flax's has its .{node.attr} under another name")
         if node.attr != "training":

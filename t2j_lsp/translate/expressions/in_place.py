@@ -155,7 +155,7 @@ class InPlace:
                 self._unseen(node, f"whether {text} is a kernel in Flax's layout is not known here")
                 return None
             return Piece(f"{text}[...] = {value}", ANY)
-        holder = target.value if isinstance(target, ast.Subscript) else target
+        holder = behind_data(target.value) if isinstance(target, ast.Subscript) else target
         if self._is_outside(holder):
             self._unseen(node, FREE.format(ast.unparse(holder)))
             return None
@@ -189,15 +189,16 @@ class InPlace:
         return Piece(f"{', '.join(map(ast.unparse, names))} = {assigned(piece)}", ANY)
 
     def _assign_to_part(self, target: ast.Subscript, piece: Piece, node: ast.expr) -> Piece | None:
-        base = self.ctx.fact(target.value)
+        held = behind_data(target.value)
+        base = self.ctx.fact(held)
         index = self.subscripts.index(target)
-        variable = self.variables.parameter(target.value)
+        variable = self.variables.parameter(held)
         if variable is not None:
             if variable[1]:
                 self._unseen(node, f"{variable[0]} has Flax's layout; assign to its part explicitly")
                 return None
             return Piece(f"{variable[0]}[{index}] = {assigned(piece)}", ANY)
-        holder = bracket(self.renderer.render(target.value), ATOM)
+        holder = bracket(self.renderer.render(held if isinstance(base, Tensor) else target.value), ATOM)
         if isinstance(base, Tensor) and not base.variable:
             return Piece(f"{holder} = {holder}.at[{index}].set({piece.text})", ANY)
         return Piece(f"{holder}[{index}] = {assigned(piece)}", ANY)

@@ -19,6 +19,7 @@ from .trees import Trees
 from .update import NOT_ZEROED, Update, Updates
 
 ELSEWHERE = "The optimizer's step isn't made in the function that computes the gradients."
+UNKNOWN_OPTIMIZER = "What {} is isn't known here: its step may be an optimizer's, and may be another's."
 BETWEEN_CALLS = "Gradients add up over several calls of the function; in JAX they are values for its caller to hold."
 LEFT_OVER = (
     "Gradients that are still waiting for a step when the function returns are dropped; PyTorch adds to them in the"
@@ -54,6 +55,8 @@ class AddedGradients:
         step_calls = self._step_calls()
         steps = [p for p in step_calls if p.kind == "step"]
         zeros = [p for p in step_calls if p.kind == "zero"]
+        if not steps and reason == ELSEWHERE and (unknown := self._unknown_optimizer()) is not None:
+            raise Refused(UNKNOWN_OPTIMIZER.format(unknown))
         if not steps or len({ast.unparse(p.subject) for p in steps}) != 1:
             raise Refused(reason)
         if not zeros:
@@ -97,6 +100,15 @@ class AddedGradients:
         if any(back.lineno < p.node.lineno <= last for p in zeros):
             return []
         return zeros
+
+    def _unknown_optimizer(self) -> str | None:
+        """What the scope calls a ``step`` of without arguments, which is none of a part of training that is known."""
+        for block in blocks(self.body):
+            for node in block:
+                match node:
+                    case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="step"), args=[], keywords=[])):
+                        return ast.unparse(held)
+        return None
 
     def reads_gradients(self) -> bool:
         """Whether the scope uses ``p.grad`` for more than clearing it."""

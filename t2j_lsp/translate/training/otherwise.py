@@ -29,6 +29,7 @@ from .renamed_to_itself import with_modes_as_statements
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .trained_flags import with_trained_flags_by_name
 from .unrolled import with_loops_over_optimizers_unrolled
+from .walked_sequentials import with_sequentials_walked
 from .weighted_backward import with_weighted_losses_summed
 
 _WAYS = (
@@ -42,6 +43,7 @@ _WAYS = (
     with_rows_filled_by_masks,
     with_sorted_parameters_as_lists,
     with_children_by_name,
+    with_sequentials_walked,
     with_flag_setters_inlined,
     with_trained_flags_by_name,
     with_masks_of_kernels_renamed,

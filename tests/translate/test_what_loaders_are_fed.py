@@ -6,7 +6,8 @@ import pytest
 
 from t2j_lsp import convert
 
-HEAD = """import torch
+HEAD = """import numpy
+import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -45,6 +46,25 @@ train()
     assert "x, y = jax.tree.map(jnp.asarray, batch)" in code
     assert ".astype(jnp.float32)" in code
     assert "    x = torch.rand(8, 3)\n" in code
+
+
+@pytest.mark.parametrize(
+    "scaled", ["scaled = lambda x: torch.from_numpy(x / 2)", "def scaled(x):\n    return torch.from_numpy(x / 2)"]
+)
+def test_what_a_kept_function_gives_a_model_is_an_array(scaled: str) -> None:
+    code = converted(
+        f"""
+{scaled}
+data = np.ones((8, 3), np.float32)
+loader = DataLoader(TensorDataset(scaled(data), torch.rand(8, 1)), batch_size=4)
+for _ in range(2):
+    for x, y in loader:
+{STEP}
+print(model(scaled(data)).sum().item())
+""".replace("np.", "numpy.")
+    )
+    assert "TensorDataset(scaled(data)," in code
+    assert "model(jnp.asarray(scaled(data)))" in code
 
 
 def test_an_iterator_with_a_name_gives_arrays() -> None:

@@ -24,22 +24,18 @@ from t2j_lsp.translate.rule.facts import (
     Function,
     FunctionInfo,
     Instance,
-    ListOf,
     Object,
     Qual,
-    Scalar,
     Tensor,
-    Tuple,
     is_module,
 )
-from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.names import is_jax, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .dict_order import DictOrder
 from .feeding_classes import feeds_alone, makes_one
-from .kept_values import as_arrays, leave
+from .kept_values import as_arrays, holds_tensors, leave
 from .objects import Objects, VariableScope
 from .spread_arguments import given_arguments
 
@@ -292,8 +288,10 @@ class Data:
             if isinstance(node, ast.Call):
                 self._first_batch(node)
                 fact = self.ctx.fact(node.func)
-                if isinstance(fact, Function) and fact.info.node in self.kept and _holds_tensors(self.ctx.fact(node)):
+                if isinstance(fact, Function) and fact.info.node in self.kept and holds_tensors(self.ctx.fact(node)):
                     self._convert(node)
+                elif (kept := self._kept_lambda(node.func)) is not None and holds_tensors(self.ctx.fact(kept.body)):
+                    self._convert(node, isinstance(self.ctx.fact(kept.body), Tensor))
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 home = self.objects.home(node.id, self.objects.scope(node))
                 if (node.id, home.node) not in self.names:
@@ -303,8 +301,18 @@ class Data:
                     held = self._given(node.id, home)
                 elif held == UNKNOWN and self._is_input(node):
                     self._convert(node, False)
-                if _holds_tensors(held) and (made or held != UNKNOWN):
+                if holds_tensors(held) and (made or held != UNKNOWN):
                     self._convert(node, isinstance(held, Tensor))
+
+    def _kept_lambda(self, node: ast.expr) -> ast.Lambda | None:
+        """The lambda that a name stands for, which stays: ``transform = lambda x: torch.from_numpy(x / 255)``."""
+        if not isinstance(node, ast.Name):
+            return None
+        home = self.objects.home(node.id, self.objects.scope(node))
+        match self._writers(home).get(node.id) if (node.id, home.node) in self.names else None:
+            case [ast.Assign(value=ast.Lambda() as written) as statement] if statement in self.kept:
+                return written
+        return None
 
     def _assigned_in_torch(self, node: ast.Name, home: VariableScope) -> bool:
         return any(s in self.kept and self._reaches(s, node) for s in self._writers(home).get(node.id, ()))
@@ -384,12 +392,3 @@ def _written_names(statement: ast.stmt) -> set[str]:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr=method))):
             return {receiver} if method in ("append", "extend", "update") or method.endswith("_") else set()
     return {node.id for target in targets for node in symbols.walk(target) if isinstance(node, ast.Name)}
-
-
-def _holds_tensors(fact: Fact) -> bool:
-    """Whether a value is a tensor, or a list or tuple of them, of such lists, or of tensors and numbers."""
-    if isinstance(fact, Tuple) and fact.items:
-        numbers = [isinstance(item, Scalar) and item.kind in ("int", "float", "bool") for item in fact.items]
-        held = [_holds_tensors(item) for item in fact.items]
-        return any(held) and all(a or b for a, b in zip(numbers, held, strict=True))
-    return isinstance(fact, Tensor) or isinstance(fact, ListOf | Tuple) and _holds_tensors(element(fact))

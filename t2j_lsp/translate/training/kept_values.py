@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from t2j_lsp.translate.expressions.context import Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import Piece
 
 
@@ -17,3 +19,12 @@ def as_arrays(report: Report, renderer: ExpressionRenderer, text: str, one: bool
 
 def leave(statements: StatementRewriter) -> None:
     """The statement stays as it is."""
+
+
+def holds_tensors(fact: Fact) -> bool:
+    """Whether a value is a tensor, or a list or tuple of them, of such lists, or of tensors and numbers."""
+    if isinstance(fact, Tuple) and fact.items:
+        numbers = [isinstance(item, Scalar) and item.kind in ("int", "float", "bool") for item in fact.items]
+        held = [holds_tensors(item) for item in fact.items]
+        return any(held) and all(a or b for a, b in zip(numbers, held, strict=True))
+    return isinstance(fact, Tensor) or isinstance(fact, ListOf | Tuple) and holds_tensors(element(fact))

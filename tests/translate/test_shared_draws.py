@@ -78,3 +78,44 @@ def test_in_front_of_the_steps_attributes_of_a_trainer_keep_their_names() -> Non
     assert "noise = rngs.normal((count, self.latent))\n" in result.code
     assert "fake = forward(nnx.clone(self.generator), noise)\n" in result.code
     assert "fake = generator(noise)\n" in result.code
+
+
+BOTH_LOSSES_FIRST = """import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.actor, self.critic = nn.Linear(3, 2), nn.Linear(2, 1)
+        self.actor_optimizer = torch.optim.SGD(self.actor.parameters(), lr=0.1)
+        self.critic_optimizer = torch.optim.SGD(self.critic.parameters(), lr=0.1)
+
+    def learn(self, x, a):
+        value = self.critic(a).mean()
+        with torch.no_grad():
+            weights = torch.exp(self.critic(self.actor(x)))
+        out = self.actor(x)
+        actor_loss = (out * weights).sum()
+        self.critic_optimizer.zero_grad()
+        value.backward()
+        self.critic_optimizer.step()
+        self.actor_optimizer.zero_grad()
+        actor_loss.backward()
+        self.actor_optimizer.step()
+        return actor_loss.item()
+
+
+Agent().learn(torch.ones(4, 3), torch.ones(4, 2))
+"""
+
+
+@pytest.mark.parametrize("shown", ["", "        print(out)\n"])
+def test_what_only_the_later_of_two_updates_reads_moves_to_it(shown: str) -> None:
+    """It stands in front of the first, and is written once unless something there reads it."""
+    source = BOTH_LOSSES_FIRST.replace(
+        "        self.critic_optimizer.zero_grad()\n", f"{shown}        self.critic_optimizer.zero_grad()\n"
+    )
+    result = translate(source)
+    assert not result.gaps
+    assert result.code.count("out = actor(x)") == 1
+    assert result.code.count("out = forward(") == (1 if shown else 0)

@@ -182,8 +182,18 @@ class UpdateSlicer:
                 break
             split |= numbers
         self._check_order(delayed, moved | split.keys(), first, call)
-        shared = [i for i in early if any(self.writes(i) & self.reads(j) for j in range(i + 1, earlier))]
-        return UpdateSlice(sorted([*early, *moved]), split, sorted(delayed), call, saved, shared)
+        return UpdateSlice(
+            sorted([*early, *moved]), split, sorted(delayed), call, saved, self._shared(early, earlier)
+        )
+
+    def _shared(self, early: list[int], earlier: int) -> list[int]:
+        """The early items that something in front of the update before this one's end needs where they stand."""
+        shared: set[int] = set()
+        for index in sorted(early, reverse=True):
+            staying = (j for j in range(index + 1, earlier) if j not in early or j in shared)
+            if any(self.writes(index) & self.reads(j) for j in staying):
+                shared.add(index)
+        return sorted(shared)
 
     def _check_early(self, early: list[int], earlier: int, call: int) -> None:
         """Raises Refused if what an early item reads changes before the step."""

@@ -182,9 +182,7 @@ class UpdateSlicer:
                 break
             split |= numbers
         self._check_order(delayed, moved | split.keys(), first, call)
-        return UpdateSlice(
-            sorted([*early, *moved]), split, sorted(delayed), call, saved, self._shared(early, earlier)
-        )
+        return UpdateSlice(sorted([*early, *moved]), split, sorted(delayed), call, saved, self._shared(early, earlier))
 
     def _shared(self, early: list[int], earlier: int) -> list[int]:
         """The early items that something in front of the update before this one's end needs where they stand."""

@@ -34,7 +34,15 @@ platform("cpu", "cpu")
 for name in ("mps", "xpu", "npu", "hpu", "meta", "ipu", "vulkan"):
     platform(name, "")
 Row("torch.cuda.is_available()", 'jax.default_backend() == "gpu"', result="bool")
-Row("torch.cuda.device_count()", "jax.local_device_count()", result="int")
+for name in ("cuda", "accelerator"):
+    Row(f"torch.{name}.device_count()", "jax.local_device_count()", result="int")
+Row("torch.accelerator.is_available()", 'jax.default_backend() != "cpu"', result="bool")
+Row(
+    "torch.accelerator.current_accelerator(check_available=False)",
+    "jax.devices()[0]",
+    ignore=["check_available"],
+    result="device",
+)
 
 
 @rule("torch.cuda.get_device_name(device=None)", jax="device.device_kind", result="str")
@@ -51,9 +59,9 @@ Row("torch.cuda.is_bf16_supported(including_emulation=True)", "True", ignore=["i
 Row("torch.backends.mps.is_available()", "False", result="bool")
 Row("torch.xpu.is_available()", "False", result="bool")
 Row("torch.backends.cudnn.is_available()", 'jax.default_backend() == "gpu"', result="bool")
-for name in ("get_default_device", "cuda.current_device"):
+for name in ("get_default_device", "cuda.current_device", "accelerator.current_device_index"):
     refuse(f"torch.{name}", "JAX names devices by objects: jax.devices()[0] is the default one.")
-for name in ("cuda.set_device", "set_default_device"):
+for name in ("cuda.set_device", "set_default_device", "accelerator.set_device_index"):
     drop(f"torch.{name}", 'JAX computes on its first device: jax.config.update("jax_default_device", device).')
 
 # CUDA, backends and threads -------------------------------------------------------------------------------------
@@ -68,6 +76,7 @@ for name in ("cuda", "mps", "xpu", "accelerator"):
         f"torch.{name}.synchronize",
         "JAX waits where a value is read; to time a computation call jax.block_until_ready.",
     )
+refuse("torch.accelerator.*", "JAX names devices by objects: see jax.devices() and jax.local_devices().")
 refuse("torch.cuda.*", "There is no CUDA interface in JAX: see jax.devices() and jax.profiler.")
 refuse("torch.mps.*", "There is no MPS interface in JAX.")
 refuse("torch.xpu.*", "There is no XPU interface in JAX.")
@@ -96,4 +105,5 @@ for name in ("cuda.manual_seed", "cuda.manual_seed_all", "mps.manual_seed", "xpu
 trait(Trait.SEED, "torch.manual_seed", "torch.random.manual_seed")
 trait(Trait.DEVICE_SEED, "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
 trait(Trait.DEVICE_TEST, "torch.cuda.is_available", "torch.backends.mps.is_available", "torch.xpu.is_available")
+trait(Trait.DEVICE_TEST, "torch.accelerator.is_available", "torch.accelerator.current_accelerator")
 trait(Trait.FALSE, "torch.backends.mps.is_available", "torch.xpu.is_available")

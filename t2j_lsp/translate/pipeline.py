@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from t2j_lsp.contract import MARK, Finding, Needs, Options, Severity, SourceError, Translation
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.symbols import FunctionNode, statement_of_the_file, with_ancestors
+from t2j_lsp.symbols import FunctionNode, ancestors, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
 from t2j_lsp.translate.expressions.handlers import ExpressionHandler
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
@@ -47,6 +47,7 @@ from t2j_lsp.translate.source.scopes import is_main
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements import copied_forward, numpy_masks
+from t2j_lsp.translate.statements.control_flow import is_left_empty
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.training import episodes, input_gradients, saved_states
@@ -394,6 +395,17 @@ def _read_names(context: Context) -> tuple[WrittenCode, Counter[str]]:
     return output, read
 
 
+def _drop(context: Context, node: ast.stmt) -> None:
+    """Remove a statement, and the condition of which nothing is left then."""
+    context.edits.drop(*context.source.span(node), inserted=False)
+    context.edits.delete(node)
+    empty = [one for one in ancestors(node, context.source.parents) if isinstance(one, ast.If)]
+    for one in empty:
+        if is_left_empty(context, one):
+            _drop(context, one)
+            return
+
+
 def _drop_unread(context: Context, read: Counter[str]) -> bool:
     """Remove assignments (``device = ...``, an unused seed) that the output doesn't read; whether there were any."""
     changed = False
@@ -403,9 +415,7 @@ def _drop_unread(context: Context, read: Counter[str]) -> bool:
             changed = True
     for node, name in context.edits.removable.items():
         if read[name] == 0:
-            start, end = context.source.span(node)
-            context.edits.drop(start, end, inserted=False)
-            context.edits.delete(node)
+            _drop(context, node)
             changed = True
         elif node in context.rngs.seeds:
             continue

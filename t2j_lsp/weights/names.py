@@ -144,6 +144,10 @@ def _counter(prefix: str) -> TorchEntry:
     )
 
 
+_NO_STATE = (nnx.Rngs, nnx.RngStream, nnx.Optimizer)
+"""What a module may hold, and PyTorch has not in its state dict: generators, and an optimizer of its own."""
+
+
 class ModuleNames:
     """The walk of one module. What a layer of a stack has of a variable is one object, whatever names it."""
 
@@ -181,7 +185,7 @@ class ModuleNames:
                 if _in_state_dict(value):
                     divided = key == "kernel" and bool(ancestors) and isinstance(ancestors[-1], nnx.SpectralNorm)
                     yield self._of_variable(owner, value, prefix, place, "_orig" if divided else "", index)
-            elif isinstance(value, nnx.Pytree) and not isinstance(value, nnx.Rngs | nnx.RngStream):
+            elif isinstance(value, nnx.Pytree) and not isinstance(value, _NO_STATE):
                 if (key, "kernel") in done:
                     continue
                 listed = isinstance(value, nnx.List | nnx.Dict)

@@ -14,6 +14,7 @@ ROWS = [
     ("x[torch.newaxis].shape", "x[None].shape", "x"),
     ("torch.backends.mps.is_available()", "False", ""),
     ("torch.cuda.is_available()", 'jax.default_backend() == "gpu"', ""),
+    ("torch.accelerator.is_available()", 'jax.default_backend() != "cpu"', ""),
     ("torch.nn.modules.utils._pair(3), torch.is_autocast_enabled()", "per_axis(3, 2), False", ""),
     ("torch.jit.annotate(float, 2.0)", "2.0", ""),
     ("torch.compiler.is_exporting(), torch.compiler.is_compiling()", "False, False", ""),
@@ -73,7 +74,33 @@ def test_a_compiled_model_is_the_model_and_that_is_noted() -> None:
     assert any("nnx.jit" in note.reason for note in translation.notes)
 
 
+DEVICES = {
+    "cuda": ("torch.cuda.is_available()", "torch.device('cuda')"),
+    "accelerator": ("torch.accelerator.is_available()", "torch.accelerator.current_accelerator()"),
+}
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_a_choice_of_device_that_nothing_reads_any_more_goes(name: str) -> None:
+    asked, device = DEVICES[name]
+    source = (
+        f"def f(x, use):\n    if use:\n        device = {device}\n    elif {asked}:\n        device = {device}\n"
+        "    else:\n        device = torch.device('cpu')\n    return x.sin().to(device)\n"
+    )
+    assert translate(f"{HEADER}\n{source}", Options()).code.endswith("def f(x, use):\n    return jnp.sin(x)\n")
+    kept = translate(f"{HEADER}\n{source.replace('if use:', 'if use.pop():', 1)}", Options()).code
+    assert "    if use.pop():\n        pass\n" in kept
+
+
+def test_the_kind_of_an_accelerator_is_the_device() -> None:
+    """As PyTorch's quickstart asks for it."""
+    source = "torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else 'cpu'"
+    done = translate(f"{HEADER}\ndevice = {source}\nprint(f'Using {{device}}', torch.ones(1).to(device))\n", Options())
+    assert "device = jax.devices()[0]\n" in done.code and not done.gaps
+
+
 REFUSED = [
+    ("torch.accelerator.current_device_idx()", "JAX names devices by objects", ""),
     ("torch.__version__ > '2'", "PyTorch's version", ""),
     ("torch.cuda.memory_allocated()", "no CUDA interface", ""),
     ("torch.distributed.new_group()", "sharding", ""),

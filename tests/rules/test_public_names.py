@@ -11,6 +11,7 @@ import torch
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES, Trait, names_with
+from t2j_lsp.translate.rule.names import canonical
 from t2j_lsp.translate.rule.record import REGISTRY
 
 load_rules()
@@ -48,6 +49,8 @@ def stated(name: str) -> bool:
     owner, _, last = name.rpartition(".")
     if owner == "torch.Tensor" and last in names_with(Trait.SAME_IN_JAX):
         return True
+    if canonical(name) != name:
+        return stated(canonical(name))
     plain = last.removesuffix("_")
     return plain != last and any(REGISTRY.get(f"{one}.{plain}") is not None for one in (owner, "torch"))
 

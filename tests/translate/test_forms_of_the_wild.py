@@ -485,3 +485,23 @@ def test_numbers_read_as_before_0_4_are_items(read: str) -> None:
 def test_an_item_of_a_tensor_with_axes_is_its_item() -> None:
     done = convert("import torch\n\n\ndef f(n: int):\n    x = torch.zeros(n)\n    return x.data[0]\n")
     assert "return lax.stop_gradient(x)[0]" in done.code and not done.gaps
+
+
+def test_a_train_that_takes_nothing_is_a_method_of_its_own() -> None:
+    """PyTorch sets no mode by it: ``eval()`` would fail there."""
+    text = "class A(nn.Module):\n    def train(self):\n        return torch.exp(self.x)\n"
+    done = convert(HEAD + text)
+    assert "return jnp.exp(self.x)" in done.code and not done.gaps
+    assert len(convert(HEAD + text.replace("self)", "self, *mode)", 1)).gaps) == 1
+
+
+def test_what_type_as_is_asked_of_is_chosen_from_a_tensor() -> None:
+    text = "def accuracy(output, labels):\n    return output.max(1)[1].type_as(labels).eq(labels)\n"
+    done = convert(HEAD + text)
+    assert "output.argmax(axis=1).astype(labels.dtype) == labels" in done.code and not done.gaps
+
+
+def test_transposed_arrays_of_other_libraries_are_theirs() -> None:
+    """``*`` of SciPy's matrices multiplies them."""
+    text = "import scipy.sparse as sp\n\nadj = sp.eye(3)\nadj = adj + adj.T.multiply(adj.T > adj)\nx = torch.ones(2)\n"
+    assert "adj.T.multiply(adj.T > adj)" in convert(HEAD + text).code

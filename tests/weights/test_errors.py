@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 import torch
 from flax import nnx
@@ -80,3 +81,10 @@ def test_two_variables_for_one_name_are_refused() -> None:
 
     with pytest.raises(T2JError, match="two variables for the state dict entry 'weight'"):
         torch_names(Clash())
+
+
+def test_an_optimizer_that_a_module_holds_is_not_in_its_state_dict() -> None:
+    model = MLP(rngs=nnx.Rngs(0))
+    names = {*torch_names(model)}
+    model.optimizer = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
+    assert {*torch_names(model)} == names

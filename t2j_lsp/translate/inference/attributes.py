@@ -9,6 +9,7 @@ from t2j_lsp.translate.rule.binding import stated_result
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     INT,
+    STR,
     TENSOR,
     UNKNOWN,
     AnyModule,
@@ -87,6 +88,10 @@ class AttributeFacts:
             case Object() if has_rules(owner) or owner.kind == "image dataset":
                 known = attribute_of(owner, name)
                 return stated_result(known) if known is not None else UNKNOWN
+            case Object(kind="device") if name == "type":
+                return STR
+            case Object(kind="array") if name == "T":
+                return owner
             case Object() if name in ("dtype", "device"):
                 return Object(name)
             case Partial() if name == "func":

@@ -63,11 +63,22 @@ class ParameterEvidence:
             self.state.body.weak.add(fact.name)
 
     def gives_tensor(self, node: ast.expr | None) -> None:
-        """``torch.mean(x.var(axis=0))``: the method gives what only a tensor's gives, so ``x`` is one."""
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if REGISTRY.get(f"torch.Tensor.{node.func.attr}") is None:
-                return
-            node = node.func.value
+        """``torch.mean(x.var(axis=0))``: the method gives what only a tensor's gives, so ``x`` is one.
+
+        So is the ``x`` of ``x.max(1)[1].type_as(y)``.
+        """
+        while True:
+            match node:
+                case ast.Call(func=ast.Attribute(value=inner, attr=name)):
+                    if REGISTRY.get(f"torch.Tensor.{name}") is None:
+                        return
+                case ast.Subscript(
+                    value=ast.Call(func=ast.Attribute(attr="max" | "min")) as inner, slice=ast.Constant()
+                ):
+                    pass
+                case _:
+                    break
+            node = inner
         if node is not None:
             self.add(self.state.facts.get(node, UNKNOWN))
 

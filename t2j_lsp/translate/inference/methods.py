@@ -77,6 +77,8 @@ class Methods:
                 return self.modules.method(AnyModule(), name, arguments, node)
         if name == "__subclasses__" and isinstance(owner, Class) and self.bodies.has_modules_below(owner.info):
             return ListOf(ModuleClass())
+        if name in TENSOR_ONLY and isinstance(func.value, ast.Subscript):
+            self.evidence.gives_tensor(func.value)
         match owner:
             case Tensor():
                 return self._tensor_method(node, owner, name, arguments)

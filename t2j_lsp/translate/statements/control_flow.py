@@ -60,20 +60,9 @@ class ControlFlow:
         self.header.expression(node, "test", node.test)
         self.statements.block(node.body)
         self.statements.block(node.orelse)
-        if self._is_left_empty(node):
+        if is_left_empty(self.ctx, node):
             self.ctx.edits.delete(node)
         return True
-
-    def _is_left_empty(self, node: ast.If) -> bool:
-        """Whether nothing is left of a condition but a test that does nothing: ``if cuda: net.cuda()``."""
-        source, edits = self.ctx.source, self.ctx.edits
-        if source.text.startswith("elif", source.span(node)[0]) or not source.starts_line(node):
-            return False
-        if any(edits.emptied.isdisjoint(block) for block in (node.body, node.orelse) if block):
-            return False
-        asked = [n for n in ast.walk(node.test) if isinstance(n, _WITH_EFFECT)]
-        facts = [self.ctx.fact(n.func) if isinstance(n, ast.Call) else UNKNOWN for n in asked]
-        return all(isinstance(fact, Qual) and fact.name in DEVICE_TESTS for fact in facts)
 
     def assertion(self, node: ast.Assert) -> bool:
         """``assert``, whose parts are rewritten like others'; one about gradients' flags goes, and one that holds."""
@@ -212,3 +201,21 @@ def _asks_gradients(node: ast.stmt, fact: Callable[[ast.AST], object]) -> bool:
             held = fact(owner)
             return isinstance(held, Tensor) and not held.variable
     return False
+
+
+def is_left_empty(ctx: Context, node: ast.If) -> bool:
+    """Whether nothing is left of a condition but a test that does nothing: ``if cuda: net.cuda()``."""
+    source = ctx.source
+    starts = not source.text.startswith("elif", source.span(node)[0]) and source.starts_line(node)
+    return starts and _holds_nothing(ctx, node)
+
+
+def _holds_nothing(ctx: Context, node: ast.If) -> bool:
+    """Whether all branches of a condition are empty, and no test does anything."""
+    for block in filter(None, (node.body, node.orelse)):
+        further = block[0] if len(block) == 1 and isinstance(block[0], ast.If) else None
+        if ctx.edits.emptied.isdisjoint(block) and (further is None or not _holds_nothing(ctx, further)):
+            return False
+    asked = [n for n in ast.walk(node.test) if isinstance(n, _WITH_EFFECT)]
+    facts = [ctx.fact(n.func) if isinstance(n, ast.Call) else UNKNOWN for n in asked]
+    return all(isinstance(fact, Qual) and fact.name in DEVICE_TESTS for fact in facts)

@@ -57,7 +57,8 @@ class Functions:
             return True
         owner = self.ctx.scope.class_info if not self.ctx.scope.functions else None
         left_before = self.ctx.source.is_marked(node)
-        if owner is not None and (owner.is_module or left_before) and node.name in ("train", "eval"):
+        switches = node.name == "eval" or node.name == "train" and _takes_a_mode(node)
+        if owner is not None and (owner.is_module or left_before) and switches:
             reason = f"PyTorch calls {node.name}() of every module inside, NNX sets a flag and calls nothing"
             self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", reason)
             return True
@@ -243,3 +244,9 @@ class Functions:
             self.ctx.edits.insert_after(first, [line])
         else:
             self.ctx.edits.insert_before(first, [line])
+
+
+def _takes_a_mode(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether PyTorch can set the mode by this ``train``: one that takes nothing is the file's own."""
+    arguments = node.args
+    return len(arguments.posonlyargs) + len(arguments.args) > 1 or arguments.vararg is not None

@@ -94,3 +94,49 @@ def test_a_list_of_the_module_level_that_grows_is_no_constant_of_a_step() -> Non
 def test_one_that_holds_what_the_module_gave_is_told() -> None:
     gaps = translate(SCRIPT.format(kept="net(x)")).gaps
     assert any("carry no gradient" in gap.reason for gap in gaps)
+
+
+OUT_OF_SIGHT = """\
+import numpy as np
+import torch
+from torch.distributions import Categorical
+
+from networks import Net
+
+class Agent:
+    def __init__(self):
+        self.net = {net}
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.saved = []
+
+    def as_tensor(self, state):
+        return torch.FloatTensor(np.asarray(state))
+
+    def act(self, state):
+        logits, value = self.net(self.as_tensor(state))
+        dist = Categorical(logits=logits)
+        action = dist.sample()
+        self.saved.append((dist.log_prob(action), value))
+        return action.item()
+
+    def update(self, last, total):
+        with torch.no_grad():
+            _, value = self.net({last})
+        loss = 0
+        for log_prob, kept in self.saved:
+            loss = loss - log_prob * (total + value - kept.detach())
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.saved = []
+        return loss.item()
+"""
+
+
+@pytest.mark.parametrize("net", ["Net()", "Net().to('cuda')", "Net().to(torch.device('cuda'))"])
+@pytest.mark.parametrize("last", ["last", "self.as_tensor(last)"])
+def test_a_module_that_nothing_is_known_of_is_no_other(net: str, last: str) -> None:
+    """Nor does a step lose less that runs whole, uncompiled, as NumPy is called in it."""
+    done = translate(OUT_OF_SIGHT.format(net=net, last=last))
+    assert any("self.saved, values of earlier calls" in gap.reason for gap in done.gaps), done.code
+    assert "self.net = Net()\n" in done.code

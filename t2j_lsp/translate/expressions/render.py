@@ -454,6 +454,8 @@ class Calls:
         return None
 
     def _of_module(self, node: ast.Call) -> bool:
+        if self.ctx.fact(node) == AnyModule() and node in self.ctx.source.moved_modules:
+            return True
         return calls_forward(node) and forward_is_of_modules(self.ctx.inference.classes.values())
 
     def _with_out(self, rule: Rule, node: ast.Call, out: ast.keyword) -> Piece | None:

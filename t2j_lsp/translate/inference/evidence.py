@@ -46,6 +46,7 @@ class ParameterEvidence:
 
     def __init__(self, state: State, source: Source) -> None:
         self.state = state
+        self.source = source
         self.repeated = RepeatedSizes(source, state.facts)
 
     def add(self, fact: Fact, kind: Fact = TENSOR) -> None:

@@ -69,6 +69,8 @@ class Methods:
         if name in MODULE_ONLY and not arguments and (owner == UNKNOWN or isinstance(owner, UnknownParameter)):
             self.evidence.add(owner, AnyModule())
             return self.modules.method(AnyModule(), name, arguments, node)
+        if name in ("to", "cuda") and owner == UNKNOWN and node in self.evidence.source.moved_modules:
+            return AnyModule()
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
             return self._super_call(func, name)
         if calls_forward(node) and self.state.imports_torch and forward_is_of_modules(self.state.classes.values()):

@@ -14,7 +14,7 @@ from operator import itemgetter
 from t2j_lsp import symbols
 from t2j_lsp.contract import MARK, SourceError, SourceMapEntry, Span
 from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
-from t2j_lsp.translate.rule.names import computes_with_torch, is_torch
+from t2j_lsp.translate.rule.names import MODULE_BY_NAME, computes_with_torch, is_torch
 
 from .brackets import Bracket
 from .concrete import Concrete, Statement, Unreadable, blanked
@@ -142,6 +142,16 @@ class Source:
                     if isinstance(target, ast.Name | ast.Attribute):
                         found.setdefault(ast.unparse(target), []).append(node.value)
         return found
+
+    @cached_property
+    def moved_modules(self) -> frozenset[ast.Call]:
+        """The calls that give names to what has parameters: ``self.net = Net(3).to(device)``, ``self.net.parameters()``."""
+        asked = {
+            ast.unparse(node.func.value)
+            for node in self.nodes
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_BY_NAME
+        }
+        return frozenset(call for text in asked for call in self.assigned_calls.get(text, ()))
 
     @cached_property
     def computes_with_torch(self) -> bool:

@@ -12,8 +12,9 @@ from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, nearest, scopes_around
+from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Instance, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Function, FunctionInfo, Instance, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .once import FILLED_ELSEWHERE, GROWING
@@ -29,16 +30,21 @@ class LostGradients:
         self.inference = inference
         self.source = inference.source
 
-    def reason(self, code: Iterable[ast.AST], modules: Collection[str] | None) -> str | None:
-        """Why a step of some code can't be given what it reads; it updates ``modules``, or nobody knows which."""
+    def reason(self, code: Collection[ast.AST], modules: Collection[str] | None, whole: bool = False) -> str | None:
+        """Why a step of some code can't be given what it reads; it updates ``modules``, or nobody knows which.
+
+        A ``whole`` step plays what it learns from: lists may be filled by functions that it calls.
+        """
         if not self._fills:
             return None
         moved = {node for part in code for node in symbols.walk(part)}
+        played = [info.node for info in reached_functions(self.inference, code)] if whole else []
+        filling = moved.union(*map(symbols.walk, played))
         names = {text.rpartition(".")[2] for text in modules or ()}
         trained = _Trained(names, self._classes(names), modules is None)
         for node in moved:
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-                held = self._lost(node, trained, moved, set())
+                held = self._lost(node, trained, filling, set())
                 if held is not None and not self._is_cut(node):
                     return f"It reads {ast.unparse(held)}, {FILLED_ELSEWHERE}."
         return None
@@ -113,6 +119,8 @@ class LostGradients:
         if is_module(fact):
             owner = self._class_around(node)
             return trained.unknown or _key(node.func) in trained.names or owner in trained.classes
+        if fact == UNKNOWN and _names_one(node.func, trained.names):
+            return True
         if not isinstance(fact, Function) or fact.info.external or isinstance(self.inference.fact(node), Scalar):
             return False
         if fact.info.node in seen or self._is_without(fact.info):
@@ -216,3 +224,8 @@ class _Trained:
 def _key(node: ast.expr) -> str:
     """The last name of ``self.agent.saved``."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _names_one(node: ast.expr, names: set[str]) -> bool:
+    """Whether something is called, or one of its methods, that bears one of these names: ``self.net``, ``net.act``."""
+    return _key(node) in names or isinstance(node, ast.Attribute) and _key(node.value) in names

@@ -438,7 +438,7 @@ class Updates:
         code = [*moved, *(loss for _, loss in update.losses), *update.slice.split.values()]
         modules = [module for one in update.optimized for module in one.modules]
         sure = all(one.sure for one in update.optimized)
-        if not update.whole and (lost := self.lost.reason(code, modules if sure else None)) is not None:
+        if (lost := self.lost.reason(code, modules if sure else None, update.whole)) is not None:
             raise Refused(lost)
         given = given_before(self.ctx.inference, self.flow, code, own)
         for node in code:

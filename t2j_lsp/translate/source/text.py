@@ -145,7 +145,7 @@ class Source:
 
     @cached_property
     def moved_modules(self) -> frozenset[ast.Call]:
-        """The calls that give names to what has parameters: ``self.net = Net(3).to(device)``, ``self.net.parameters()``."""
+        """The calls that name what is asked for its parameters: ``net = Net(3).to(device)``, ``net.parameters()``."""
         asked = {
             ast.unparse(node.func.value)
             for node in self.nodes

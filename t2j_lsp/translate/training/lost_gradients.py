@@ -7,7 +7,7 @@ in JAX what the step is given are numbers, and the policy would never learn.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from t2j_lsp import symbols

@@ -150,3 +150,14 @@ def test_what_has_a_forward_is_a_module_where_no_other_class_has_one(base: str, 
     head = "import torch\nfrom torch import nn\n\n\n"
     cls = f"class Dense({base}):\n    def forward(self, x):\n        return torch.relu(x)\n\n\n"
     assert f"return {called}\n" in convert(f"{head}{cls}def run(model, x):\n    return model.forward(x)\n").code
+
+
+SCALED = TRAINING.replace("device):", "scaler):").replace("        y = y.to(device)\n", "").replace("x.to(device)", "x")
+STEPPED = "        scaler.scale(loss).backward()\n        scaler.step(optimiser)\n        scaler.update()\n"
+
+
+def test_a_scaler_and_its_optimizer_are_seen_by_what_is_done_with_them() -> None:
+    done = convert(SCALED.replace("        loss.backward()\n        optimiser.step()\n", STEPPED))
+    assert not done.gaps
+    assert "optimiser.update(model, grads)" in done.code
+    assert "scale(" not in done.code

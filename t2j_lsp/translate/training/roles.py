@@ -148,12 +148,16 @@ class _Roles:
             parent = parents.get(place)
             if isinstance(parent, ast.Attribute):
                 methods.add(parent.attr)
+            if isinstance(parent, ast.Call) and place in parent.args and getattr(parent.func, "attr", "") == "step":
+                methods.add("step")  # of a gradient scaler, which makes it
             call = parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr == "forward" else parent
             if isinstance(call, ast.Call) and call.func in (place, parent):
                 called = True
                 data = data or self._inner_call(call)
         if "step" in methods and ({"zero_grad", "param_groups"} & methods or "opt" in name.lower()):
             return Object("optimizer")
+        if {"scale", "step", "update"} <= methods:
+            return Object("scaler")
         if "step" in methods and "sched" in name.lower():
             return Object("scheduler")
         if called and (MODULE_METHODS & methods or (data and self._trains(places))):

@@ -23,7 +23,8 @@ def with_reduction(call: Call) -> Call | Refusal:
     """The call as if its ``size_average`` and ``reduce`` had been said as ``reduction``, which they overrule."""
     switches = {name: call.literal(name) for name in SWITCHES if name in call.arguments and call.given(name)}
     if not any(value is not None for value in switches.values()):
-        return _said(call, "mean", ()) if call.literal("reduction") == FORMER_MEAN else call
+        former = "reduction" in call.arguments and call.literal("reduction") == FORMER_MEAN
+        return _said(call, "mean", ()) if former else call
     if not all(isinstance(value, bool) or value is None for value in switches.values()):
         return call.refuse("size_average and reduce are deprecated: say reduction='mean', 'sum' or 'none'")
     if switches.get("reduce") is False:

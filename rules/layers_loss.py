@@ -13,24 +13,23 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse
 
-from ._reductions import FORMER_MEAN, OLD, with_reduction
+from ._reductions import OLD, with_reduction
 
 FLOATS = Tensor(dtype="float")
 ARRAYS = ("weight", "pos_weight")
 
 
-def _function(name: str) -> Build:
-    """The function itself, with the arguments that differ from their defaults bound."""
+def _function(name: str, cls: str) -> Build:
+    """The function itself, with the arguments that differ from their defaults bound; its class if it has weights."""
 
     def build(call: Call) -> Piece | Refusal | None:
         said = with_reduction(call)
         if isinstance(said, Refusal):
             return said
-        if any(call.given(one) for one in ARRAYS if one in call.arguments):
-            former = call.literal("reduction") == FORMER_MEAN
-            return call.refuse(f"reduction='{FORMER_MEAN}' is deprecated: say reduction='mean'") if former else None
-        call = said
+        is_old, call = said is not call, said
         given = [p.name for p in call.signature.parameters or () if call.given(p.name)]
+        if any(one in given for one in ARRAYS):
+            return call.emit(f"{cls}({', '.join(f'{one}={{{one}}}' for one in given)})") if is_old else None
         if not given:
             return call.emit(name)
         return call.emit(f"functools.partial({name}, " + ", ".join(f"{one}={{{one}}}" for one in given) + ")")
@@ -41,7 +40,7 @@ def _function(name: str) -> Build:
 def _loss(signature: str, function: str) -> None:
     layer(
         f"torch.nn.{signature}",
-        _function(function),
+        _function(function, signature.partition("(")[0]),
         result=FLOATS,
         random=False,
         function=True,

@@ -6,9 +6,9 @@ these are helper classes throughout.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import TENSOR, Fact, Object, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import PACKED, TENSOR, Fact, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import layer
-from t2j_lsp.translate.rule.record import CLOSE, Row, refuse
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 FLOATS = Tensor(dtype="float")
 STATE = Tuple((FLOATS, FLOATS))
@@ -35,7 +35,7 @@ for name in ("RNNBase", "RNNCellBase"):
 
 # Sequences of unequal lengths -----------------------------------------------------------------------------------
 
-PACKED = Object("packed sequence")
+STORED = "PyTorch stores a packed sequence without padding; here it has its padding: take it by pad_packed_sequence"
 
 
 def _packed(call: object) -> Fact:
@@ -51,12 +51,19 @@ Row(
     "pad_sequence({sequences}, batch_first={batch_first?}, padding_value={padding_value?},"
     " padding_side={padding_side?})",
 )
-Row(
+
+
+@rule(
     "torch.nn.utils.rnn.pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)",
-    "pack_padded_sequence({input}, {lengths}, batch_first={batch_first?})",
-    ignore=["enforce_sorted"],
+    jax="pack_padded_sequence(input, lengths, batch_first=batch_first)",
     result=_packed,
 )
+def packed(call: Call) -> Piece | Refusal:
+    if call.site.unpacked:
+        return call.refuse(STORED)
+    return call.emit("pack_padded_sequence({input}, {lengths}, batch_first={batch_first?})")
+
+
 Row(
     "torch.nn.utils.rnn.pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None)",
     "pad_packed_sequence({sequence}, batch_first={batch_first?}, padding_value={padding_value?},"

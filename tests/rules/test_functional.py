@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp.contract import Options
 from t2j_lsp.translate import translate
 
 from .conversion import HEADER, agrees, converted, left_alone, refused
@@ -232,9 +233,15 @@ def test_old_switches_of_losses_say_the_reduction(source: str, text: str) -> Non
     assert converted(source, "xy")[0] == text
 
 
+def test_old_switches_of_losses_with_weights_say_it_too() -> None:
+    made = "first = nn.NLLLoss(w, size_average=False)\nsecond = nn.NLLLoss(weight=w, reduce=False)\n"
+    source = f"{HEADER}\n\nw = torch.ones(3)\n{made}"
+    code = translate(source, Options(helpers="import")).code
+    assert 'NLLLoss(weight=w, reduction="sum")' in code and 'NLLLoss(weight=w, reduction="none")' in code
+
+
 REFUSED = [
     ("F.cross_entropy(a, j, size_average=flag)", "deprecated", "aj"),
-    ("nn.BCEWithLogitsLoss(pos_weight=a, reduction='elementwise_mean')", "deprecated", "a"),
     ("F.batch_norm(x, u, u, training=True)", "in place", "xu"),
     ("F.instance_norm(x, u, u)", "running statistics", "xu"),
     ("F.embedding(i, a, max_norm=1.0)", "renormalises", "ia"),

@@ -57,3 +57,39 @@ def test_a_part_by_its_name_carries_no_gradient_out_of_a_block(call: str, field:
     code = converted(f"with torch.no_grad():\n    y = {call}.{field}\nreturn x.sum(1, keepdim=True) + y.sum(-1)")
     assert "y = lax.stop_gradient(y)" in code
     assert "y.sum(axis=-1)" in code
+
+
+PACKED = """import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(3, 4)
+
+    def forward(self, x, lengths):
+        packed = pack_padded_sequence(x, lengths)
+        out, h = self.rnn(packed)
+        return {}
+"""
+
+
+@pytest.mark.parametrize(
+    "read", ["out[0]", "out.data", "packed.batch_sizes", "pack_padded_sequence(x, lengths)[0]", "packed.data.sum()"]
+)
+def test_what_a_packed_sequence_stores_is_none_of_the_padded_one(read: str) -> None:
+    """PyTorch's data has no padding, a loss of it neither; it was read as the padded array without a word."""
+    done = translate(PACKED.format(read))
+    assert ["stores a packed sequence without padding" in gap.reason for gap in done.gaps] == [True]
+
+
+def test_a_packed_sequence_that_is_unpacked_by_position_is_left() -> None:
+    text = PACKED.format("h").replace("packed = pack", "packed, sizes = pack")
+    assert any("without padding" in gap.reason for gap in translate(text).gaps)
+
+
+@pytest.mark.parametrize("read", ["pad_packed_sequence(out)[0]", "h[-1]", "self.rnn(packed)[1][0]"])
+def test_a_packed_sequence_that_is_padded_converts(read: str) -> None:
+    assert not translate(PACKED.format(read)).gaps

@@ -9,6 +9,7 @@ from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import (
+    PACKED,
     UNKNOWN,
     AnyModule,
     Fact,
@@ -33,6 +34,7 @@ from .handlers import ExpressionRenderer
 from .library_objects import LibraryObjects
 from .module_methods import RESETS
 from .rule_application import RuleApplication
+from .subscripts import UNPADDED
 from .variables import RENAMED, Variables
 from .wrapped_layers import INSIDE, is_being_built, is_wrapped
 
@@ -85,6 +87,9 @@ class Attributes:
                 return self._forward(node, owner)
             case Layer() | AnyModule() | Instance() if is_module(owner):
                 return self._layer_attribute(node, owner)
+            case Object() if owner == PACKED:
+                self.ctx.report.gap(node, f"PackedSequence.{node.attr}", "torch-only", UNPADDED)
+                return Piece(self.ctx.source.segment(node))
             case Object() if has_rules(owner):
                 return self._of_object(node, owner)
             case Object() if keeps_methods(owner) and (rule := member_rule(owner, node.attr)) is not None:

@@ -9,7 +9,7 @@ from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.item_stores import is_mask
 from t2j_lsp.translate.inference.old_items import old_items
-from t2j_lsp.translate.rule.facts import Fact, ListOf, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import PACKED, Fact, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
 
@@ -21,6 +21,7 @@ from .known_values import KnownValues
 CUT_BY_VALUES = "a slice whose bounds are array values fails under jit: use lax.dynamic_slice, or a mask"
 PICKED_BY_MASK = "what a mask picks has a size that depends on values, and this fails under jit: use jnp.where"
 
+UNPADDED = "PyTorch stores a packed sequence without padding; here it has its padding: take it by pad_packed_sequence"
 OLD_ITEM = "a tensor without axes has had no item 0 since PyTorch 0.4: write .item()"
 
 
@@ -41,6 +42,8 @@ class Subscripts:
         if node in old_items(self.ctx.inference):
             self.ctx.report.gap(node, "Tensor.data", "torch-only", OLD_ITEM)
         held = self.ctx.fact(node.value)
+        if held == PACKED:
+            self.ctx.report.gap(node, "PackedSequence.__getitem__", "torch-only", UNPADDED)
         if isinstance(node.ctx, ast.Load) and (item := self._item_of_list(node, held)) is not None:
             return item
         if not isinstance(node.ctx, ast.Load) or not isinstance(held, Tensor) and is_known(held):

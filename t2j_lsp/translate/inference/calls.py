@@ -14,6 +14,7 @@ from t2j_lsp.translate.rule.binding import argument, rule_result
 from t2j_lsp.translate.rule.facts import (
     FLOAT,
     INT,
+    PACKED,
     STR,
     TENSOR,
     UNKNOWN,
@@ -168,6 +169,8 @@ class CallFacts:
         if isinstance(rule.result, Tensor) and rule.result.dtype == "same":
             given = arguments[0] if arguments else UNKNOWN
             return replace(given, variable=False) if isinstance(given, Tensor) else replace(rule.result, dtype=None)
+        if isinstance(rule.result, Tuple) and arguments[:1] == [PACKED]:
+            return Tuple((PACKED, *rule.result.items[1:]))
         return rule.result
 
     def _partial_call(self, node: ast.Call, function: Partial, arguments: list[Fact], env: Env) -> Fact:

@@ -172,7 +172,7 @@ class AnyModule(Fact):
 @dataclass(frozen=True)
 class Object(Fact):
     """An object of the training world: ``optimizer``, ``scheduler``, ``loader``, ``batches`` (an iterator over a
-    loader), ``dataset``, ``device``, ``generator``, ``dtype``, ``scaler``."""
+    loader), ``dataset``, ``device``, ``generator``, ``dtype``, ``scaler``, ``packed sequence``."""
 
     kind: str
     name: str = ""
@@ -184,6 +184,8 @@ FLOAT = Scalar("float")
 BOOL = Scalar("bool")
 STR = Scalar("str")
 TENSOR = Tensor()
+PACKED = Object("packed sequence")
+"""Sequences of unequal lengths, which PyTorch stores one behind the other and JAX with their padding."""
 
 
 def is_tensor(fact: Fact) -> bool:

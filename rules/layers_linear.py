@@ -8,7 +8,7 @@ from t2j_lsp.translate.rule.facts import TENSOR, Tensor
 from t2j_lsp.translate.rule.layer import Border, Build, layer
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.rule.record import Call
+from t2j_lsp.translate.rule.record import Call, Refusal
 
 from ._arguments import use_bias
 
@@ -67,6 +67,30 @@ layer(
     ignore=["sparse"],
     held=("num_embeddings",),
     unheld=("max_norm", "norm_type", "scale_grad_by_freq", "sparse"),
+)
+
+
+def _given_table(call: Call) -> Piece | Refusal | None:
+    """A table of rows that are there; which of them pads matters for gradients alone."""
+    if any(call.given(name) for name in ("max_norm", "norm_type", "scale_grad_by_freq")):
+        return None
+    freeze = call.literal("freeze") if call.given("freeze") else True
+    if call.given("padding_idx") and freeze is not True:
+        return call.refuse("a table that goes on training, and of which one row gets no gradient: mask its gradient")
+    return call.emit("PretrainedEmbed({embeddings}, freeze={freeze?})")
+
+
+layer(
+    "torch.nn.Embedding.from_pretrained(embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,"
+    " scale_grad_by_freq=False, sparse=False)",
+    _given_table,
+    helper="PretrainedEmbed",
+    base="nnx.Embed",
+    attributes={"weight": "embedding"},
+    ignore=["sparse"],
+    held=("num_embeddings",),
+    unheld=("max_norm", "norm_type", "scale_grad_by_freq", "sparse"),
+    random=False,
 )
 layer(
     "torch.nn.EmbeddingBag(num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,"

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import lax
 
+from .container import Buffer
+
 
 def embedding(ids: jax.Array, weight: jax.Array, padding_idx: int | None = None) -> jax.Array:
     """`F.embedding`: the rows of weight (rows, features) at `ids`; row `padding_idx` gets no gradient.
@@ -103,6 +105,21 @@ class Embedding(nnx.Embed):
             return found
         is_padding = (ids == self.padding_idx)[..., None]
         return jnp.where(is_padding, lax.stop_gradient(found), found)
+
+
+class PretrainedEmbed(nnx.Embed):
+    """PyTorch's `nn.Embedding.from_pretrained`: rows that are given, and are not trained where they `freeze`."""
+
+    def __init__(self, embeddings: jax.Array, freeze: bool = True, *, rngs: nnx.Rngs | None = None):
+        super().__init__(*embeddings.shape, embedding_init=nnx.initializers.zeros, rngs=rngs or nnx.Rngs(0))
+        table = jnp.asarray(embeddings)
+        self.embedding_dim = table.shape[1]
+        self.embedding = Buffer(table) if freeze else nnx.Param(table)
+
+    @property
+    def weight(self) -> nnx.Variable[jax.Array]:
+        """PyTorch's name of `embedding`."""
+        return self.embedding
 
 
 class EmbeddingBag(nnx.Module):

@@ -83,6 +83,7 @@ SAMPLES: dict[str, list[LayerSample]] = {
         one(ints(7, 4, 5), num_embeddings=7, embedding_dim=3),
         one(ints(7, 4, 5), num_embeddings=7, embedding_dim=3, padding_idx=2),
     ],
+    "Embedding.from_pretrained": [one(ints(7, 4, 5), embeddings=Text("torch.ones(7, 3)"), freeze=False)],
     "EmbeddingBag": [
         one(ints(7, 4, 5), num_embeddings=7, embedding_dim=3),
         one(ints(7, 4, 5), num_embeddings=7, embedding_dim=3, mode="sum"),

@@ -505,3 +505,24 @@ def test_transposed_arrays_of_other_libraries_are_theirs() -> None:
     """``*`` of SciPy's matrices multiplies them."""
     text = "import scipy.sparse as sp\n\nadj = sp.eye(3)\nadj = adj + adj.T.multiply(adj.T > adj)\nx = torch.ones(2)\n"
     assert "adj.T.multiply(adj.T > adj)" in convert(HEAD + text).code
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ("table", "Buffer"),
+        ("table, padding_idx=0", "Buffer"),
+        ("table, freeze=False", "nnx.Param"),
+        ("table, freeze=False, padding_idx=0", None),
+        ("table, max_norm=1.0", None),
+    ],
+)
+def test_tables_that_are_given_are_trained_where_they_are_not_frozen(given: str, kind: str | None) -> None:
+    """A frozen one is a buffer, which no optimizer of `nnx.Param` has; rows that pad are those without gradients."""
+    init = f"        super().__init__()\n        self.emb = nn.Embedding.from_pretrained({given})\n"
+    done = convert(f"{HEAD}class A(nn.Module):\n    def __init__(self, table):\n{init}")
+    if kind is None:
+        assert len(done.gaps) == 1
+    else:
+        assert "self.emb = PretrainedEmbed(table)\n" in done.code and not done.gaps
+        assert f"self.embedding = {kind}(" in done.code

@@ -310,6 +310,17 @@ def test_a_program_of_several_files_is_equivalent(name: str, pool: Pool) -> None
     assert report.values["parameters"].numbers > 100
 
 
+def test_a_file_that_is_not_converted_as_a_whole_accuses_nobody(run: Run) -> None:
+    nets = "import torch\n\n\ndef sums(x):\n    return torch.ops.aten.cumsum(x, 0)\n"
+    source = "import torch\nfrom nets import sums\n\nprint(sums(torch.ones(3)))\n"
+    report = run(source, nets=nets)
+    assert report.verdict is VerdictKind.UNCHECKED
+    assert (report.reason or "").startswith("1 place of nets.py left as PyTorch, and the conversion fails"), report
+    whole = nets.replace("torch.ops.aten.cumsum(x, 0)", "x.cumsum(0)[9]")
+    report = run(source, nets=whole.replace("[9]", "[:2]"), mistake=("torch.ones(3)", "torch.ones(3)[5]"))
+    assert report.verdict is VerdictKind.DIFFERENT, report
+
+
 def test_numbers_that_pytorch_does_not_settle_accuse_nobody(run: Run) -> None:
     """Steps of a map that makes every rounding some seven times as large."""
     chaotic = "import torch\n\nx = torch.rand(50)\nfor step in range(100):\n    x = torch.sin(7.1 * x)\nprint(x)\n"

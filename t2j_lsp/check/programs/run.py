@@ -18,6 +18,7 @@ from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.program.workspace import read_text
 from t2j_lsp.check.verdict.refusals import refusal, refused
 from t2j_lsp.contract import (
+    MARK,
     Divergence,
     Finding,
     Location,
@@ -203,6 +204,8 @@ class _Run:
         )
         if jax.failure is not None:
             self._refuse_outside("jax", jax)
+            if torch.failure is None:
+                self._refuse_unconverted(jax)
         return torch, jax
 
     def _torch(self, wide: bool, moved: float | None = None, steps: int | None = None) -> ProgramRun:
@@ -243,6 +246,15 @@ class _Run:
         if {"ModuleNotFoundError", "FileNotFoundError", "MemoryError", "URLError"} & set(failure.bases):
             side = "PyTorch program" if kind == "torch" else "conversion"
             raise NotRunError(f"the {side} needs what is not here (line {run.line}): {failure}{self._hint()}")
+
+    def _refuse_unconverted(self, run: ProgramRun) -> None:
+        """Raises where a conversion failed, and a file that it imports wasn't converted as a whole."""
+        own = str(self.sides["jax"].path)
+        for module in self.slices["jax"]["modules"]:
+            if module["path"] != own and (left := module["text"].count(MARK)):
+                places = "1 place" if left == 1 else f"{left} places"
+                name = Path(module["path"]).name
+                raise NotRunError(f"{places} of {name} left as PyTorch, and the conversion fails: {run.failure}")
 
     def _hint(self) -> str:
         """What may help where a program lacks something."""

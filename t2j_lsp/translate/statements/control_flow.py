@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
+from t2j_lsp.translate.expressions.device_branches import differ_by_device
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
@@ -55,6 +56,8 @@ class ControlFlow:
         """``if``: one branch of it, where the condition is known."""
         known = fold(node.test, self.ctx.inference)
         if known is not None and self._take_branch(node, node.body if known else node.orelse):
+            return True
+        if differ_by_device(node, self.ctx.inference) and self._take_branch(node, node.orelse):
             return True
         self.truth.condition(node.test)
         self.header.expression(node, "test", node.test)

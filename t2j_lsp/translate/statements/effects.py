@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+from t2j_lsp.translate.expressions.device_branches import DEVICE_TESTS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.inference.rngs import start_of_rngs
@@ -15,7 +16,6 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
 SEEDS = names_with(Trait.SEED)
-DEVICE_TESTS = names_with(Trait.DEVICE_TEST)
 
 
 def _is_about_memory(call: ast.Call) -> bool:

@@ -1,0 +1,48 @@
+"""Branches that differ in the device alone are one; others stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+TEXT = """import torch
+from torch.autograd import Variable
+
+cuda = torch.cuda.is_available()
+
+
+def f(x: torch.Tensor, net, asks):
+    {lines}
+    return x
+"""
+
+
+def converted(lines: str) -> str:
+    return convert(TEXT.format(lines=lines.replace("\n", "\n    "))).code
+
+
+SAME = {
+    "if cuda:\n    x = torch.cuda.FloatTensor(x.size()).zero_()\nelse:\n    x = torch.FloatTensor(x.size()).zero_()",
+    "if torch.cuda.is_available():\n    x = net(Variable(x).cuda())\nelse:\n    x = net(Variable(x))",
+    "if cuda and asks is None:\n    x = (x + 1).cuda()\nelse:\n    x = (x + 1).cpu()",
+    "x = torch.cuda.FloatTensor([1, 2]) if cuda else torch.FloatTensor([1, 2])",
+}
+OTHER = {
+    "if cuda:\n    x = x.cuda() * 2\nelse:\n    x = x * 3": "* 3",
+    "if asks():\n    x = x.cuda() + 1\nelse:\n    x = x + 1": "asks()",
+    "if asks:\n    x = x + 1\nelse:\n    x = x + 1": "if asks",
+    "x = torch.cuda.FloatTensor([1]) if cuda else torch.LongTensor([1])": "if cuda else",
+}
+
+
+@pytest.mark.parametrize("lines", sorted(SAME))
+def test_branches_that_say_the_same_are_one(lines: str) -> None:
+    body = converted(lines).partition("def f")[2].partition("\n\n\n")[0]
+    assert "cuda" not in body and "if " not in body and "x = " in body
+
+
+@pytest.mark.parametrize(("lines", "kept"), OTHER.items())
+def test_branches_that_say_something_else_stay(lines: str, kept: str) -> None:
+    body = converted(lines).partition("def f")[2]
+    assert kept in body and "if " in body

@@ -49,6 +49,17 @@ def test_an_import_that_nothing_reads_any_more_goes_with_its_fallback() -> None:
     assert kept in code and code.count("try:") == 1 and "elsewhere" not in code
 
 
+@pytest.mark.parametrize("missing", ["torch is None", "torch is None or F is None"])
+def test_whether_pytorch_is_there_is_whether_jax_is(missing: str) -> None:
+    head = (
+        "try:\n    import torch\n    from torch import nn\n    import torch.nn.functional as F\nexcept ImportError:\n"
+    )
+    body = f"    if {missing}:\n        raise ImportError('torch is needed')\n    return nn.functional.relu(F.relu(torch.exp(x)))\n"
+    code = convert(f"{head}    torch = nn = F = None\n\n\ndef f(x):\n{body}").code
+    assert "try" not in code and "jax is None" in code
+    assert "torch" not in code.replace("torch is needed", "")
+
+
 def test_a_name_that_the_code_assigns_itself_may_be_either() -> None:
     imports = "try:\n    import fast\n    act = torch.relu\nexcept ImportError:\n    act = torch.tanh\n"
     text = f"import torch\n{imports}\n\ndef f(x: torch.Tensor):\n    return act(x)\n"

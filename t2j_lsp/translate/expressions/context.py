@@ -174,8 +174,8 @@ class Edits:
         text = "".join(f"{indent if one else ''}{one}{self.source.newline}" for one in lines)
         at = self.source.starts[line - 1]
         self.add(at, at, text, priority)
-        if node in self.deleted and at in self._blanks_removed:
-            self.made.remove(self._blanks_removed.pop(at))  # something stands there again
+        if node in self.deleted:
+            self.keep_blanks(at)
 
     def in_front_of(self, node: ast.stmt) -> tuple[int, int]:
         """Where a definition goes in front of a top-level statement and its comments, and the empty lines above."""
@@ -233,6 +233,11 @@ class Edits:
         if past > after:
             self.add(after, past, "")
             self._blanks_removed[start] = self.made[-1]
+
+    def keep_blanks(self, at: int) -> None:
+        """Keep the blank lines behind a statement that was removed from ``at``: something stands there again."""
+        if at in self._blanks_removed:
+            self.made.remove(self._blanks_removed.pop(at))
 
     def _past_blank(self, first_line: int, node: ast.stmt, after: int) -> int:
         """The end of as many blank lines behind a removed statement as stand in front of it: all at a file's head."""

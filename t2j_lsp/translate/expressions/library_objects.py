@@ -82,12 +82,21 @@ class LibraryObjects:
         if self.ctx.scope.annotation and rule is None and any(r.startswith(f"{name}.") for r in REGISTRY.rules):
             self.ctx.report.note(node, name, "exact", f"{name} is a module, which as an annotation says nothing")
             return Piece("object")
+        if self._is_asked_for(node) and name in ("torch", "torch.nn", "torch.nn.functional"):
+            return Piece(self.renderer.need("jax"))
         unknown = f"t2j has no rule for {name}" if "." in name else f"the module {name} itself is used as a value"
         if (looked_up := self._looked_up(node)) is not None:
             unknown = f"what {looked_up} is isn't known here: look it up in a dict of those that it may be"
         reason = rule.reason if rule is not None and rule.reason else unknown
         self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
         return Piece(self.ctx.source.segment(node))
+
+    def _is_asked_for(self, node: ast.expr) -> bool:
+        """Whether code asks if a package could be imported: ``if torch is None: raise ImportError(...)``."""
+        match self.ctx.source.parents.get(node):
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+                return left is node
+        return False
 
     def member(self, node: ast.Call) -> Piece | None:
         """``getattr(nn, "Linear")`` as a value, and ``getattr(nn, kind)`` as a table of the layers that it may be."""

@@ -48,6 +48,7 @@ def loads(tree: ast.AST) -> Counter[str]:
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
             and re.fullmatch(r"[\w.\[\], |]+", node.value)
+            and not re.search(r"\w +\w", node.value)  # words of a sentence
         ):
             counts.update(re.findall(r"(?<![\w.])[A-Za-z_]\w*", node.value) if len(node.value) < 80 else ())
         elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
@@ -239,8 +240,8 @@ def _only_imports_torch(node: ast.Try, used: Counter[str]) -> bool:
         match one:
             case ast.Import() | ast.ImportFrom():
                 names |= {alias.asname or alias.name.partition(".")[0] for alias in one.names}
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant()):
-                names.add(name)
+            case ast.Assign(targets=targets, value=ast.Constant()) if all(isinstance(t, ast.Name) for t in targets):
+                names |= {node.id for node in targets if isinstance(node, ast.Name)}
             case ast.Pass():
                 pass
             case _:
@@ -430,4 +431,5 @@ def _at_torch(edits: Edits, lines: list[str], existing: list[ast.Import | ast.Im
     head = source.head_end
     at = source.starts[head] if head < len(source.starts) else len(source.text)
     lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
+    edits.keep_blanks(at)
     edits.add(at, at, lead + "".join(line + newline for line in lines), -5)

@@ -526,3 +526,30 @@ def test_tables_that_are_given_are_trained_where_they_are_not_frozen(given: str,
     else:
         assert "self.emb = PretrainedEmbed(table)\n" in done.code and not done.gaps
         assert f"self.embedding = {kind}(" in done.code
+
+
+SAMPLED = """import torch
+from helpers import read
+
+
+def sample(decoder, x: torch.Tensor, text):
+    out, hidden = decoder({given}, None)
+    return torch.multinomial(out.data.view(-1).exp(), 1)
+"""
+
+
+def test_the_data_of_what_a_model_gives_is_the_array() -> None:
+    """`decoder` is a parameter: it was left as `out.data`, which JAX arrays don't have."""
+    done = convert(SAMPLED.format(given="x"))
+    assert "lax.stop_gradient(out).reshape(-1)" in done.code and not done.gaps
+
+
+def test_the_data_of_what_something_gives_for_something_unknown_is_said() -> None:
+    assert [
+        "JAX says 'lax.stop_gradient" in gap.reason for gap in convert(SAMPLED.format(given="read(text)")).gaps
+    ] == [True]
+
+
+def test_the_data_of_a_data_set_stays() -> None:
+    done = convert(SAMPLED.format(given="x").replace("out, hidden = decoder(x, None)", "out = read(text)"))
+    assert "out.data.reshape(-1)" in done.code

@@ -122,7 +122,9 @@ class Attributes:
             return self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
         if node.attr == "param_groups" and not isinstance(node.ctx, ast.Store):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "unsure", _NO_GROUPS)
-        if node.attr == "data" and (self._is_parameter(node.value) or self._is_item_of_tensors(node)):
+        if node.attr == "data" and (given := self._given_by_parameter(node)):
+            return Piece(f"{self.renderer.need('lax')}.stop_gradient({self.renderer.argument(node.value).text})")
+        if node.attr == "data" and (given is False or self._is_parameter(node.value) or self._is_item(node)):
             reason = "if this is a tensor, JAX says 'lax.stop_gradient(array)': say so by an annotation"
             self.ctx.report.gap(node, f"torch.Tensor.{node.attr}", "unsure", reason)
         if node.attr in _CHILDREN:
@@ -139,13 +141,33 @@ class Attributes:
         )
         return None
 
-    def _is_item_of_tensors(self, node: ast.Attribute) -> bool:
+    def _given_by_parameter(self, node: ast.Attribute) -> bool | None:
+        """Whether ``out`` of ``out.data.view(-1)`` is what a parameter gives that is called with tensors, like a model.
+
+        False where it isn't known whether these are tensors, None where the value comes from somewhere else.
+        """
+        if not isinstance(node.value, ast.Name) or not self._stands_before_tensors_method(node):
+            return None
+        calls, function = list[ast.Call](), self.ctx.scope.function
+        for statement in ast.walk(function.node) if function is not None else ():
+            if isinstance(statement, ast.Assign) and node.value.id in map(ast.unparse, _targets(statement)):
+                if not isinstance(statement.value, ast.Call):
+                    return None
+                calls.append(statement.value)
+        if not calls or not all(isinstance(self.ctx.fact(call.func), UnknownParameter) for call in calls):
+            return None
+        return all(any(isinstance(self.ctx.fact(a), Tensor) for a in call.args) for call in calls)
+
+    def _is_item(self, node: ast.Attribute) -> bool:
         """Whether it is ``outputs[i].data`` of unknown items, in front of what only tensors have: ``.numpy()``."""
+        return isinstance(node.value, ast.Subscript) and self._stands_before_tensors_method(node)
+
+    def _stands_before_tensors_method(self, node: ast.Attribute) -> bool:
         read = self.ctx.source.parents.get(node)
         call = self.ctx.source.parents.get(read) if isinstance(read, ast.Attribute) else None
         if not isinstance(read, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not read:
             return False
-        return isinstance(node.value, ast.Subscript) and only_tensor(read.attr, call)
+        return only_tensor(read.attr, call)
 
     def _is_read_as_tensor(self, node: ast.Attribute) -> bool:
         """Whether something that tensors have is asked of it, or PyTorch is handed it: ``m.weight.shape``."""
@@ -309,3 +331,8 @@ def _assigns(owner: Instance, name: str) -> bool:
 def _is_own(owner: Instance) -> bool:
     """Whether the class is a module of this file, which gives it a flag for the mode where its mode is read."""
     return owner.cls.info.acts_as_module and not owner.cls.info.external
+
+
+def _targets(node: ast.Assign) -> list[ast.expr]:
+    """What an assignment binds, in tuples too."""
+    return [part for t in node.targets for part in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]

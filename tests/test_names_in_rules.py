@@ -29,6 +29,7 @@ KNOWN = {
     "torch.nn.ParameterDict": CONTAINER,
     "torch.nn.Linear": "weight tying, and tables that a Linear's parameter replaces: its kernel is transposed",
     "torch.nn.Embedding": "weight tying: its table is a Linear's kernel",
+    "torch.nn.functional": "a namespace that is asked for: whether PyTorch is there at all",
     "torch.Tensor.backward": TRAINING,
     "torch.Tensor.requires_grad": "a condition that filters parameters: always true of nnx.Param",
     "torch.autocast": TRAINING,

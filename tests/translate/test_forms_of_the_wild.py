@@ -553,3 +553,20 @@ def test_the_data_of_what_something_gives_for_something_unknown_is_said() -> Non
 def test_the_data_of_a_data_set_stays() -> None:
     done = convert(SAMPLED.format(given="x").replace("out, hidden = decoder(x, None)", "out = read(text)"))
     assert "out.data.reshape(-1)" in done.code
+
+
+@pytest.mark.parametrize(
+    ("used", "gaps"),
+    [
+        ('print(f"on {device.type}")', 0),
+        ("print('device', device.type)", 0),
+        ("print('on {}'.format(device.type))", 0),
+        ("open(device.type)", 1),
+        ("{'cuda': 1}[device.type]", 1),
+    ],
+)
+def test_the_kind_of_a_device_is_shown_and_not_computed_with(used: str, gaps: int) -> None:
+    """CUDA devices are 'gpu' in JAX, which a reader understands and a dict doesn't."""
+    made = "import torch\n\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+    done = convert(made + used + "\n")
+    assert len(done.gaps) == gaps and ("device.platform" in done.code) == (not gaps)

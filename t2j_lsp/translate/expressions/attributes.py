@@ -94,6 +94,9 @@ class Attributes:
                 return self._of_object(node, owner)
             case Object() if keeps_methods(owner) and (rule := member_rule(owner, node.attr)) is not None:
                 return self._tensor_attribute(node, owner, rule.name)
+            case Object(kind="device") if node.attr == "type" and self._is_shown(node):
+                self.ctx.report.note(node, "device.type", "note", "JAX calls CUDA devices 'gpu'")
+                return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.platform", ATOM)
             case Object() if owner.kind in ("dtype", "device"):
                 return self._tensor_attribute(node, owner, f"torch.{owner.kind}.{node.attr}")
             case Tuple(fields=names) if node.attr in names:
@@ -102,6 +105,17 @@ class Attributes:
                 return self._unknown_attribute(node)
             case _:
                 return self._unknown_attribute(node) if owner == UNKNOWN else None
+
+    def _is_shown(self, node: ast.expr) -> bool:
+        """Whether people read it and nothing else does: it stands in an f-string, or is printed."""
+        match self.ctx.source.parents.get(node):
+            case ast.FormattedValue():
+                return True
+            case ast.Call(func=ast.Name(id="print")):
+                return True
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="format")):
+                return True
+        return False
 
     def _note_printed_class(self, node: ast.Attribute) -> None:
         """``print(layer.__class__.__name__)``: a layer's class has another name in Flax."""

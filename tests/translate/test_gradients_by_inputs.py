@@ -144,3 +144,29 @@ def test_what_a_function_gives_with_gradients_is_computed_in_the_loss(made: str)
     done = convert(f"{HEAD}\n\n{made}\n\n{loop}")
     assert not done.gaps
     assert "more = given(model, x" in done.code.partition("def loss_fn")[2].partition("return")[0]
+
+
+PHYSICS = """\
+def residual(model, x, t):
+    {flag}
+    u = model(torch.cat([x, t], dim=1))
+    u_t = torch.autograd.grad(u, t, grad_outputs=torch.ones_like(u), create_graph=True)[0]
+    return (u_t - u).pow(2).mean()
+
+
+net = nn.Linear(2, 1)
+opt = torch.optim.Adam(net.parameters())
+x, t = torch.rand(5, 1), torch.rand(5, 1)
+for _ in range(2):
+    opt.zero_grad()
+    loss = residual(net, x, t)
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize("flag", ["t.requires_grad_(True)", "t.requires_grad = True"])
+def test_a_loss_may_say_of_its_inputs_that_they_are_differentiated(flag: str) -> None:
+    done = convert(HEAD + PHYSICS.format(flag=flag))
+    assert not done.gaps
+    assert "jax.grad(lambda t: jnp.sum(model(jnp.concatenate([x, t], axis=1))))(t)" in done.code

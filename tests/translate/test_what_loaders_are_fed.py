@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from t2j_lsp import convert
@@ -322,3 +324,31 @@ def test_a_class_that_makes_a_loader_for_itself_feeds_none() -> None:
     done = convert(HEAD + "\n".join(lines) + "\n")
     assert [gap.code for gap in done.gaps] == ["training-loop"]
     assert not any("data pipeline uses this" in finding.reason for finding in done.findings)
+
+
+def test_attributes_that_feed_a_loader_are_arrays_where_they_are_read() -> None:
+    code = converted(f"""
+
+class Trainer:
+    def __init__(self):
+        self.x = torch.rand(8, 3)
+        self.y = (self.x.sum(1, keepdim=True) > 1).float()
+        self.loader = DataLoader(TensorDataset(self.x, self.y), batch_size=4)
+        self.features = self.x.shape[1]
+
+    def weight(self):
+        positive = self.y.sum()
+        return (len(self.y) - positive) / positive
+
+    def train(self):
+        for x, y in self.loader:
+{textwrap.indent(STEP, "    ")}        return loss.item() * self.weight().item()
+
+
+trainer = Trainer()
+print(trainer.train(), trainer.x.mean().item())
+""")
+    assert "self.x = torch.rand(8, 3)\n" in code
+    assert "positive = jnp.asarray(self.y).sum()\n" in code
+    assert "jnp.asarray(trainer.x).mean().item()" in code
+    assert "self.x.shape[1]" in code

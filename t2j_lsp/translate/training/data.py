@@ -35,7 +35,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .dict_order import DictOrder
 from .feeding_classes import feeds_alone, makes_one
-from .kept_values import as_arrays, holds_tensors, leave
+from .kept_values import as_arrays, holds_tensors, leave, written_names
 from .objects import Objects, VariableScope
 from .spread_arguments import given_arguments
 
@@ -54,6 +54,8 @@ class Data:
         self.kept = context.plan.kept
         self.names: set[tuple[str, ast.AST | None]] = set()
         """Variables of the kept code, with the function they belong to."""
+        self.attributes: set[tuple[ClassInfo, str]] = set()
+        """What the kept code reads of objects."""
         self._followed: set[tuple[str, ast.AST | None]] = set()
         """Those that are parameters, whose arguments were followed."""
         self._queue: list[tuple[ast.AST, VariableScope]] = []
@@ -175,14 +177,25 @@ class Data:
 
     def _follow_attribute(self, node: ast.Attribute, scope: VariableScope) -> None:
         """``self.x`` of a class that isn't a dataset itself."""
+        if (info := self._holder(node)) is not None:
+            self.attributes.add((info, node.attr))
+            for statement in self._given_by_methods(info, node.attr):
+                self._keep_if_torch(statement)
+
+    def _holder(self, node: ast.Attribute) -> ClassInfo | None:
+        """The class of the file whose instances have an attribute, which is no dataset and no module."""
         owner = self.ctx.fact(node.value)
-        if isinstance(owner, Instance) and not owner.cls.info.is_module and owner.cls.info.node not in self.kept:
-            for method in owner.cls.info.methods.values():
-                for statement in self.objects.statements(VariableScope(method)):
-                    if isinstance(statement, ast.Assign) and any(
-                        isinstance(t, ast.Attribute) and t.attr == node.attr for t in statement.targets
-                    ):
-                        self._keep_if_torch(statement)
+        info = owner.cls.info if isinstance(owner, Instance) else None
+        return None if info is None or info.is_module or info.node in self.kept else info
+
+    def _given_by_methods(self, info: ClassInfo, name: str) -> Iterator[ast.Assign]:
+        """The statements in which methods of a class give it an attribute."""
+        for method in info.methods.values():
+            for statement in self.objects.statements(VariableScope(method)):
+                if isinstance(statement, ast.Assign) and any(
+                    isinstance(t, ast.Attribute) and t.attr == name for t in statement.targets
+                ):
+                    yield statement
 
     def _follow_variable(self, node: ast.Name, home: VariableScope) -> None:
         name, assigned = node.id, False
@@ -229,7 +242,7 @@ class Data:
         if home.node not in self._written:
             found = self._written[home.node] = {}
             for statement in self.objects.statements(home):
-                for name in _written_names(statement):
+                for name in written_names(statement):
                     found.setdefault(name, []).append(statement)
         return self._written[home.node]
 
@@ -292,6 +305,12 @@ class Data:
                     self._convert(node)
                 elif (kept := self._kept_lambda(node.func)) is not None and holds_tensors(self.ctx.fact(kept.body)):
                     self._convert(node, isinstance(self.ctx.fact(kept.body), Tensor))
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                info, held = self._holder(node), self.ctx.fact(node)
+                if info is None or (info, node.attr) not in self.attributes or not holds_tensors(held):
+                    continue
+                if any(statement in self.kept for statement in self._given_by_methods(info, node.attr)):
+                    self._convert(node, isinstance(held, Tensor))
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 home = self.objects.home(node.id, self.objects.scope(node))
                 if (node.id, home.node) not in self.names:
@@ -379,16 +398,3 @@ class Data:
             order = DictOrder(self.ctx)
             ordered = any(map(order.is_dict, targets)) and order.is_read
             self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False, ordered))
-
-
-def _written_names(statement: ast.stmt) -> set[str]:
-    """The names that a statement gives values, or parts of one."""
-    targets: list[ast.expr] = []
-    match statement:
-        case ast.Assign():
-            targets = statement.targets
-        case ast.AugAssign() | ast.AnnAssign():
-            targets = [statement.target]
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr=method))):
-            return {receiver} if method in ("append", "extend", "update") or method.endswith("_") else set()
-    return {node.id for target in targets for node in symbols.walk(target) if isinstance(node, ast.Name)}

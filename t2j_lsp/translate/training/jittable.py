@@ -117,6 +117,10 @@ class Jittable:
         match node:
             case ast.Call():
                 return self._call(node)
+            case ast.Attribute(attr="requires_grad", ctx=ast.Store()) if isinstance(
+                self.inference.fact(node.value), Tensor
+            ):
+                return None  # the statement goes
             case ast.Attribute(attr="grad" | "grad_fn" | "requires_grad"):
                 if isinstance(self.inference.fact(node.value), Tensor):
                     return f"it reads .{node.attr}, which JAX arrays don't have"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Scalar, Tensor, Tuple
@@ -28,3 +31,16 @@ def holds_tensors(fact: Fact) -> bool:
         held = [holds_tensors(item) for item in fact.items]
         return any(held) and all(a or b for a, b in zip(numbers, held, strict=True))
     return isinstance(fact, Tensor) or isinstance(fact, ListOf | Tuple) and holds_tensors(element(fact))
+
+
+def written_names(statement: ast.stmt) -> set[str]:
+    """The names that a statement gives values, or parts of one."""
+    targets: list[ast.expr] = []
+    match statement:
+        case ast.Assign():
+            targets = statement.targets
+        case ast.AugAssign() | ast.AnnAssign():
+            targets = [statement.target]
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr=method))):
+            return {receiver} if method in ("append", "extend", "update") or method.endswith("_") else set()
+    return {node.id for target in targets for node in symbols.walk(target) if isinstance(node, ast.Name)}

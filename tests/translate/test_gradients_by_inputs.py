@@ -155,13 +155,13 @@ def residual(model, x, t):
 
 
 net = nn.Linear(2, 1)
-opt = torch.optim.Adam(net.parameters())
+adam = torch.optim.Adam(net.parameters())
 x, t = torch.rand(5, 1), torch.rand(5, 1)
 for _ in range(2):
-    opt.zero_grad()
+    adam.zero_grad()
     loss = residual(net, x, t)
     loss.backward()
-    opt.step()
+    adam.step()
 """
 
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import takewhile
 
-from t2j_lsp.contract import MARK, Finding, Needs, Options, Severity, SourceError, Translation
+from t2j_lsp.contract import MARK, Needs, Options, Severity, SourceError, Translation
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.symbols import FunctionNode, ancestors, statement_of_the_file, with_ancestors
+from t2j_lsp.symbols import FunctionNode, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
 from t2j_lsp.translate.expressions.handlers import ExpressionHandler
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
@@ -33,10 +33,10 @@ from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_
 from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes, rewrites
 from t2j_lsp.translate.output.reading import report_problems
+from t2j_lsp.translate.output.unread import drop_unread
 from t2j_lsp.translate.output.wrap import wrap_long_lines
 from t2j_lsp.translate.pure.functions import ModuleFunctions
 from t2j_lsp.translate.pure.translation import of_source
-from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.rule.names import may_use_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.scan import plan as scan
@@ -47,7 +47,6 @@ from t2j_lsp.translate.source.scopes import is_main
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements import copied_forward, numpy_masks
-from t2j_lsp.translate.statements.control_flow import is_left_empty
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
 from t2j_lsp.translate.training import episodes, input_gradients, saved_states
@@ -389,51 +388,7 @@ def _read_names(context: Context) -> tuple[WrittenCode, Counter[str]]:
     """The tree of the output and what it reads, after what nothing in it reads was removed."""
     output = _written(context.edits)
     read = loads(output.tree)
-    if (context.edits.removable or context.edits.removable_lines) and _drop_unread(context, read):
+    if (context.edits.removable or context.edits.removable_lines) and drop_unread(context, output.tree, read):
         output = _written(context.edits)
         read = loads(output.tree)
     return output, read
-
-
-def _drop(context: Context, node: ast.stmt) -> None:
-    """Remove a statement, and the condition of which nothing is left then."""
-    context.edits.drop(*context.source.span(node), inserted=False)
-    context.edits.delete(node)
-    empty = [one for one in ancestors(node, context.source.parents) if isinstance(one, ast.If)]
-    for one in empty:
-        if is_left_empty(context, one):
-            _drop(context, one)
-            return
-
-
-def _drop_unread(context: Context, read: Counter[str]) -> bool:
-    """Remove assignments (``device = ...``, an unused seed) that the output doesn't read; whether there were any."""
-    changed = False
-    for edit, name in context.edits.removable_lines.items():
-        if read[name] == 0 and edit in context.edits.made:
-            context.edits.made.remove(edit)
-            changed = True
-    for node, name in context.edits.removable.items():
-        if read[name] == 0:
-            _drop(context, node)
-            changed = True
-        elif node in context.rngs.seeds:
-            continue
-        elif getattr(node, "value", None) in context.edits.partials:
-            context.report.converted += 1
-        elif isinstance(partial := context.fact(getattr(node, "value", node)), Partial):
-            name = partial.function.name if isinstance(partial.function, Qual) else "functools.partial"
-            context.scope.statement = CurrentStatement(node)
-            context.report.gap(node, name, "function-value", f"a partial of {name} is used as a value here")
-            context.scope.statement = None
-        else:
-            context.report.findings.append(
-                Finding(
-                    context.source.contract_span(node),
-                    "torch.device",
-                    "note",
-                    Severity.NOTE,
-                    "JAX places arrays on its default device; this name is kept because the file still reads it",
-                )
-            )
-    return changed

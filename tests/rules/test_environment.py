@@ -92,6 +92,23 @@ def test_a_choice_of_device_that_nothing_reads_any_more_goes(name: str) -> None:
     assert "    if use.pop():\n        pass\n" in kept
 
 
+def test_a_choice_that_is_one_device_is_made_once() -> None:
+    choice = "if use:\n    device = torch.device('cuda')\nelif not use:\n    device = torch.device('mps')\n"
+    source = f"use = torch.cuda.is_available()\n{choice}else:\n    device = torch.device('cpu')\nprint(device)\n"
+    done = translate(f"{HEADER}\n{source}", Options())
+    assert 'jax.default_backend() == "gpu"\ndevice = jax.devices()[0]\nprint(device)\n' in done.code
+    for other in (source.replace("if use:", "if use():"), source.replace("else:", "else:  # slow")):
+        assert translate(f"{HEADER}\n{other}", Options()).code.count("jax.devices()[0]") == 3
+
+
+def test_a_device_that_a_function_does_not_read_goes_whatever_others_do() -> None:
+    forward = "    def forward(self, x):\n        device = x.device\n        return x.sin().to(device)\n"
+    net = f"class Net(nn.Module):\n{forward}"
+    text = f"import torch.nn as nn\n\n\n{net}\n\ndevice = torch.device('cuda')\nprint(device)\n"
+    code = translate(f"{HEADER}\n{text}", Options()).code
+    assert "def __call__(self, x):\n        return jnp.sin(x)" in code and "device = jax.devices()[0]\nprint" in code
+
+
 def test_the_kind_of_an_accelerator_is_the_device() -> None:
     """As PyTorch's quickstart asks for it."""
     source = "torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else 'cpu'"

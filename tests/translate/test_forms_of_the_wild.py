@@ -570,3 +570,8 @@ def test_the_kind_of_a_device_is_shown_and_not_computed_with(used: str, gaps: in
     made = "import torch\n\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
     done = convert(made + used + "\n")
     assert len(done.gaps) == gaps and ("device.platform" in done.code) == (not gaps)
+
+
+def test_values_that_go_on_behind_a_backslash_get_no_brackets() -> None:
+    text = "def f(a, b):\n    return torch.exp(a), \\\n        torch.sin(b)\n"
+    assert "    return jnp.exp(a), \\\n        jnp.sin(b)" in convert(HEAD + text).code

@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.pieces import (
     ARGUMENT,
     ATOM,
     Piece,
+    bare_newline,
     bracket,
     breaks_line,
     enclosed_tuple,
@@ -304,7 +305,8 @@ class Headers:
             text = piece.text
             start, end = self.edits.source.span(child)
             whole = isinstance(parent, ast.Expr) and piece.precedence == ANY
-            if breaks_line(text) and not whole and self.edits.source.brackets_around(start, end) is None:
+            stands = not breaks_line(text) or "\\" in text and not bare_newline(text)
+            if not stands and not whole and self.edits.source.brackets_around(start, end) is None:
                 text = bracket(piece, ATOM) if piece.precedence < ATOM else text
             # A call that became an assignment takes the place of the whole statement, with any brackets around it.
             self.edits.replace(parent if whole else child, text)

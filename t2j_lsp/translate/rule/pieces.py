@@ -121,7 +121,7 @@ def slot(parent: ast.AST, field: str, child: ast.AST | None = None) -> int:
 
 def bracket(piece: Piece, needed: int) -> str:
     """The text of ``piece``, in brackets if it binds more loosely than ``needed``."""
-    if piece.precedence < needed or (needed > ARGUMENT and _bare_newline(piece.text)):
+    if piece.precedence < needed or (needed > ARGUMENT and bare_newline(piece.text)):
         return f"({piece.text})"
     if needed == ATOM and piece.text[:1].isdigit() and piece.text.isdigit():
         return f"({piece.text})"
@@ -130,7 +130,7 @@ def bracket(piece: Piece, needed: int) -> str:
 
 def assigned(piece: Piece) -> str:
     """The text of ``piece`` behind a ``=``, in brackets if it goes over several lines without any."""
-    return f"({piece.text})" if _bare_newline(piece.text) else bracket(piece, ARGUMENT)
+    return f"({piece.text})" if bare_newline(piece.text) else bracket(piece, ARGUMENT)
 
 
 def breaks_line(text: str) -> bool:
@@ -138,7 +138,7 @@ def breaks_line(text: str) -> bool:
     return "\n" in text or "\r" in text
 
 
-def _bare_newline(text: str) -> bool:
+def bare_newline(text: str) -> bool:
     """Whether a line break stands outside all brackets and strings, so that it only parses inside brackets."""
     if not breaks_line(text):
         return False

@@ -219,6 +219,13 @@ def _holds_nothing(ctx: Context, node: ast.If) -> bool:
         further = block[0] if len(block) == 1 and isinstance(block[0], ast.If) else None
         if ctx.edits.emptied.isdisjoint(block) and (further is None or not _holds_nothing(ctx, further)):
             return False
+    return does_nothing(ctx, node)
+
+
+def does_nothing(ctx: Context, node: ast.If) -> bool:
+    """Whether the test of a condition, and those of its ``elif``, only ask."""
     asked = [n for n in ast.walk(node.test) if isinstance(n, _WITH_EFFECT)]
     facts = [ctx.fact(n.func) if isinstance(n, ast.Call) else UNKNOWN for n in asked]
-    return all(isinstance(fact, Qual) and fact.name in DEVICE_TESTS for fact in facts)
+    further = [one for one in node.orelse if len(node.orelse) == 1 and isinstance(one, ast.If)]
+    asks = all(isinstance(fact, Qual) and fact.name in DEVICE_TESTS for fact in facts)
+    return asks and all(does_nothing(ctx, one) for one in further)

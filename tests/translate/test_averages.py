@@ -67,3 +67,58 @@ def test_a_loop_that_averages_is_a_map_over_both_states(body: str, value: str) -
 def test_other_loops_stay_loops(body: str, left: str, behind: str) -> None:
     code = converted(body, left, behind)
     assert "tree.map" not in code and "for p, q in zip(" in code
+
+
+AGENT = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Agent:
+    def __init__(self):
+        self.net, self.target_net = Net(), Net()
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.tau = 0.1
+
+    def update_target(self):
+        for p, t in zip(self.net.parameters(), self.target_net.parameters()):
+            t.data.copy_(self.tau * p.data + (1.0 - self.tau) * t.data)
+
+    def learn(self, x):
+        wanted = torch.zeros(4)
+        if x.sum() > 0:
+            with torch.no_grad():
+                wanted[:2] = self.target_net(x).max(1).values
+        {before}
+        loss = (self.net(x).mean(1) - wanted).pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        {behind}
+        return loss.item()
+
+
+print(Agent().learn(torch.rand(4, 3)))
+"""
+
+
+def test_a_method_that_runs_behind_the_backward_pass_stays_one() -> None:
+    done = convert(AGENT.format(before="pass", behind="self.update_target()"))
+    assert not done.gaps
+    assert "    def update_target(self):\n" in done.code
+    assert "lambda p, t: self.tau * p + (1.0 - self.tau) * t" in done.code
+
+
+def test_one_that_runs_in_front_of_it_may_be_given_what_it_reads() -> None:
+    done = convert(AGENT.format(before="self.update_target()", behind="pass"))
+    assert not done.gaps, [gap.reason for gap in done.gaps]
+    assert "    def update_target(net, target_net, tau):\n" in done.code
+    assert "lambda p, t: tau * p + (1.0 - tau) * t" in done.code

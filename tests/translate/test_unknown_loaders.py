@@ -161,3 +161,34 @@ def test_a_scaler_and_its_optimizer_are_seen_by_what_is_done_with_them() -> None
     assert not done.gaps
     assert "optimiser.update(model, grads)" in done.code
     assert "scale(" not in done.code
+
+
+SEVERAL = """import torch
+
+
+def train(encoder, decoder, {names}, batches):
+    for x, y in batches:
+        {names[0]}.zero_grad()
+        {names[1]}.zero_grad()
+        h = encoder(x)
+        loss = torch.mean((decoder(h) - y) ** 2)
+        loss.backward()
+        {names[0]}.step()
+        {names[1]}.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("encoder_optimizer", "decoder_optimizer", True),
+        ("opt_encoder", "opt_decoder", True),
+        ("first", "second", False),
+    ],
+)
+def test_optimizers_are_told_apart_by_their_modules_names(first: str, second: str, told: bool) -> None:
+    source = SEVERAL.replace("{names}", f"{first}, {second}").replace("{names[0]}", first).replace("{names[1]}", second)
+    done = convert(source)
+    assert bool(done.gaps) is not told
+    if told:
+        assert f"{first}.update(encoder, " in done.code and f"{second}.update(decoder, " in done.code

@@ -93,14 +93,15 @@ class Averages:
 
     def _text(self, node: ast.expr, names: list[str], multiplied: bool) -> str | None:
         """An expression with the parameters' names for their values; brackets around a sum that is multiplied."""
-        start, end = self.ctx.source.span(node)
-        out, at = "", start
-        for part in _reads(node, names):
-            low, high = self.ctx.source.span(part)
-            out, at = f"{out}{self.ctx.source.text[at:low]}{_held(part, names)}", high
-        out += self.ctx.source.text[at:end]
         if not self._is_arithmetic(node, names):
             return None
+        start, end = self.ctx.source.span(node)
+        out, at = "", start
+        for part in _operands(node, names):
+            low, high = self.ctx.source.span(part)
+            text = _held(part, names) or self.renderer.render(part).text
+            out, at = f"{out}{self.ctx.source.text[at:low]}{text}", high
+        out += self.ctx.source.text[at:end]
         text = " ".join(out.split())
         added = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
         return f"({text})" if added and multiplied else text
@@ -148,12 +149,12 @@ def _held(node: ast.expr, names: list[str]) -> str | None:
     return None
 
 
-def _reads(node: ast.expr, names: list[str]) -> list[ast.expr]:
-    """The parts of an expression that are the parameters or their values, from left to right."""
-    if _held(node, names) is not None:
+def _operands(node: ast.expr, names: list[str]) -> list[ast.expr]:
+    """What an expression is computed of, from left to right: the parameters or their values, other variables."""
+    if _held(node, names) is not None or isinstance(node, ast.Name | ast.Attribute):
         return [node]
     return [
-        part for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr) for part in _reads(child, names)
+        part for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr) for part in _operands(child, names)
     ]
 
 

@@ -31,7 +31,7 @@ class LossCalls:
     def of(self, scope: VariableScope) -> list[FunctionInfo]:
         """The functions that statements between a module and a loss of a scope call."""
         statements = [s for s in self.objects.statements(scope) if not isinstance(s, ast.FunctionDef | ast.ClassDef)]
-        waiting = self._behind_losses(statements)
+        waiting = self._behind_losses(self._in_front(statements))
         tainted: set[str] = set()
         found: list[ast.expr] = []
         while depending := [(s, e) for s, e in waiting if self._depends(e, tainted)]:
@@ -39,6 +39,18 @@ class LossCalls:
             found += [e for _, e in depending]
             tainted |= {name for s, _ in depending for name in self._given_in(s)}
         return [info for part in found for info in self.called(part)]
+
+    def _in_front(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements that run before a backward pass: none behind the last, unless a loop comes back to it."""
+        last = 0
+        for statement in statements:
+            if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
+                return statements
+            if any(
+                isinstance(n, ast.Call) and differentiates(self.ctx.inference, n) for n in own_expressions(statement)
+            ):
+                last = max(last, statement.end_lineno or 0)
+        return [s for s in statements if s.lineno <= last]
 
     def called(self, node: ast.AST) -> Iterator[FunctionInfo]:
         """The functions of the file that some code calls for more than numbers, but for methods of modules."""

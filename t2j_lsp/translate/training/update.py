@@ -356,6 +356,8 @@ class Updates:
             reasons = [p.reason for p in plans]
             raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))
         candidates = called_modules(self.ctx, slicer, losses)
+        if len(candidates) > 1:
+            candidates = [c for c in candidates if _is_named_after(text, c)] or candidates
         if len(candidates) != 1:
             raise Refused(
                 f"Can't tell which of these {text} updates: {', '.join(sorted(candidates)) or 'no module is called'}."
@@ -514,3 +516,9 @@ class Updates:
             if name is not None and name in self.flow.writes(node) and name not in names:
                 names.append(name)
         return names
+
+
+def _is_named_after(optimizer: str, module: str) -> bool:
+    """Whether an optimizer bears the name of a module: ``encoder_optimizer``, ``self.opt_encoder``."""
+    words = set(optimizer.rpartition(".")[2].lower().split("_"))
+    return set(module.rpartition(".")[2].lower().split("_")) < words

@@ -357,7 +357,7 @@ class Updates:
             raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))
         candidates = called_modules(self.ctx, slicer, losses)
         if len(candidates) > 1:
-            candidates = [c for c in candidates if _is_named_after(text, c)] or candidates
+            candidates = {c for c in candidates if _is_named_after(text, c)} or candidates
         if len(candidates) != 1:
             raise Refused(
                 f"Can't tell which of these {text} updates: {', '.join(sorted(candidates)) or 'no module is called'}."

@@ -97,3 +97,36 @@ def test_old_names_of_fills_are_those_with_an_underscore(fill: str) -> None:
 def test_the_gain_of_a_named_nonlinearity_is_written_out(name: str, gain: str) -> None:
     code = convert(f"from torch.nn import init\n\n\ndef f():\n    return init.calculate_gain('{name}')\n").code
     assert f"    return {gain}\n" in code and "calculate_gain" not in code
+
+
+RECURRENT = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = {made}
+        {statement}
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "statement", "becomes"),
+    [
+        (
+            "nn.LSTM(3, 4)",
+            "nn.init.orthogonal_(self.rnn.weight_hh_l0)",
+            "self.rnn.weight_hh_l0[...] = nnx.initializers.orthogonal(1, column_axis=0)(",
+        ),
+        ("nn.GRU(3, 4, num_layers=2)", "self.rnn.bias_ih_l1.data.fill_(0)", "self.rnn.bias_ih_l1[...] = 0\n"),
+        ("nn.LSTMCell(3, 4)", "self.rnn.bias_ih.data[4:8].fill_(1.0)", "self.rnn.bias_ih[4:8] = 1.0\n"),
+    ],
+)
+def test_parameters_of_a_recurrent_layer_are_filled(made: str, statement: str, becomes: str) -> None:
+    done = convert(RECURRENT.format(made=made, statement=statement))
+    assert not done.gaps
+    assert becomes in done.code

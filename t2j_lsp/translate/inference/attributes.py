@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
 from t2j_lsp.translate.rule.binding import stated_result
@@ -33,6 +34,8 @@ from .forward_pass import CONTAINERS, State, UnknownParameter, contents
 
 _FIELDS = tuple(names_with(one) for one in (Trait.FIRST_FIELD, Trait.SECOND_FIELD, Trait.THIRD_FIELD))
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
+_OF_RECURRENT = re.compile(r"(weight|bias)_(ih|hh|hr)(_l\d+(_reverse)?)?")
+"""Parameters of recurrent layers and cells: `weight_ih_l0`."""
 MODULE_NAMES = frozenset({"module", "model", "net", "layer"})
 """A parameter of one of these names that is asked for its mode is a module."""
 
@@ -152,6 +155,8 @@ class AttributeFacts:
             return INT
         if name == "out_proj":
             return Layer("torch.nn.Linear")
+        if _OF_RECURRENT.fullmatch(name):
+            return Tensor(2 if name.startswith("weight") else 1, variable=True)
         return UNKNOWN
 
     def _tensor_attribute(self, owner: Tensor, name: str) -> Fact:

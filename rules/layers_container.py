@@ -26,6 +26,9 @@ layer("torch.nn.ParameterList(values=None)", helper="ModuleList", base="nnx.List
 layer("torch.nn.ParameterDict(parameters=None)", helper="ModuleDict", base="nnx.Dict", random=False)
 
 
+trait(Trait.MAKES_PARAMETER, "torch.nn.Parameter")
+
+
 @rule("torch.nn.Parameter(data, requires_grad=True)", jax="nnx.Param(data)", result=lambda call: PARAMETER)
 def parameter(call: Call) -> Piece:
     """A parameter without gradient is state that is saved and not trained: a buffer."""

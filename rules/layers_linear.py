@@ -203,6 +203,7 @@ for rank in (1, 2, 3):
 layer("torch.nn.AlphaDropout(p=0.5, inplace=False)", result=SAME)
 layer("torch.nn.FeatureAlphaDropout(p=0.5, inplace=False)", result=SAME)
 
+trait(Trait.MAKES_FROZEN, "torch.nn.Embedding.from_pretrained")
 trait(Trait.LINEAR, "torch.nn.Linear", "torch.nn.LazyLinear")
 trait(
     Trait.SAME_SHAPE,

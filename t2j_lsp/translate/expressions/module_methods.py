@@ -26,6 +26,7 @@ from t2j_lsp.translate.source.helpers import constructor_parameters
 from .context import Context
 from .copying import Copier, arguments_only
 from .forward_hooks import HOOKS, problem_of_hook
+from .frozen_parameters import has_buffers, lists_frozen
 from .handlers import ExpressionRenderer
 from .module_modes import ModuleModes
 from .rngs import rngs_expression
@@ -83,6 +84,13 @@ class ModuleMethods:
         receiver = self.renderer.render(func.value)
         if name in ADDING:
             report_unknown_makers(self.ctx, node.args[-1:])
+        frozen = name in ("parameters", "named_parameters") and lists_frozen(self.ctx.inference, node)
+        if frozen and (name == "named_parameters" or has_buffers(self.ctx.inference)):
+            return self._refused(node, name, "those without gradient are buffers here, and no parameters")
+        if frozen:
+            need = self.renderer.need
+            kinds = f"({need('nnx')}.Param, {need('Buffer')})"
+            return Piece(f"{need('jax')}.tree.leaves({need('nnx')}.state({bracket(receiver, ATOM)}, {kinds}))")
         if node in self.ctx.inference.state.named_arrays:
             return self._named_arrays(node, name, receiver.text)
         if name in WALKING and order_matters(self.ctx.inference, node):

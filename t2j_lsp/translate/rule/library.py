@@ -138,6 +138,8 @@ class Trait(Enum):
     OF_NUMPY = "a call that takes an array of NumPy, and nothing else"
     TO_NUMPY = "a tensor's method that gives an array of NumPy with its memory"
     TAKES_OUT = "a tensor's method that takes its values out of JAX"
+    MAKES_PARAMETER = "what makes a parameter, which isn't trained if it is given requires_grad=False"
+    MAKES_FROZEN = "what makes a layer whose parameters aren't trained unless it is given freeze=False"
     STOPS_GRADIENT = "a method or attribute through which no gradient flows"
     FROM_VALUES = "a call that makes a tensor of Python values"
     PARAMETER = "a call that makes a parameter or buffer"

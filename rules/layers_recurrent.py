@@ -57,6 +57,7 @@ Row(
     "torch.nn.utils.rnn.pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)",
     jax="pack_padded_sequence(input, lengths, batch_first=batch_first)",
     result=_packed,
+    ignore=["enforce_sorted"],
 )
 def packed(call: Call) -> Piece | Refusal:
     if call.site.unpacked:

@@ -164,7 +164,8 @@ SPOTS = {
     ),
     "@torch.no_grad()": ("goes", "def ", "torch.no_grad.html"),
     "@torch.jit.script": ("goes", "def fused(x: jax.Array):", "torch.jit.script.html"),
-    "with torch.no_grad()": ("goes", "JAX takes gradients only of", "torch.no_grad.html"),
+    # What stands in its place: what was in it, and in front of it the batch as arrays.
+    "with torch.no_grad()": ("torch.no", "JAX takes gradients only of", "torch.no_grad.html"),
     "x[:, None]": ("x[:, None]", "clipped", "Common_Gotchas_in_JAX.html"),
     "x[mask] = 0": ("x = set_where(x, mask, 0)", "JAX arrays never change", "works under jit"),
     "x += 1": ("stays as it is", "x += 1", "JAX arrays never change"),

@@ -64,7 +64,7 @@ MEMORY = [
     ("x.detach() * x", "lax.stop_gradient(x) * x", "x"),
     ("x.data * x", "lax.stop_gradient(x) * x", "x"),
     ("torch.detach(x + y).mul(x)", "lax.stop_gradient(x + y) * x", "xy"),
-    ("x.cpu().cuda() if False else x.cpu()", "x if False else x", "x"),
+    ("x.cpu().cuda() if False else x.cpu()", "x", "x"),
     ("x.pin_memory() if False else 0", "x if False else 0", "x"),
     ("x.detach().cpu().numpy()", "np.asarray(x)", "x"),
     ("(x + y).detach().numpy()", "np.asarray(x + y)", "xy"),

@@ -142,7 +142,7 @@ def test_a_recurrent_layer_has_less_than_45_lines() -> None:
 
 def test_packed_sequences_stay_where_somebody_packs() -> None:
     packing = "nn.utils.rnn.pack_padded_sequence(x, torch.tensor([3, 2]))"
-    found = definitions(LSTM.replace("self.rnn(x)[0]", f"self.rnn({packing})[0].data"))
+    found = definitions(LSTM.replace("self.rnn(x)[0]", f"nn.utils.rnn.pad_packed_sequence(self.rnn({packing})[0])[0]"))
     assert "PackedSequence" in found and "isinstance(x, PackedSequence)" in ast.unparse(found["LSTM"])
 
 

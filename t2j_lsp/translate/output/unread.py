@@ -27,10 +27,11 @@ def drop_unread(context: Context, output: ast.Module, read: Counter[str]) -> boo
             changed = True
     kept: list[ast.stmt] = []
     for node, name in context.edits.removable.items():
-        if read[name] == 0 or _is_unread_local(context, output, node, name):
+        seeds = node in context.rngs.seeds
+        if read[name] == 0 or not seeds and _is_unread_local(context, output, node, name):
             _drop(context, node)
             changed = True
-        elif node in context.rngs.seeds:
+        elif seeds:
             continue
         elif getattr(node, "value", None) in context.edits.partials:
             context.report.converted += 1

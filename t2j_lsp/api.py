@@ -102,7 +102,7 @@ def convert_file(path: Path, options: Options, data: bytes | None = None) -> Fil
     options = replace(
         options,
         path=str(path),
-        resolve=options.resolve or neighbours(path),
+        resolve=options.resolve or neighbours(path, options.libraries),
         used_elsewhere=options.used_elsewhere or used_elsewhere(path),
     )
     try:
@@ -137,7 +137,7 @@ class Conversions:
     def of(self, path: Path, options: Options | None = None) -> Translation:
         """What a file becomes. Raises SourceError as `convert_file` does."""
         options, path = options or Options(), path.resolve()
-        resolve = options.resolve or neighbours(path)
+        resolve = options.resolve or neighbours(path, options.libraries)
         key = (path, replace(options, resolve=None, used_elsewhere=None))
         try:
             data = path.read_bytes()

@@ -169,6 +169,10 @@ BORDERS = (
     Border("t2j_lsp.files.repointing"),
     Border("t2j_lsp.files.written"),
     Border(
+        "t2j_lsp.libraries",
+        ("t2j_lsp.api", "t2j_lsp.check.program", "t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.translate.source"),
+    ),
+    Border(
         "t2j_lsp.files.sources",
         ("t2j_lsp.contract", "t2j_lsp.files.merge", "t2j_lsp.files.written", "t2j_lsp.files.projects"),
     ),

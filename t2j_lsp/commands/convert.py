@@ -15,8 +15,10 @@ from t2j_lsp.contract import JSON_VERSION, Options, SourceError, T2JError
 from t2j_lsp.files import helper_modules
 from t2j_lsp.files.repointing import conversions_beside, repointed
 from t2j_lsp.files.sources import decode, python_files, write_output
+from t2j_lsp.libraries.along import Along
 
 from . import llm
+from .along import along_to_json, along_with, show_along
 from .check import add_init, add_layout, add_options, add_scan, add_target, check_target
 from .convert_check import check_all, worse
 from .many_files import convert_all
@@ -61,6 +63,15 @@ def add_parser(commands: Subparsers) -> None:
         help="put helper functions into the output (default for a file), into one module beside what imports it "
         "(default for a folder), or import them from t2j",
     )
+    parser.add_argument(
+        "--with",
+        dest="libraries",
+        metavar="PACKAGE",
+        action="append",
+        default=[],
+        help="convert along what the code uses of an installed library, as torchvision's models, into a package beside "
+        "the output (repeatable)",
+    )
     add_init(parser)
     add_scan(parser)
     add_layout(parser)
@@ -93,8 +104,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise T2JError("--helpers module needs -o OUT: the module is written beside it")
     if arguments.check and arguments.source == STDIN:
         raise T2JError("--check needs a file: standard input has no place where its imports are found")
-    if is_folder:
-        return _convert_folder(source, arguments, options)
+    files = _files(source, arguments) if is_folder else [source]
+    folder = Path(arguments.output or "") if is_folder else _target(source, arguments).parent
+    with along_with(arguments, files, options, folder) as along:
+        if is_folder:
+            return _convert_folder(source, files, arguments, along)
+        return _convert_one(source, arguments, along)
+
+
+def _convert_one(source: Path, arguments: argparse.Namespace, along: Along) -> int:
+    options = along.options
     if arguments.source == STDIN:
         conversion = convert_file(Path("<stdin>"), options, sys.stdin.buffer.read())
     else:
@@ -102,18 +121,21 @@ def run(arguments: argparse.Namespace) -> int:
         conversion = _noted(convert_file(source, _placed(replace(options, alone=True), place)), place)
     conversion = llm.completed(conversion, arguments)
     target, conflicts = _write(conversion, arguments)
+    conflicts += _write_along(_target(source, arguments).parent, along, arguments)
     print_findings(conversion)
     translation = conversion.translation
     print(
         _summary(str(conversion.path), translation.converted, len(translation.gaps), len(translation.notes)),
         file=sys.stderr,
     )
+    left = show_along(along)
     written = Path(target) if arguments.output else None
     verdicts = check_all([(conversion, written)], arguments, options) if arguments.check else None
     if arguments.json:
         report = conversion.to_json(target) | ({"conflicts": conflicts} if arguments.merge else {})
+        report |= along_to_json(along) if arguments.libraries else {}
         write_json(arguments.json, report | (verdicts.to_json(folder=False) if verdicts is not None else {}))
-    return worse(1 if translation.gaps or conflicts else 0, verdicts.exit_code if verdicts is not None else 0)
+    return worse(1 if translation.gaps or left or conflicts else 0, verdicts.exit_code if verdicts is not None else 0)
 
 
 def _target(source: Path, arguments: argparse.Namespace) -> Path:
@@ -174,6 +196,11 @@ def _write_helpers(folder: Path, names: Iterable[str], arguments: argparse.Names
     return _write_file(path, helper_modules.module_source(names).encode(), arguments)
 
 
+def _write_along(folder: Path, along: Along, arguments: argparse.Namespace) -> int:
+    """Write what was converted of libraries into a folder; the number of conflicts that are marked in it."""
+    return sum(_write_file(folder / place, text.encode(), arguments) for place, text in along.written.items())
+
+
 def _summary(name: str, converted: int, gaps: int, notes: int) -> str:
     return f"{name}: {counted(converted, 'place')} converted, {counted(gaps, 'gap')}, {counted(notes, 'note')}"
 
@@ -206,7 +233,8 @@ class _Folder:
         }
 
 
-def _convert_folder(source: Path, arguments: argparse.Namespace, options: Options) -> int:
+def _files(source: Path, arguments: argparse.Namespace) -> list[Path]:
+    """The files of a folder."""
     if not arguments.output:
         raise T2JError(f"{source} is a folder; name the folder to write with -o OUT")
     target = Path(arguments.output)
@@ -215,6 +243,11 @@ def _convert_folder(source: Path, arguments: argparse.Namespace, options: Option
     files = list(python_files(source, outside=target))
     if not files:
         raise T2JError(f"{source} holds no .py or .ipynb files")
+    return files
+
+
+def _convert_folder(source: Path, files: list[Path], arguments: argparse.Namespace, along: Along) -> int:
+    target, options = Path(arguments.output), along.options
     result = _Folder()
     helpers: dict[Path, set[str]] = {}
     with progress("converting", total=len(files)) as shown:
@@ -235,11 +268,14 @@ def _convert_folder(source: Path, arguments: argparse.Namespace, options: Option
         if arguments.helpers == "module" and names:
             with _guard(home / f"{helper_modules.NAME}.py", result):
                 result.conflicts += _write_helpers(home, names, arguments)
+    result.conflicts += _write_along(target, along, arguments)
     status = _report_folder(source, result)
+    status = max(status, 1 if show_along(along) else 0)
     pairs = [(c, target / c.path.relative_to(source)) for c in result.conversions]
     verdicts = check_all(pairs, arguments, options) if arguments.check else None
     if arguments.json:
         report = result.to_json(str(source), str(target)) | ({"conflicts": result.conflicts} if arguments.merge else {})
+        report |= along_to_json(along) if arguments.libraries else {}
         write_json(arguments.json, report | (verdicts.to_json(folder=True) if verdicts is not None else {}))
     return worse(status, verdicts.exit_code if verdicts is not None else 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 
 from t2j_lsp.api import CONVERSIONS, both_sides
@@ -13,6 +14,7 @@ from t2j_lsp.contract import (
     T2JError,
 )
 
+from .along import along_by_itself, along_notes
 from .check import EXIT_CODES, add_init, add_layout, add_scan, add_target, add_worker_options, check_target
 from .output import Subparsers, counted, print_findings, print_table, progress, write_json
 
@@ -88,11 +90,14 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
 
     check_target(arguments)
     options = Options(target=arguments.target, init=arguments.init, scan=arguments.scan, layout=arguments.layout)
-    sides = both_sides(arguments.source, arguments.converted, options, displays=True)
-    if sides.conversion is not None and (gaps := sides.conversion.translation.gaps):
-        print_findings(sides.conversion, notes=False)
-        return not_converted(gaps)
-    with progress("starting") as shown:
+    with ExitStack() as stack:
+        along = stack.enter_context(along_by_itself(arguments, options))
+        options = along.options
+        sides = both_sides(arguments.source, arguments.converted, options, displays=True)
+        if sides.conversion is not None and (gaps := sides.conversion.translation.gaps):
+            print_findings(sides.conversion, notes=False)
+            return not_converted(gaps)
+        shown = stack.enter_context(progress("starting"))
         report = run_program(
             arguments.source,
             sides.converted,
@@ -107,12 +112,14 @@ def _report(arguments: argparse.Namespace) -> ProgramReport:
             torch_python=arguments.torch_python,
             jax_python=arguments.jax_python,
             readable=arguments.readable,
-            neighbour=lambda path: CONVERSIONS.of(path, options).code,
+            neighbour=lambda path: along.converted_text(path) or CONVERSIONS.of(path, options).code,
+            packages=along.packages,
             source_map=sides.source_map,
             on_progress=shown.step,
             source_text=sides.source_text,
             converted_text=sides.converted_text,
         )
+    report.notes += along_notes(along)
     return sides.cells.program(report) if sides.cells is not None else report
 
 

@@ -197,6 +197,16 @@ class Needs:
 
 
 @dataclass(frozen=True)
+class LibrarySources:
+    """Modules of installed libraries that are converted along, into a package of the project's own."""
+
+    modules: tuple[tuple[str, str], ...]
+    """What a module is called in the library, and in the conversion."""
+    folder: str
+    """Where the package is, still PyTorch, with what is used of the libraries."""
+
+
+@dataclass(frozen=True)
 class Options:
     """Settings of a translation.
 
@@ -219,10 +229,14 @@ class Options:
     """What the outermost modules of a file take and give: PyTorch's axes, or channels-last values (``nhwc``)."""
     in_parts: bool = False
     """Whether classes are converted one by one: each keeps PyTorch's axes at its border."""
+    taken_apart: bool = False
+    """Whether modules are taken apart elsewhere, or get other parts: all layers keep PyTorch's axes."""
     alone: bool = False
     """Whether the file is converted without those that it imports: a note says which are PyTorch still."""
     used_elsewhere: Callable[[Collection[str]], Collection[str]] | None = None
     """Which of some names other files use: their classes keep PyTorch's axes too."""
+    libraries: LibrarySources | None = None
+    """What is converted along of installed libraries: it is imported from there."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from t2j_lsp.contract import SourceError, T2JError
+from t2j_lsp.contract import LibrarySources, SourceError, T2JError
 
 from .merge import Merged, marked_line, merge
 from .projects import INSTALLED, project_folders
@@ -105,8 +105,10 @@ def source_path(converted: Path, suffix: str) -> Path | None:
     return converted.with_name(f"{converted.stem.removesuffix(suffix)}{converted.suffix}")
 
 
-def neighbours(path: Path) -> Callable[[int, str], str | None]:
+def neighbours(path: Path, libraries: LibrarySources | None = None) -> Callable[[int, str], str | None]:
     """A resolver for ``Options.resolve``: source of the modules that the file at ``path`` imports from its own project.
+
+    What is converted along of ``libraries`` is the project's too.
 
     Relative imports count from the file's folder. Absolute ones are looked up in the file's folder, in the folder that
     holds its outermost package, and in the project around it and its ``src``.
@@ -117,6 +119,7 @@ def neighbours(path: Path) -> Callable[[int, str], str | None]:
         top = top.parent
     project = project_folders(top)
     own = folder.relative_to(top).parts[:1] if top.name in INSTALLED else ()
+    along = {new.partition(".")[0] for _, new in libraries.modules} if libraries is not None else set[str]()
     cache: dict[tuple[int, str], str | None] = {}
 
     def resolve(level: int, name: str) -> str | None:
@@ -128,17 +131,21 @@ def neighbours(path: Path) -> Callable[[int, str], str | None]:
     def find(level: int, name: str) -> str | None:
         if level > len(folder.parts):
             return None
+        if level == 0 and libraries is not None and name.partition(".")[0] in along:
+            return text_of(Path(libraries.folder), name)
         if level == 0 and own and name.split(".")[:1] != list(own):
             return None  # what is installed beside a package isn't its project's
         bases = [folder, *folder.parents][level - 1 : level] if level else list(dict.fromkeys((folder, top, *project)))
-        for base in bases:
-            stem = base.joinpath(*name.split(".")) if name else base
-            for candidate in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
-                if candidate.is_file():
-                    try:
-                        return read_source(candidate).text
-                    except SourceError:
-                        return None
+        return next((text for base in bases if (text := text_of(base, name)) is not None), None)
+
+    def text_of(base: Path, name: str) -> str | None:
+        stem = base.joinpath(*name.split(".")) if name else base
+        for candidate in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
+            if candidate.is_file():
+                try:
+                    return read_source(candidate).text
+                except SourceError:
+                    return None
         return None
 
     return resolve

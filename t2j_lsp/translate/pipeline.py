@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import takewhile
 
-from t2j_lsp.contract import MARK, Needs, Options, Severity, SourceError, Translation
+from t2j_lsp.contract import MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.symbols import FunctionNode, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
@@ -42,7 +42,9 @@ from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.scan import plan as scan
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
+from t2j_lsp.translate.source.moved_imports import moved_imports, moved_prefixes, reads_moved, uses_any
 from t2j_lsp.translate.source.positions import first_line
+from t2j_lsp.translate.source.rearranged import RearrangedText
 from t2j_lsp.translate.source.scopes import is_main
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
@@ -81,7 +83,26 @@ def _quietly(source: str, options: Options, lines: Container[int] | None, projec
         # What the interpreter has to say of a text (invalid escapes in strings) is for its author.
         warnings.simplefilter("ignore", SyntaxWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
+        if options.libraries is not None and lines is None:
+            return _with_libraries(source, options.libraries, options, project)
         return _translated(source, options, lines, project)
+
+
+def _with_libraries(source: str, libraries: LibrarySources, options: Options, project: Neighbours) -> Translation:
+    """The translation of a text that imports what is converted along of libraries from where that is."""
+    moves = moved_prefixes(libraries.modules)
+    if options.resolve is not None:
+        options = replace(options, resolve=reads_moved(options.resolve, moves))
+    parsed = Source(source)
+    text = RearrangedText.of(parsed.text, moved_imports(parsed, moves))
+    if text is None:
+        return _translated(source, options, None, project)
+    return of_source(source, text, _translated(parsed.bom + text.text, options, None, project))
+
+
+def _uses_libraries(source: str, options: Options) -> bool:
+    """Whether a text imports what is converted along."""
+    return options.libraries is not None and uses_any(source, options.libraries.modules)
 
 
 @contextmanager
@@ -100,7 +121,7 @@ def _translated(
     source: str, options: Options, lines: Container[int] | None, project: Neighbours, given: Given = NOTHING_GIVEN
 ) -> Translation:
     try:
-        if not may_use_torch(source):
+        if not may_use_torch(source) and not _uses_libraries(source, options):
             parse(source.removeprefix("\ufeff"))
             return Translation(source=source, code=source)
         if options.target == "jax":
@@ -110,7 +131,7 @@ def _translated(
             parsed.given = given
             parsed.written = [s for s in parsed.written if first_line(s) not in given.kept]
         inference = Inference(parsed, options.resolve, project=project if options.resolve is not None else None)
-        if not inference.imports_torch and not inference.touches_torch():
+        if not inference.imports_torch and not inference.touches_torch() and not _uses_libraries(source, options):
             return Translation(source=source, code=source)
         if inference.state.asks_call_sites:
             inference = with_call_sites(inference)

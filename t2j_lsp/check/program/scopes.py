@@ -176,13 +176,15 @@ def _registered_in(statement: ast.stmt, registering: dict[str, set[str]]) -> Ite
             yield from sorted(registering.get(node.id, ()))
 
 
-def uses(node: ast.AST, annotations: bool, without: Container[ast.AST] = ()) -> list[Use]:
+def uses(node: ast.AST, annotations: bool, without: Container[ast.AST] = (), *, as_written: bool = False) -> list[Use]:
     """Every global name that ``node`` may read when it runs or when what it defines runs.
 
     ``annotations`` says whether annotations are evaluated (no ``from __future__ import annotations``); those of
-    functions that `reads_annotations` says nothing of are not. ``without`` are imports that are left out.
+    functions that `reads_annotations` says nothing of are not. ``without`` are imports that are left out. With
+    ``as_written``, also every name that stands in an annotation.
     """
     finder = _Uses(annotations, without)
+    finder.read = as_written
     finder.visit(node)
     return finder.found
 

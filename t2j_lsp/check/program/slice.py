@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from t2j_lsp.contract import SourceError
 
 from .scopes import ModuleScope, Use, read_scope, uses
-from .trimming import conditional_imports
+from .trimming import conditional_imports, is_main_guard
 from .workspace import Workspace, find_workspace, read_text
 
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__package__", "__path__", "__spec__"}
@@ -81,14 +81,25 @@ class _Kept:
 class Slicer:
     """Slices of one file. ``text`` stands for the file's content where given; ``read`` reads its neighbours.
 
+    ``packages`` are the folders of packages that stand elsewhere, by the names under which they are imported. Slices
+    that are ``as_written`` are to be read, and not only run: they have what annotations name.
+
     Raises:
         SourceError: the file can't be read or parsed. A neighbour that can't be is left to fail at import.
     """
 
-    def __init__(self, path: Path, text: str | None = None, read: Callable[[Path], str] = read_text) -> None:
+    def __init__(
+        self,
+        path: Path,
+        text: str | None = None,
+        read: Callable[[Path], str] = read_text,
+        packages: Mapping[str, Path] | None = None,
+        as_written: bool = False,
+    ) -> None:
         self.path = path.resolve()
-        self.workspace: Workspace = find_workspace(self.path)
+        self.workspace: Workspace = replace(find_workspace(self.path), packages=tuple((packages or {}).items()))
         self.main = self.workspace.main
+        self.as_written = as_written
         self._read = read
         try:
             self.text = read(self.path) if text is None else text
@@ -107,7 +118,7 @@ class Slicer:
 
     def edited(self, text: str) -> Slicer:
         """The same file with another text."""
-        return Slicer(self.path, text, self._read)
+        return Slicer(self.path, text, self._read, dict(self.workspace.packages), self.as_written)
 
     def cut(self, name: str, extra: Iterable[str] = ()) -> Slice:
         """What ``name`` depends on. ``extra`` are expressions that will be evaluated in the file's namespace."""
@@ -130,11 +141,29 @@ class Slicer:
                 for alias in statement.names:
                     bound = alias.asname or alias.name.partition(".")[0]
                     todo += self._follow(kept, self.main, part, statement, bound, ())
-            for use in uses(statement, not part.scope.future_annotations):
+            for use in self._uses(part.scope, statement):
                 todo += self._use(kept, self.main, part, use)
         self._collect(kept, todo)
         part.names = dict.fromkeys(range(len(part.scope.body)))
         return self._slice(kept, "")
+
+    def asked(self) -> Slice:
+        """What the statements of the file, the program under ``if __name__`` too, name of its neighbours."""
+        kept: dict[str, _Kept] = {}
+        part = self._keep(kept, self.main)
+        assert part is not None
+        todo: list[_Item] = []
+        for statement in part.scope.body:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                continue
+            for one in statement.body if isinstance(statement, ast.If) and is_main_guard(statement) else [statement]:
+                for use in self._uses(part.scope, one):
+                    todo += self._use(kept, self.main, part, use)
+        self._collect(kept, todo)
+        return self._slice(kept, "")
+
+    def _uses(self, scope: ModuleScope, node: ast.AST, without: Container[ast.AST] = ()) -> list[Use]:
+        return uses(node, self.as_written or not scope.future_annotations, without, as_written=self.as_written)
 
     def _collect(self, kept: dict[str, _Kept], todo: list[_Item]) -> None:
         """Keeps what is to do, and all that it needs."""
@@ -207,7 +236,7 @@ class Slicer:
                 more += self._follow(kept, module, part, statement, name, attributes)
             elif index not in part.names:
                 part.names[index] = None
-                for use in uses(statement, not scope.future_annotations):
+                for use in self._uses(scope, statement):
                     more += self._use(kept, module, part, use)
         return more
 
@@ -224,7 +253,7 @@ class Slicer:
         """What an ``if`` with imports needs: all of it, but of the imports only ``name``."""
         more: list[_Item] = []
         if index not in part.names:
-            for use in uses(part.scope.body[index], not part.scope.future_annotations, imports):
+            for use in self._uses(part.scope, part.scope.body[index], imports):
                 more += self._use(kept, module, part, use)
         names = part.names.setdefault(index, set())
         assert names is not None
@@ -273,7 +302,7 @@ class Slicer:
             if scope is None and self.workspace.find(f"{target}.{alias.name}") is None:
                 continue
             is_module = self._is_module(target, alias.name)
-            bound = scope is not None and alias.name in scope[0].bindings
+            bound = is_module and self.defines(target, alias.name)
             if scope is not None and (not is_module or bound and target != module):
                 self._keep(kept, target)
                 more.append((target, alias.name, attributes))
@@ -292,7 +321,7 @@ class Slicer:
         if not attributes:
             return [(module, name, ()) for name in part.scope.bindings]
         first, rest = attributes[0], attributes[1:]
-        if first not in part.scope.bindings and self._is_module(module, first):
+        if self._is_module(module, first) and not self.defines(module, first):
             return self._module_value(kept, f"{module}.{first}", rest)
         return [(module, first, rest)]
 

@@ -25,22 +25,30 @@ class Workspace:
     only: str | None
     """The one top-level package whose modules count, where ``root`` is a folder of installed libraries."""
     beside: tuple[Path, ...] = ()
+    packages: tuple[tuple[str, Path], ...] = ()
+    """The folders of packages that stand elsewhere, by the names under which they are imported."""
 
     def find(self, module: str) -> Path | None:
         """The file of a module of the workspace, or None for a module that is none of its own."""
         top = module.partition(".")[0]
-        if not module or top in _NEVER or (self.only is not None and top != self.only):
+        is_own = self.only in (None, top) or any(name == top for name, _ in self.packages)
+        if not module or top in _NEVER or not is_own:
             return None
-        for root in (self.root, *self.beside):
-            base = root.joinpath(*module.split("."))
+        for base in self._places(module):
             for file in (base.with_name(base.name + ".py"), base / "__init__.py"):
                 if file.is_file():
                     return file
         return None
 
+    def _places(self, module: str) -> list[Path]:
+        """Where a module may be, without the end of its file's name."""
+        top, *rest = module.split(".")
+        elsewhere = [folder.joinpath(*rest) for name, folder in self.packages if name == top]
+        return elsewhere or [root.joinpath(top, *rest) for root in (self.root, *self.beside)]
+
     def folder(self, module: str) -> Path:
         """The folder of a package, with or without an ``__init__.py``."""
-        folders = [root.joinpath(*module.split(".")) for root in (self.root, *self.beside)]
+        folders = self._places(module)
         return next((folder for folder in folders if folder.is_dir()), folders[0])
 
     def absolute(self, module: str, package: bool, level: int, target: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -67,19 +67,21 @@ def run_program(
     cancelled: Callable[[], bool] = lambda: False,
     source_text: str | None = None,
     converted_text: str | None = None,
+    packages: Mapping[str, Path] | None = None,
 ) -> ProgramReport:
     """Runs a program and its conversion from the same start, and compares all that comes out.
 
     ``converted`` is the converted file or its text; ``neighbour`` gives the converted text of other files that it
     imports, and ``source_map`` which of its lines are which of the source's. ``source_text`` and ``converted_text`` are
-    the contents of the two files where they are not those on disk. Raises SourceError where a file can't be read or
-    parsed. Whatever goes wrong later is a verdict ``unchecked``.
+    the contents of the two files where they are not those on disk, and ``packages`` the folders of converted packages
+    that stand elsewhere, by the names under which the conversion imports them. Raises SourceError where a file can't be
+    read or parsed. Whatever goes wrong later is a verdict ``unchecked``.
     """
     torch_side = Slicer(source, source_text)
     if isinstance(converted, Path):
         jax_side = Slicer(converted, converted_text)
     else:
-        jax_side = Slicer(source, converted, neighbour or read_text)
+        jax_side = Slicer(source, converted, neighbour or read_text, packages)
     files = [source, *([converted] if isinstance(converted, Path) else [])]
     with contextlib.ExitStack() as stack:
         if pool is None:

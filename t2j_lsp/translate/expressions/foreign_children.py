@@ -8,7 +8,8 @@ from typing import TypeGuard
 from t2j_lsp.translate.inference.containers import SEQUENTIAL, asked_of_containers
 from t2j_lsp.translate.inference.readers import reads_children
 from t2j_lsp.translate.inference.sequentials import home_of, is_stock_sequential
-from t2j_lsp.translate.rule.facts import AnyModule, Instance, Layer
+from t2j_lsp.translate.rule.facts import AnyModule, Fact, Instance, Layer, is_module
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 from .context import Context
@@ -44,7 +45,7 @@ class ForeignChildren:
         """A child, or a slice, which is a Sequential again."""
         if not self._is_stock(node.value):
             return None
-        if not isinstance(node.ctx, ast.Load):
+        if not isinstance(node.ctx, ast.Load) and not self._puts_module_for_module(node):
             self.ctx.report.gap(node, SEQUENTIAL, "refused", UNREAD)
             return None
         owner = bracket(self.renderer.render(node.value), ATOM)
@@ -52,6 +53,24 @@ class ForeignChildren:
         if isinstance(node.slice, ast.Slice):
             return Piece(f"{self.renderer.need('nnx')}.Sequential(*{text})")
         return Piece(text)
+
+    def _puts_module_for_module(self, node: ast.Subscript) -> bool:
+        """Whether a child is replaced, and neither is a function in Flax: the list of children tells these apart."""
+        parent = self.ctx.source.parents.get(node)
+        if not isinstance(parent, ast.Assign) or parent.targets != [node]:
+            return False
+        if not _holds_parts(self.ctx.fact(parent.value)):
+            return False
+        index = ast.literal_eval(node.slice) if isinstance(node.slice, ast.Constant | ast.UnaryOp) else None
+        if not isinstance(index, int):
+            return False
+        for call in self._made(node.value):
+            home = home_of(self.ctx.inference, call)
+            if home is None or any(isinstance(one, ast.Starred) for one in call.args):
+                return False
+            if not -len(call.args) <= index < len(call.args) or not _holds_parts(home.fact(call.args[index])):
+                return False
+        return True
 
     def _made(self, node: ast.expr) -> list[ast.Call]:
         """The constructors of the Sequential of another file that an expression is: all of its class if it has more."""
@@ -90,6 +109,15 @@ class ForeignChildren:
             whole = self.ctx.options.helpers != "inline" or "__getitem__" in asked_of_containers(home)
             self._stock[call] = True if is_stock_sequential(home, call) else False if whole else None
         return self._stock.get(call, False)
+
+
+def _holds_parts(fact: Fact) -> bool:
+    """Whether a module is surely one in Flax, too, and no function."""
+    return (
+        isinstance(fact, Instance)
+        and is_module(fact)
+        or (isinstance(fact, Layer) and fact.name in LAYERS and not LAYERS[fact.name].function)
+    )
 
 
 def _changes(node: ast.expr, parent: ast.AST | None) -> bool:

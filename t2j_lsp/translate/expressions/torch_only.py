@@ -60,7 +60,7 @@ TORCH_PACKAGES = frozenset(
 )
 """Packages whose functions take PyTorch's tensors."""
 _MODELS = re.compile(
-    r"torchvision\.models\.(?!list_|get_weight|get_model_weights|.*_Weights\b)"
+    r"torchvision\.models\.(?!_utils\.|(?:_api\.)?(?:list_|get_weight|get_model_weights|Weights)|.*_Weights\b)"
     r"|timm\.(?:create_model|(?:models|layers)\.(?:\w+\.)*(?:[A-Z]|create_))"
     r"|torchaudio\.models\."
     r"|segmentation_models_pytorch\.(?:[A-Z]|create_model)"
@@ -68,6 +68,9 @@ _MODELS = re.compile(
     r"|open_clip\.create_model|clip\.load$|efficientnet_pytorch\.EfficientNet|lpips\.LPIPS|torch_geometric\.nn\.[A-Z]"
 )
 """What makes a module of PyTorch: classes and functions of libraries, by their names."""
+_CONVERTED_ALONG = re.compile(r"torchvision\.models\.(?!_api\.|get_model)")
+"""Those of them that ``--with`` converts along."""
+_BY_NAME = "; one that is named, as models.resnet18(...), is converted along by --with torchvision"
 _MODEL_FILES = re.compile(r"torchvision\.models|timm\.models|torchaudio\.models|segmentation_models_pytorch")
 """Namespaces of them."""
 OWN_GRADIENT = (
@@ -154,7 +157,11 @@ def _model(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
         return None
     if _own(ctx.options, (space or name).partition(".")[0]):
         return None
-    return name, f"{name} makes a PyTorch module, which takes no JAX arrays: convert its source along"
+    reason = f"{name} makes a PyTorch module, which takes no JAX arrays: "
+    if space is None and _CONVERTED_ALONG.match(name):
+        return name, f"{reason}t2j convert --with torchvision converts its source along"
+    by_name = _BY_NAME if (space or name).startswith("torchvision.") else ""
+    return name, f"{reason}convert its source along{by_name}"
 
 
 def _given_objects(ctx: Context, node: ast.Call, arguments: list[ast.expr]) -> tuple[str, str] | None:

@@ -40,6 +40,8 @@ def plan_layout(inference: Inference, options: Options) -> Layout:
 
 def _marked(inference: Inference, options: Options) -> Layout:
     layout = Layout()
+    if options.taken_apart:
+        return layout
     convolutions = set(filter(is_convolution, inference.mentioned))
     asked = set(filter(is_convolution, inference.isinstance_classes))
     if not convolutions or inference.state.hooks_any or any(shared_base(name, inference) is None for name in asked):

@@ -189,3 +189,41 @@ def test_every_way_to_read_the_children_is_seen_in_its_own_file(read: str) -> No
     with jax.enable_x64(True):
         x = np.random.default_rng(1).normal(size=(3, 5))
         compare(randomized(two.torch.Net()), two.jax.Net(rngs=two.jax.nnx.Rngs(0)), [x])
+
+
+PUTS = ["self.net.head[2] = nn.Linear(4, 3)", "self.net.head[-1] = nn.Linear(self.net.head[-1].in_features, 3)"]
+OWNER = """from net import Net
+
+
+class Owner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+        {}
+
+    def forward(self, x):
+        return self.net(x)
+"""
+
+
+@pytest.mark.parametrize("put", PUTS)
+def test_another_file_puts_a_module_for_a_module(put: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = both(tmp_path, {"net": HEAD + NET.format(STOCK), "owner": HEAD + OWNER.format(put)}, monkeypatch)
+    with jax.enable_x64(True):
+        module = modules["jax"].Owner(rngs=modules["jax"].nnx.Rngs(0))
+        compare(randomized(modules["torch"].Owner()), module, [np.random.default_rng(1).normal(size=(3, 5))])
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        "self.net.head[len(x)] = nn.Linear(4, 3)",
+        "self.net.head[2] = nn.ReLU()",
+        "self.net.head[1] = nn.Linear(4, 4)",
+        "self.net.head[3] = nn.Linear(4, 4)",
+    ],
+)
+def test_what_may_be_a_function_is_not_put_there(put: str, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(HEAD + NET.format(STOCK))
+    gaps = convert(HEAD + OWNER.format(put), resolve=neighbours(tmp_path / "owner.py")).gaps
+    assert [gap.name for gap in gaps] == ["torch.nn.Sequential"]

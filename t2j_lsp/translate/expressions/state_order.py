@@ -56,9 +56,24 @@ def children_of(info: ClassInfo) -> list[str] | None:
     if names is None or not info.is_module or len(info.ancestry()) > 1 or info.layer_base is not None:
         return None
     held = {name: info.attributes.get(name, UNKNOWN) for name in names}
-    if any(fact == UNKNOWN for fact in held.values()) or info.nullable:
+    unknown = {name for name, fact in held.items() if fact == UNKNOWN and not _is_computed(info, name)}
+    if unknown or info.nullable:
         return None
     return [name for name, fact in held.items() if is_module(fact)]
+
+
+def _is_computed(info: ClassInfo, name: str) -> bool:
+    """Whether an attribute is only ever given numbers and results of operators, which are no modules."""
+    given: list[ast.expr] = []
+    for node in ast.walk(info.node):
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=attribute)], value=value):
+                given += [value] if attribute == name else []
+            case ast.Assign(targets=targets) if any(
+                isinstance(n, ast.Attribute) and n.attr == name for t in targets for n in ast.walk(t)
+            ):
+                return False
+    return all(isinstance(value, ast.Constant | ast.BinOp | ast.Compare) for value in given)
 
 
 def _class_in_order(info: ClassInfo, in_order: Callable[[Fact], bool]) -> bool:

@@ -20,6 +20,7 @@ from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
 from .lazy_layers import with_sizes_of_lazy_layers
 from .left_out_scalers import with_scalers_left_out
+from .listed_children import with_children_listed
 from .logged_norms import with_norms_of_gradients_called
 from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
@@ -43,6 +44,7 @@ _WAYS = (
     with_rows_filled_by_masks,
     with_sorted_parameters_as_lists,
     with_children_by_name,
+    with_children_listed,
     with_sequentials_walked,
     with_flag_setters_inlined,
     with_trained_flags_by_name,
@@ -62,8 +64,8 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
 
     Its statements have lines of their own, losses are read as numbers, lazy layers have sizes, branches that never run
     go, keywords have names, lambdas with a name are functions, loops over optimizers are unrolled, branches that update
-    zero the gradients, rows are filled by masks, loops that sort parameters are comprehensions, children and frozen
-    parameters are known by their names, functions that freeze stand where they were called, convolutions' masks have
+    zero the gradients, rows are filled by masks, loops that sort parameters are comprehensions, children (in loops and
+    lists) and frozen parameters are known by their names, functions that freeze stand where they were called, convolutions' masks have
     names that Flax leaves free, classes are asked for by conditions, modes are set by statements, weighted losses are
     summed, gradients that are asked for are stored, their norm is a function's, scalers are left out, attributes that a
     step assigns are variables, and parts of training steps stand where they were called.

@@ -65,10 +65,11 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
     Its statements have lines of their own, losses are read as numbers, lazy layers have sizes, branches that never run
     go, keywords have names, lambdas with a name are functions, loops over optimizers are unrolled, branches that update
     zero the gradients, rows are filled by masks, loops that sort parameters are comprehensions, children (in loops and
-    lists) and frozen parameters are known by their names, functions that freeze stand where they were called, convolutions' masks have
-    names that Flax leaves free, classes are asked for by conditions, modes are set by statements, weighted losses are
-    summed, gradients that are asked for are stored, their norm is a function's, scalers are left out, attributes that a
-    step assigns are variables, and parts of training steps stand where they were called.
+    lists) and frozen parameters are known by their names, functions that freeze stand where they were called,
+    convolutions' masks have names that Flax leaves free, classes are asked for by conditions, modes are set by
+    statements, weighted losses are summed, gradients that are asked for are stored, their norm is a function's, scalers
+    are left out, attributes that a step assigns are variables, and parts of training steps stand where they were
+    called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -98,8 +98,10 @@ def _children(inference: Inference, module: ast.expr) -> list[str] | None:
     """The names of a module's children in PyTorch's order, if the file gives it no others and takes none away."""
     fact, source = inference.fact(module), inference.source
     children = children_of(fact.cls.info) if isinstance(fact, Instance) else None
+    if children is None:
+        return None
     text = ast.unparse(module)
-    for node in source.nodes if children is not None else ():
+    for node in source.nodes:
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and ast.unparse(node.value) == text:
             stored = source.parents.get(node)
             if node.attr not in children or not isinstance(stored, ast.Assign):

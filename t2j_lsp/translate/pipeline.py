@@ -51,7 +51,7 @@ from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements import copied_forward, numpy_masks
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.fixture import rngs_fixture
-from t2j_lsp.translate.training import episodes, input_gradients, saved_states
+from t2j_lsp.translate.training import episodes, input_gradients, saved_states, transformed_images
 from t2j_lsp.translate.training.episode_text import with_recorded_episodes
 from t2j_lsp.translate.training.gate import LOSSES, TRAINING
 from t2j_lsp.translate.training.otherwise import texts_put_otherwise
@@ -231,6 +231,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         input_gradients.plan_input_gradients(context)
     if inference.has(saved_states.NEEDS) and not inference.holds_tests:
         saved_states.plan_saved_states(context)
+    if inference.has(transformed_images.NEEDS):
+        transformed_images.plan_transformed_images(context)
     if inference.has(copied_forward.NEEDS):
         copied_forward.plan_copied_forwards(context)
     if inference.has(numpy_masks.NEEDS):

@@ -10,6 +10,7 @@ import inspect
 import os
 import random
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -22,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from t2j_lsp.check.process.compile_cache import open_cache, trim
-from tests.slices import ALL, ROWS, SHARES, asked, left_out
+from tests.slices import ALL, HALVES, ROWS, SHARES, asked, left_out
 
 ROOT = str(Path(__file__).resolve().parents[1])
 
@@ -89,7 +90,9 @@ CHECKING = ("worker", "server", "editor")
 """The kinds that start checks."""
 IN_SHARES = ("corpus", "jax", "worker", "server")
 """The kinds that a run of all tests takes a share of: see `tests.slices`."""
-ALWAYS = ("tests/check/test_containment", "tests/test_packaging", "tests/test_readme")
+IN_HALVES = ("tests/translate/",)
+"""Where the conversions stand that are only looked at as text: a run of all tests takes each second of them."""
+ALWAYS = ("tests/check/test_containment", "tests/test_borders", "tests/test_packaging", "tests/test_readme")
 """What is promised to everybody: these files' short tables and single tests are in every run."""
 
 settings.register_profile(
@@ -109,15 +112,20 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False  # Tests with their asserts rewritten are kept for the next run.
     if not hasattr(config, "workerinput"):
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ[ROWS] = asked(os.environ, date.today()) if takes_shares(config) else ALL
+        os.environ[ROWS] = ALL if takes_names(config) else asked(os.environ, date.today())
         for package in ("t2j_lsp", "rules", "retrieval"):
             compileall.compile_dir(Path(ROOT, package), quiet=2)
         keep_what_jax_compiles(config)
 
 
-def takes_shares(config: pytest.Config) -> bool:
-    """Whether all tests are asked for, not some by path or by name."""
-    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword
+def takes_names(config: pytest.Config) -> bool:
+    """Whether some tests are asked for, by path or by name."""
+    return config.args_source is not pytest.Config.ArgsSource.TESTPATHS or bool(config.option.keyword)
+
+
+def kind_of(place: str) -> str:
+    """The kind that tests of a path and name are of, by where they stand."""
+    return max((len(prefix), kind) for prefix, kind in KINDS if place.startswith(prefix))[1]
 
 
 def pytest_report_header() -> str | None:
@@ -126,18 +134,33 @@ def pytest_report_header() -> str | None:
     return (
         None
         if share == ALL
-        else f"of tests that are {', '.join(IN_SHARES)} and of their long tables: share {share} of {SHARES}, "
-        f"of each file the first ({ROWS}={share}; {ROWS}={ALL}: all)"
+        else f"of tests that are {', '.join(IN_SHARES)} and of their long tables: share {share} of {SHARES}, of each "
+        f"file the first; of texts in {', '.join(IN_HALVES)} one of {HALVES} ({ROWS}={share}; {ROWS}={ALL}: all)"
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out the tests that are not of this run's share."""
-    turning = [item for item in items if any(map(item.get_closest_marker, IN_SHARES))]
-    if out := left_out([(item.nodeid.partition("[")[0], item) for item in turning], os.environ[ROWS], ALWAYS):
+    turning = [(named(item), item) for item in items if any(map(item.get_closest_marker, IN_SHARES))]
+    texts = [(named(item), item) for item in items if item.get_closest_marker("unit")]
+    texts = [(name, item) for name, item in texts if name.startswith(IN_HALVES)]
+    share = os.environ[ROWS]
+    if out := [*left_out(turning, share, ALWAYS), *left_out(texts, share, shares=HALVES)]:
         config.hook.pytest_deselected(items=out)
         gone = set(out)
         items[:] = [item for item in items if item not in gone]
+
+
+def named(item: pytest.Item) -> str:
+    """The table of a test: its file and function."""
+    return item.nodeid.partition("[")[0]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves files without a ``unit`` test unread where only these are asked for: most of them load frameworks."""
+    if config.option.markexpr != "unit" or collection_path.suffix != ".py" or takes_names(config):
+        return None
+    return True if kind_of(collection_path.relative_to(ROOT).as_posix()) != "unit" else None
 
 
 def keep_what_jax_compiles(config: pytest.Config) -> None:
@@ -178,26 +201,31 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Marks each test with what it needs, by where it stands, and by what it names: programs are run beside texts."""
     place = f"{item.path.relative_to(ROOT).as_posix()}::{item.name}"
-    fitting = [(len(prefix), kind) for prefix, kind in KINDS if place.startswith(prefix)]
-    kind = max(fitting)[1]
-    if kind == "unit" and isinstance(item, pytest.Function) and runs_frameworks(item.function):
-        kind = "jax"
+    kind = kind_of(place)
+    if kind == "unit" and isinstance(item, pytest.Function):
+        kind = runs(item.function)
     item.add_marker(kind)
 
 
 @functools.cache
-def runs_frameworks(function: Callable[..., object]) -> bool:
-    """Whether a test, or a function of the tests that it calls, names PyTorch, JAX or Flax."""
+def runs(function: Callable[..., object]) -> str:
+    """What a test needs, by what it and the functions of the tests that it calls name.
+
+    ``jax`` where they name a framework or execute a text, ``worker`` where they start processes, else ``unit``.
+    """
+    kind = "unit"
     seen: set[object] = set()
     todo: list[object] = [function]
     while todo:
         one = inspect.unwrap(found) if inspect.isfunction(found := todo.pop()) else found
-        if isinstance(one, ModuleType) and one.__name__.partition(".")[0] in FRAMEWORKS:
-            return True
+        if one is exec or isinstance(one, ModuleType) and one.__name__.partition(".")[0] in FRAMEWORKS:
+            return "jax"
+        if one is subprocess:
+            kind = "worker"
         if inspect.isfunction(one) and one.__code__.co_filename.startswith(TESTS) and one not in seen:
             seen.add(one)
-            todo += [one.__globals__.get(name) for name in names_in(one.__code__)]
-    return False
+            todo += [one.__globals__.get(name, exec if name == "exec" else None) for name in names_in(one.__code__)]
+    return kind
 
 
 def names_in(code: CodeType) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 Tests that compile programs or start processes are most of what the suite costs, and many of them try one piece of code
 in many places. A run takes a share of the rows of a long table, and of a file's other tests of this kind, the first of
-them always; the next day's run takes another, so that all are tried in ``SHARES`` days. ``T2J_ROWS=all`` takes all,
+them always; the next day's run takes another, so that all are tried in ``SHARES`` days. Of the conversions that are
+only looked at as text it takes one of ``HALVES``. ``T2J_ROWS=all`` takes all,
 ``T2J_ROWS=2`` the share of that number, which a run says in its first lines. Tests that are asked for by path are all
 run, and so are those of `conftest.ALWAYS` and those that run in no other process and compile nothing.
 
@@ -16,7 +17,9 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import TypeVar
 
-SHARES = 5
+SHARES = 8
+HALVES = 2
+"""Shares of the tests that neither compile nor start anything."""
 LONG = 12
 """Rows of a table that is cut by itself; the rows of a shorter one count with the other tests of its file."""
 FEWEST = 3
@@ -38,7 +41,9 @@ def asked(environment: Mapping[str, str], today: date) -> str:
     return said
 
 
-def left_out(tests: Iterable[tuple[str, Test]], share: str, always: tuple[str, ...] = ()) -> list[Test]:
+def left_out(
+    tests: Iterable[tuple[str, Test]], share: str, always: tuple[str, ...] = (), shares: int = SHARES
+) -> list[Test]:
     """The tests, each given with its table's name (``file::function``), that a run of this share doesn't take.
 
     Of files whose names start as one of ``always``, only long tables are cut.
@@ -52,15 +57,15 @@ def left_out(tests: Iterable[tuple[str, Test]], share: str, always: tuple[str, .
     out: list[Test] = []
     for table, rows in tables.items():
         if len(rows) >= LONG:
-            out += _rest(rows, len(rows) // FEWEST, int(share))
+            out += _rest(rows, min(shares, len(rows) // FEWEST), int(share))
         elif not table.startswith(always):
             files[table.partition("::")[0]] += rows
     for _, *others in files.values():
-        out += _rest(others, len(others), int(share))
+        out += _rest(others, min(shares, len(others)), int(share))
     return out
 
 
-def _rest(tests: list[Test], largest: int, share: int) -> list[Test]:
-    """Every test but each fifth, or each of a smaller step, from the share's first on."""
-    step = max(1, min(SHARES, largest))
+def _rest(tests: list[Test], step: int, share: int) -> list[Test]:
+    """Every test but each of a step, from the share's first on."""
+    step = max(1, step)
     return [test for place, test in enumerate(tests) if place % step != share % step]

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from tests.slices import ALL, FEWEST, LONG, SHARES, asked, left_out
+from tests.slices import ALL, FEWEST, HALVES, LONG, SHARES, asked, left_out
 
 LENGTHS = (LONG, LONG + 1, SHARES * FEWEST - 1, SHARES * FEWEST, 100, 101)
 FILES = ((1,), (2,), (1, 1), (1, 1, 1, LONG - 1), (5, LONG, LONG - 1), tuple([1] * 40))
@@ -42,10 +42,18 @@ def test_files_that_are_always_taken_have_their_single_tests_in_every_share() ->
     assert all(len(one) < 6 for one in taken(tests, "other"))
 
 
+def test_texts_have_their_turn_every_second_day() -> None:
+    tests = [(f"file::test{number}", number) for number in range(9)]
+    first, second = ({n for _, n in tests} - set(left_out(tests, share, shares=HALVES)) for share in ("0", "1"))
+    assert first | second == set(range(9))
+    assert first & second == {0}
+    assert left_out(tests, "2", shares=HALVES) == left_out(tests, "0", shares=HALVES)
+
+
 def test_days_take_turns_unless_a_share_is_asked_for() -> None:
     day = date(2026, 1, 1)
     assert {asked({}, day + timedelta(days=n)) for n in range(SHARES)} == {str(share) for share in range(SHARES)}
     assert asked({"T2J_ROWS": "1"}, day) == "1"
     assert asked({"T2J_ROWS": ALL}, day) == ALL
-    with pytest.raises(ValueError, match="T2J_ROWS is all or a number below 5, not '7'"):
-        asked({"T2J_ROWS": "7"}, day)
+    with pytest.raises(ValueError, match="T2J_ROWS is all or a number below 8, not '9'"):
+        asked({"T2J_ROWS": "9"}, day)

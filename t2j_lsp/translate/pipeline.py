@@ -57,6 +57,9 @@ from t2j_lsp.translate.training.gate import LOSSES, TRAINING
 from t2j_lsp.translate.training.otherwise import texts_put_otherwise
 from t2j_lsp.translate.training.plan import plan_training, refine
 
+MOST_TEXTS = 16
+"""Other texts that a text with gaps is translated as, at most: each is a whole translation."""
+
 
 def translate(source: str, options: Options | None = None, project: Neighbours | None = None) -> Translation:
     """Convert PyTorch source text to Flax NNX. Pure: text to value.
@@ -118,8 +121,14 @@ def _no_garbage() -> Iterator[None]:
 
 
 def _translated(
-    source: str, options: Options, lines: Container[int] | None, project: Neighbours, given: Given = NOTHING_GIVEN
+    source: str,
+    options: Options,
+    lines: Container[int] | None,
+    project: Neighbours,
+    given: Given = NOTHING_GIVEN,
+    tried: set[str] | None = None,
 ) -> Translation:
+    """The translation of a text, which may be put otherwise as none of those that were ``tried`` is."""
     try:
         if not may_use_torch(source) and not _uses_libraries(source, options):
             parse(source.removeprefix("\ufeff"))
@@ -145,7 +154,7 @@ def _translated(
         while (translation := _convert(inference, options, known, lines)) is None:
             pass  # known grew by a name or a function of the file, and there are only so many of them
         if lines is None and given is NOTHING_GIVEN and any(f.severity is Severity.GAP for f in translation.findings):
-            return _put_otherwise(inference, translation, options, project)
+            return _put_otherwise(inference, translation, options, project, {source} if tried is None else tried)
         return translation
     except RecursionError:
         raise SourceError("the code is nested too deeply") from None
@@ -164,14 +173,24 @@ def _with_recorded_episodes(inference: Inference, options: Options, project: Nei
 
 
 def _put_otherwise(
-    inference: Inference, translation: Translation, options: Options, project: Neighbours
+    inference: Inference, translation: Translation, options: Options, project: Neighbours, tried: set[str]
 ) -> Translation:
-    """The translation with fewest gaps: of the text, or of one in which its statements are put otherwise."""
+    """The translation with fewest gaps: of the text, or of one in which its statements are put otherwise.
+
+    Ways that are taken in several orders lead to one text, which is translated once. All of them together are tried
+    first, then fewer, up to ``MOST_TEXTS``.
+    """
     if MARK in inference.source.text:
         return translation
     best = translation
     for text in texts_put_otherwise(inference, translation.gaps):
-        other = _translated(inference.source.bom + text.text, options, None, project)
+        put = inference.source.bom + text.text
+        if put in tried:
+            continue
+        if len(tried) > MOST_TEXTS:
+            break
+        tried.add(put)
+        other = _translated(put, options, None, project, tried=tried)
         if len(other.gaps) < len(best.gaps):
             best = of_source(translation.source, text, other)
         if not best.gaps:

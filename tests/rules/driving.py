@@ -140,6 +140,7 @@ SITES = (
 )
 
 
+@functools.cache
 def argument(name: str, text: str, fact: Fact) -> Argument:
     node = ast.parse(text, mode="eval").body
     return Argument(name, Piece(text, precedence(node)), fact, node)

@@ -84,6 +84,7 @@ def resolve(node: ast.expr) -> Any:
             return None
 
 
+@functools.cache
 def _drawn(name: str) -> Any:
     """``rngs.normal`` and ``rngs.params.normal`` are jax.random.normal without its key; any other name is a stream."""
     return functools.partial(getattr(jax.random, name), None) if hasattr(nnx.RngStream, name) else _stream
@@ -130,6 +131,7 @@ RESULT_FIELDS = {"values", "indices", "kernel", "bias", "deterministic", "mean",
 """Fields of what helpers and jnp.linalg return, and of modules."""
 
 
+@functools.cache
 def signature(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(function)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.contract import Translation
+from t2j_lsp.translate import pipeline
 
 PIX2PIX = """\
 import torch
@@ -68,6 +72,21 @@ def test_a_step_computes_with_variables_which_the_object_keeps() -> None:
     assert first < second < method.index("self.loss_D_fake = loss_D_fake\n")
     for name in ("fake_B", "loss_D_real", "loss_D", "loss_G"):
         assert f"        self.{name} = {name}\n" in method
+
+
+def test_a_text_with_gaps_is_translated_as_a_bounded_number_of_others_each_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts: list[str] = []
+    translated = pipeline._translated
+
+    def noted(source: str, *rest: Any, **given: Any) -> Translation:
+        texts.append(source)
+        return translated(source, *rest, **given)
+
+    monkeypatch.setattr(pipeline, "_translated", noted)
+    assert convert(PIX2PIX.format(logged="self.loss_D_real.item()", between="self.log()")).gaps
+    assert 2 < len(texts) == len(set(texts)) <= pipeline.MOST_TEXTS + 1
 
 
 @pytest.mark.parametrize(

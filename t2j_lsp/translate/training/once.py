@@ -151,8 +151,9 @@ class Episode:
 
     def _check_kept(self, code: list[ast.stmt]) -> None:
         """Raises Refused if a list that a module holds is filled by code that isn't part of the episode."""
-        inside = {n for statement in code for n in symbols.walk(statement)}
-        for node in inside:
+        in_order = dict.fromkeys(n for statement in code for n in symbols.walk(statement))
+        inside = set[ast.AST](in_order)
+        for node in in_order:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and keeps(self.inference, node):
                 for place in grows(self.inference, node.attr):
                     if place not in inside and not self._is_called_in(place, inside):

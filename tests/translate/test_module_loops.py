@@ -129,7 +129,7 @@ def test_the_flag_is_marked_in_a_file_that_freezes_some() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["x = list(self.children())[:-1]", "for layer in self.children():\n            d = layer(d)"]
+    "line", ["x = list(self.children())[:d]", "for layer in self.children():\n            d = layer(d)"]
 )
 def test_children_in_their_order_are_marked(line: str) -> None:
     gaps = translate(SOURCE.format(loop=line), Options()).gaps

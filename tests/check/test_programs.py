@@ -465,6 +465,18 @@ def test_a_program_that_needs_what_is_not_here_is_unchecked(run: Run) -> None:
     assert report.reason is not None and "missing.csv" in report.reason and "line 18" in report.reason
 
 
+OPERATOR = "def operator(name):\n    raise RuntimeError(name)\n\n\nNMS = operator('lib::nms')\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "read"), [("from nets import NMS", "NMS"), ("from math import nms", "nms"), ("import nms", "nms.x")]
+)
+def test_what_can_not_be_loaded_leaves_a_program_unchecked(imported: str, read: str, run: Run) -> None:
+    report = run(f"{imported}\n{LINEAR}print({read})\n", nets=OPERATOR)
+    assert report.verdict is VerdictKind.UNCHECKED, report
+    assert report.reason is not None and "needs what is not here (line 1)" in report.reason
+
+
 LISTED = """\
 import torch
 import torch.nn as nn

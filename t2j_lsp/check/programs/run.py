@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -245,9 +246,16 @@ class _Run:
             raise NotRunError(f"the PyTorch program fails on a GPU (line {run.line}): {failure}")
         if kind == "torch" and _NEEDS_GPU.search(str(failure)):
             raise NotRunError(f"the PyTorch program needs a GPU (line {run.line}): {failure}")
-        if {"ModuleNotFoundError", "FileNotFoundError", "MemoryError", "URLError"} & set(failure.bases):
+        absent = {"ImportError", "FileNotFoundError", "MemoryError", "URLError"} & set(failure.bases)
+        if absent or self._imports(kind, run.line):
             side = "PyTorch program" if kind == "torch" else "conversion"
             raise NotRunError(f"the {side} needs what is not here (line {run.line}): {failure}{self._hint()}")
+
+    def _imports(self, kind: Kind, line: int) -> bool:
+        """Whether a line of the program is an import: what fails there is no statement of its own."""
+        nodes = ast.walk(ast.parse(self.sides[kind].text))
+        imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        return any(node.lineno <= line <= (node.end_lineno or node.lineno) for node in imports)
 
     def _refuse_unconverted(self, run: ProgramRun) -> None:
         """Raises where a conversion failed, and a file that it imports wasn't converted as a whole."""

@@ -168,3 +168,49 @@ def test_the_state_of_what_is_not_known_is_a_gap(statement: str) -> None:
     assert [gap.reason[:12] for gap in done.gaps] == ["what x is is"]
     own = "\n\nclass Own:\n    def state_dict(self):\n        pass\n\n    def load_state_dict(self, x):\n        pass\n"
     assert not convert(f"{HEAD}{own}\n\ndef keep(x):\n    {statement}\n").gaps
+
+
+HELD = """import copy
+import torch
+from torch import nn, optim
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+        self.optimizer = optim.Adam(self.parameters(), lr=0.1)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+
+    def forward(self, x):
+        return self.net(x)
+
+
+a, b = Net(), Net()
+c, d = Pair(), Pair()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("a.load_state_dict(b.state_dict())", "nnx.update(a, nnx.state(b, nnx.Not(nnx.OptState)))"),
+        ("c.load_state_dict(d.state_dict())", "nnx.update(c, nnx.state(d, nnx.Not(nnx.OptState)))"),
+        (
+            "best = copy.deepcopy(a.state_dict())\na.load_state_dict(best)",
+            "best = jax.tree.map(jnp.copy, nnx.state(a, nnx.Not(nnx.OptState)))\nnnx.update(a, best)",
+        ),
+    ],
+)
+def test_the_state_of_a_module_has_no_state_of_the_optimizer_that_it_holds(code: str, expected: str) -> None:
+    done = convert(HELD + code + "\n")
+    assert not done.gaps
+    assert expected in done.code

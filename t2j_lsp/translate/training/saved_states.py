@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import Instance, Layer, Qual, is_module
+from t2j_lsp.translate.rule.facts import Fact, Instance, Layer, Object, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 
@@ -146,11 +146,26 @@ def _same_class(context: Context, modules: list[ast.expr]) -> bool:
     return len({ast.unparse(module) for module in modules}) == 1
 
 
+def _state(context: Context, renderer: ExpressionRenderer, module: ast.expr) -> str:
+    """The state of a module. PyTorch's has no optimizer in it, Flax's has the one that an attribute holds."""
+    nnx = renderer.need("nnx")
+    filters = f", {nnx}.Not({nnx}.OptState)" if _holds_optimizer(context.fact(module), set()) else ""
+    return f"{nnx}.state({renderer.render(module).text}{filters})"
+
+
+def _holds_optimizer(fact: Fact, seen: set[str]) -> bool:
+    """Whether a module, or a part of it, holds an optimizer in an attribute."""
+    if not isinstance(fact, Instance) or fact.cls.info.name in seen:
+        return isinstance(fact, Object) and fact.kind == "optimizer"
+    seen.add(fact.cls.info.name)
+    return any(_holds_optimizer(held, seen) for info in fact.cls.info.ancestry() for held in info.attributes.values())
+
+
 def _plan_copy(context: Context, node: ast.expr, module: ast.expr) -> None:
     def handler(renderer: ExpressionRenderer) -> Piece:
-        jax, jnp, nnx = (renderer.need(name) for name in ("jax", "jnp", "nnx"))
+        jax, jnp = (renderer.need(name) for name in ("jax", "jnp"))
         context.report.converted += 1
-        return Piece(f"{jax}.tree.map({jnp}.copy, {nnx}.state({renderer.render(module).text}))")
+        return Piece(f"{jax}.tree.map({jnp}.copy, {_state(context, renderer, module)})")
 
     context.plan.on_expression(node, handler)
 
@@ -166,7 +181,7 @@ def _plan_load(
         if not one_module:
             context.report.note(node, f"torch.nn.Module.{node.func.attr}", "note", _UNCHECKED)
         context.report.converted += 1
-        state = renderer.render(node.args[0]).text if source is None else f"{nnx}.state({renderer.render(source).text})"
+        state = renderer.render(node.args[0]).text if source is None else _state(context, renderer, source)
         return Piece(f"{nnx}.update({renderer.render(module).text}, {state})")
 
     context.plan.on_expression(node, handler)

@@ -43,6 +43,9 @@ os.environ["COLUMNS"] = "120"  # pytest-xdist says 80.
 
 KINDS = (
     ("tests", "unit"),
+    ("tests/retrieval/test_data", "corpus"),
+    ("tests/retrieval/test_index", "corpus"),
+    ("tests/retrieval/test_similar", "corpus"),
     ("tests/test_fuzz", "corpus"),
     ("tests/test_installed_names", "corpus"),
     ("tests/test_metamorphic", "corpus"),

@@ -12,6 +12,8 @@ from t2j_lsp.explain import all_docs
 from t2j_lsp.lsp.analysis.intact import SYNTAX, TOO_LARGE
 from t2j_lsp.lsp.settings import SETTING
 
+from .borders import parsed
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -38,7 +40,7 @@ def codes() -> set[str]:
     """Every code that a finding can have: the third argument of ``gap``, ``note`` and ``Finding``."""
     found = {*NOTE_CODES.values(), DIFFERS, SYNTAX, TOO_LARGE, SETTING}
     for file in (ROOT / "t2j_lsp").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(file)):
             if isinstance(node, ast.Call) and len(node.args) >= 4:
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 if name in ("gap", "note", "Finding"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate.rule.record import REGISTRY
+
+from .borders import parsed
 
 ENGINE = Path(__file__).resolve().parents[1] / "t2j_lsp" / "translate"
 QUALIFIED = re.compile(r"(torch|torchvision|einops)(\.\w+)+")
@@ -78,7 +81,7 @@ METHOD_TABLES = {
 
 def trees() -> Iterator[tuple[str, ast.Module]]:
     for file in sorted(ENGINE.rglob("*.py")):
-        yield file.relative_to(ENGINE).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+        yield file.relative_to(ENGINE).as_posix(), parsed(file)
 
 
 def strings(node: ast.AST) -> Iterator[str]:
@@ -87,10 +90,12 @@ def strings(node: ast.AST) -> Iterator[str]:
             yield from inner.value.split() if "\n" in inner.value else (inner.value,)
 
 
+@functools.cache
 def qualified() -> set[str]:
     return {text for _, tree in trees() for text in strings(tree) if QUALIFIED.fullmatch(text)}
 
 
+@functools.cache
 def method_tables() -> set[tuple[str, str]]:
     """Tables at the top of a module that hold three or more names of a tensor's methods; sentences are no tables."""
     load_rules()

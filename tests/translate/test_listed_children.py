@@ -60,6 +60,12 @@ LISTS = {
 UNKNOWN = {
     "a part that the constructor may not make": ("self.pool = nn", "if width: self.pool = nn"),
     "one of unknown kind": ("nn.AdaptiveAvgPool2d(1)", "norm[width]"),
+    "one that two attributes hold": ("self.size =", "self.again = self.act\n        self.size ="),
+    "one that two attributes are given": ("self.act =", "self.again = self.act ="),
+    "one variable for two": (
+        "self.size =",
+        "one = nn.ReLU()\n        self.b = one\n        self.c = one\n        self.size =",
+    ),
     "one under any name": ("self.size =", "setattr(self, str(width), nn.ReLU())\n        self.size ="),
 }
 
@@ -96,6 +102,7 @@ def test_where_it_is_not_sure_which_they_are_it_is_said(name: str) -> None:
         "net.fc = width",
         "net.add_module('a', nn.ReLU())",
         "setattr(net, 'a', nn.ReLU())",
+        "other = net\n        other.extra = nn.ReLU()",
     ],
 )
 def test_children_that_the_file_changes_are_not_known(change: str) -> None:

@@ -59,7 +59,22 @@ def children_of(info: ClassInfo) -> list[str] | None:
     unknown = {name for name, fact in held.items() if fact == UNKNOWN and not _is_computed(info, name)}
     if unknown or info.nullable:
         return None
-    return [name for name, fact in held.items() if is_module(fact)]
+    children = [name for name, fact in held.items() if is_module(fact)]
+    return None if _is_shared(info, set(children)) else children
+
+
+def _is_shared(info: ClassInfo, children: set[str]) -> bool:
+    """Whether two attributes may hold one child, which PyTorch counts once: ``self.out = self.embedding``."""
+    variables: set[str] = set()
+    for node in ast.walk(info.node):
+        if isinstance(node, ast.Assign):
+            names = [ast.unparse(target) for target in node.targets]
+            held = [name for name in names if name.removeprefix("self.") in children and name.startswith("self.")]
+            value = ast.unparse(node.value) if isinstance(node.value, ast.Name | ast.Attribute) else ""
+            if len(held) > 1 or held and (value.startswith("self.") or value in variables):
+                return True
+            variables |= {value} if held and value else set()
+    return False
 
 
 def _is_computed(info: ClassInfo, name: str) -> bool:

@@ -13,7 +13,7 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.state_order import ADDING, children_of
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.storage import dotted
-from t2j_lsp.translate.rule.facts import Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Instance, is_module
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
 
@@ -95,14 +95,21 @@ def _place(node: ast.expr | None) -> tuple[bool, int | None]:
 
 
 def _children(inference: Inference, module: ast.expr) -> list[str] | None:
-    """The names of a module's children in PyTorch's order, if the file gives it no others and takes none away."""
+    """The names of a module's children in PyTorch's order, if no module of its class is given others or loses one.
+
+    Another name may stand for the same module.
+    """
     fact, source = inference.fact(module), inference.source
     children = children_of(fact.cls.info) if isinstance(fact, Instance) else None
     if children is None:
         return None
     text = ast.unparse(module)
     for node in source.nodes:
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and ast.unparse(node.value) == text:
+        if (
+            isinstance(node, ast.Attribute)
+            and not isinstance(node.ctx, ast.Load)
+            and _is_of(inference, node, fact, text)
+        ):
             stored = source.parents.get(node)
             if node.attr not in children or not isinstance(stored, ast.Assign):
                 return None
@@ -111,6 +118,14 @@ def _children(inference: Inference, module: ast.expr) -> list[str] | None:
         elif isinstance(node, ast.Call) and _is_given_parts(node, text):
             return None
     return children
+
+
+def _is_of(inference: Inference, stored: ast.Attribute, module: Fact, text: str) -> bool:
+    """Whether an attribute that is given a value may be a module's, outside of its class."""
+    owner = inference.fact(stored.value)
+    is_same_class = isinstance(owner, Instance) and isinstance(module, Instance) and owner.cls.info is module.cls.info
+    written = ast.unparse(stored.value)
+    return written == text or is_same_class and written != "self"
 
 
 def _is_given_parts(node: ast.Call, module: str) -> bool:

@@ -5,7 +5,7 @@ in many places. A run takes a share of the rows of a long table, and of a file's
 them always; the next day's run takes another, so that all are tried in ``SHARES`` days. Of the conversions that are
 only looked at as text it takes one of ``HALVES``. ``T2J_ROWS=all`` takes all,
 ``T2J_ROWS=2`` the share of that number, which a run says in its first lines. Tests that are asked for by path are all
-run, and so are those of `conftest.ALWAYS` and those that run in no other process and compile nothing.
+run, and so are those of `conftest.ALWAYS` and those outside of `conftest.IN_HALVES` that start and compile nothing.
 
 This is the last means by which a run of everything became shorter, behind what made the tests themselves cheaper.
 """

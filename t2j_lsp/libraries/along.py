@@ -61,6 +61,9 @@ def libraries_along(
     ``python`` is the interpreter that has the libraries (default: this one). What was converted before into the folder
     ``beside``, for other files, is converted again. Raises T2JError where there is no such library.
     """
+    if not packages:
+        yield Along(options)
+        return
     found = {name: (library(name), find_installed(name, python)) for name in dict.fromkeys(packages)}
     with tempfile.TemporaryDirectory(prefix="t2j-along-") as folder:
         sources = Path(folder) / "sources"

@@ -141,8 +141,7 @@ class Slicer:
                 for alias in statement.names:
                     bound = alias.asname or alias.name.partition(".")[0]
                     todo += self._follow(kept, self.main, part, statement, bound, ())
-            for use in self._uses(part.scope, statement):
-                todo += self._use(kept, self.main, part, use)
+            todo += self._used(kept, self.main, part, statement)
         self._collect(kept, todo)
         part.names = dict.fromkeys(range(len(part.scope.body)))
         return self._slice(kept, "")
@@ -157,13 +156,17 @@ class Slicer:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 continue
             for one in statement.body if isinstance(statement, ast.If) and is_main_guard(statement) else [statement]:
-                for use in self._uses(part.scope, one):
-                    todo += self._use(kept, self.main, part, use)
+                todo += self._used(kept, self.main, part, one)
         self._collect(kept, todo)
         return self._slice(kept, "")
 
-    def _uses(self, scope: ModuleScope, node: ast.AST, without: Container[ast.AST] = ()) -> list[Use]:
-        return uses(node, self.as_written or not scope.future_annotations, without, as_written=self.as_written)
+    def _used(
+        self, kept: dict[str, _Kept], module: str, part: _Kept, node: ast.AST, without: Container[ast.AST] = ()
+    ) -> list[_Item]:
+        """What a part of a module uses; imports ``without`` are left out."""
+        annotations = self.as_written or not part.scope.future_annotations
+        found = uses(node, annotations, without, as_written=self.as_written)
+        return [item for use in found for item in self._use(kept, module, part, use)]
 
     def _collect(self, kept: dict[str, _Kept], todo: list[_Item]) -> None:
         """Keeps what is to do, and all that it needs."""
@@ -236,8 +239,7 @@ class Slicer:
                 more += self._follow(kept, module, part, statement, name, attributes)
             elif index not in part.names:
                 part.names[index] = None
-                for use in self._uses(scope, statement):
-                    more += self._use(kept, module, part, use)
+                more += self._used(kept, module, part, statement)
         return more
 
     def _conditional(
@@ -253,8 +255,7 @@ class Slicer:
         """What an ``if`` with imports needs: all of it, but of the imports only ``name``."""
         more: list[_Item] = []
         if index not in part.names:
-            for use in self._uses(part.scope, part.scope.body[index], imports):
-                more += self._use(kept, module, part, use)
+            more += self._used(kept, module, part, part.scope.body[index], imports)
         names = part.names.setdefault(index, set())
         assert names is not None
         names.add(name)

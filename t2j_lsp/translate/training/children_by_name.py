@@ -21,11 +21,11 @@ from typing import Any
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import scopes_around
-from t2j_lsp.translate.expressions.state_order import children_of
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Instance
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
+
+from .listed_children import children_in_file
 
 _MOST = 8
 """Of more parts nobody writes out each."""
@@ -117,8 +117,7 @@ def _counted(source: Source, loop: _Loop) -> bool:
 
 def _by_name(inference: Inference, loop: _Loop) -> str | None:
     """The text for a loop; None where it isn't sure which children it picks."""
-    source, fact = inference.source, inference.fact(loop.module)
-    children = children_of(fact.cls.info) if isinstance(fact, Instance) else None
+    source, children = inference.source, children_in_file(inference, loop.module)
     if children is None or not source.starts_line(loop.node) or _gets_parts(source, loop.module):
         return None
     body = [s for s in loop.node.body if s is not loop.counter]

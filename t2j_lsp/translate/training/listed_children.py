@@ -50,7 +50,7 @@ def _named(inference: Inference, node: ast.Call) -> tuple[ast.expr, list[str] | 
     """The list of children that a call is the source of, and their names; one name for a child that is picked."""
     match node:
         case ast.Call(func=ast.Attribute(value=module, attr="children"), args=[], keywords=[]) if dotted(module):
-            names = _children(inference, module)
+            names = children_in_file(inference, module)
         case _:
             return None
     parents, text = inference.source.parents, inference.source.segment(module)
@@ -94,7 +94,7 @@ def _place(node: ast.expr | None) -> tuple[bool, int | None]:
     return isinstance(place, int), place if isinstance(place, int) else None
 
 
-def _children(inference: Inference, module: ast.expr) -> list[str] | None:
+def children_in_file(inference: Inference, module: ast.expr) -> list[str] | None:
     """The names of a module's children in PyTorch's order, if no module of its class is given others or loses one.
 
     Another name may stand for the same module.

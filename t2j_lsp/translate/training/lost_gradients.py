@@ -37,13 +37,12 @@ class LostGradients:
         """
         if not self._fills:
             return None
-        in_order = dict.fromkeys(node for part in code for node in symbols.walk(part))
-        moved = set[ast.AST](in_order)
+        moved = dict.fromkeys(node for part in code for node in symbols.walk(part))
         played = [info.node for info in reached_functions(self.inference, code)] if whole else []
-        filling = moved.union(*map(symbols.walk, played))
+        filling = set[ast.AST](moved).union(*map(symbols.walk, played))
         names = {text.rpartition(".")[2] for text in modules or ()}
         trained = _Trained(names, self._classes(names), modules is None)
-        for node in in_order:
+        for node in moved:
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 held = self._lost(node, trained, filling, set())
                 if held is not None and not self._is_cut(node):

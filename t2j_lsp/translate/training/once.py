@@ -8,7 +8,7 @@ game, and read numbers of it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
@@ -151,15 +151,14 @@ class Episode:
 
     def _check_kept(self, code: list[ast.stmt]) -> None:
         """Raises Refused if a list that a module holds is filled by code that isn't part of the episode."""
-        in_order = dict.fromkeys(n for statement in code for n in symbols.walk(statement))
-        inside = set[ast.AST](in_order)
-        for node in in_order:
+        inside = dict.fromkeys(n for statement in code for n in symbols.walk(statement))
+        for node in inside:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and keeps(self.inference, node):
                 for place in grows(self.inference, node.attr):
                     if place not in inside and not self._is_called_in(place, inside):
                         raise Refused(f"It reads {ast.unparse(node)}, {FILLED_ELSEWHERE}.")
 
-    def _is_called_in(self, place: ast.AST, inside: set[ast.AST]) -> bool:
+    def _is_called_in(self, place: ast.AST, inside: Container[ast.AST]) -> bool:
         """Whether a place stands in a function that only the episode calls."""
         source = self.inference.source
         around = next((a for a in ancestors(place, source.parents) if isinstance(a, ast.FunctionDef)), None)

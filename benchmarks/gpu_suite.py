@@ -1,12 +1,13 @@
 """The checker on a GPU: everything in one run, with its figures.
 
-    python -m benchmarks.gpu_suite [--objects N] [--wrong N] [--wheel PATH] [--no-torchvision] [--no-tests]
+    python -m benchmarks.gpu_suite [--parts NAME,...] [--objects N] [--share K/N] [--wrong N] [--wheel PATH]
     python -m benchmarks.gpu_suite --dry-run
 
 In order: the card as torch and as JAX name it; float32 products on both sides, which TF32 would show in; the memory
 that both hold while they run, and a check while either holds most of its share; right conversions and planted mistakes
 of `mutants_corpus`, each verdict counted by device; torchvision's families, where its sources are found; check times;
-the tests in ``tests/check`` with both workers on the card.
+the tests in ``tests/check`` with both workers on the card. ``--parts`` takes some of these, ``--share 0/3`` each third
+right conversion, so that several processes share a card with many cores beside it.
 
 Where there is no GPU, one line says why and nothing is run. ``--dry-run`` goes the same way on the CPU and says so in
 every heading; its figures say nothing about a GPU.
@@ -39,6 +40,7 @@ from .torchvision_sources import SourcesNotFound, find_sources
 
 NO_GPU = 3
 KINDS: tuple[Kind, ...] = ("torch", "jax")
+PARTS = ("card", "precision", "memory", "verdicts", "peaks", "torchvision", "times", "tests")
 EXACT = 1e-6
 """A float32 product of these operands is exact; in TF32 its error is above 1e-4."""
 AT_REST = 0.10
@@ -144,12 +146,12 @@ def memory(suite: Suite, bench: Bench) -> None:
         suite.ask(kind, "memory", hold=0)
 
 
-def verdicts(suite: Suite, bench: Bench, objects: int | None, wrong: int) -> None:
+def verdicts(suite: Suite, bench: Bench, objects: slice, wrong: int) -> None:
     """Right conversions, and planted mistakes of each: how many verdicts of which kind, on which device."""
     right: Counter[tuple[str, str]] = Counter()
     found: list[Outcome] = []
     seconds: list[float] = []
-    for subject in subjects()[:objects]:
+    for subject in subjects()[objects]:
         outcome = bench.outcome(subject, None, 0)
         right[outcome.verdict, suite.pool.device_name] += 1
         seconds.append(outcome.seconds)
@@ -215,16 +217,31 @@ def tests(suite: Suite) -> None:
     suite.bar("tests/check", done.returncode == 0, lines[-1] if lines else done.stderr[-300:])
 
 
+def share_of(text: str) -> tuple[int, int]:
+    """The two numbers of ``K/N``.
+
+    Raises:
+        ValueError: They aren't two, or K is not below N.
+    """
+    first, step = map(int, text.split("/"))
+    if not 0 <= first < step:
+        raise ValueError(text)
+    return first, step
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the suite; see the module's docstring."""
     parser = argparse.ArgumentParser(description="Run the whole check suite on a GPU and print its figures.")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)} (all)")
     parser.add_argument("--objects", type=int, help="right conversions at most (all)")
+    parser.add_argument("--share", type=share_of, default=(0, 1), metavar="K/N", help="each N-th of them, from K on")
     parser.add_argument("--wrong", type=int, default=2, help="planted mistakes in each (2)")
     parser.add_argument("--wheel", type=Path, help="a torchvision wheel, or a folder that holds torchvision/")
-    parser.add_argument("--no-torchvision", action="store_true", help="leave torchvision's families out")
-    parser.add_argument("--no-tests", action="store_true", help="leave tests/check out")
     parser.add_argument("--dry-run", action="store_true", help="go the same way on the CPU, to see that it works")
     options = parser.parse_args(arguments)
+    chosen_parts = options.parts.split(",")
+    if unknown := set(chosen_parts) - set(PARTS):
+        parser.error(f"no part is called {', '.join(sorted(unknown))}")
     os.environ["JAX_PLATFORMS"] = "cpu"  # of this process: only the workers are to take the card's memory
     missing = None if options.dry_run else missing_gpu()
     if missing is not None:
@@ -234,19 +251,22 @@ def main(arguments: list[str] | None = None) -> int:
         suite, bench = Suite(pool, options.dry_run), Bench(pool)
         for kind in KINDS:
             suite.ask(kind, "memory")
-        parts: list[tuple[str, Callable[[], None]]] = [
-            ("The card", lambda: cards(suite)),
-            ("Precision", lambda: precision(suite)),
-            ("Memory", lambda: memory(suite, bench)),
-            ("Verdicts", lambda: verdicts(suite, bench, options.objects, options.wrong)),
-            ("Memory while they ran", lambda: peaks(suite)),
-        ]
-        if not options.no_torchvision:
-            parts.append(("torchvision's families", lambda: families(suite, options.wheel)))
-        parts.append(("Check times", lambda: times(suite)))
-        if not options.no_tests:
-            parts.append(("Tests of the checker", lambda: tests(suite)))
-        for title, part in parts:
+        first, step = options.share
+        parts: dict[str, tuple[str, Callable[[], None]]] = {
+            "card": ("The card", lambda: cards(suite)),
+            "precision": ("Precision", lambda: precision(suite)),
+            "memory": ("Memory", lambda: memory(suite, bench)),
+            "verdicts": (
+                "Verdicts",
+                lambda: verdicts(suite, bench, slice(first, options.objects, step), options.wrong),
+            ),
+            "peaks": ("Memory while they ran", lambda: peaks(suite)),
+            "torchvision": ("torchvision's families", lambda: families(suite, options.wheel)),
+            "times": ("Check times", lambda: times(suite)),
+            "tests": ("Tests of the checker", lambda: tests(suite)),
+        }
+        for name in chosen_parts:
+            title, part = parts[name]
             with suite.section(title):
                 part()
         fallen = suite.pool.fallback

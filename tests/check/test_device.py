@@ -66,7 +66,9 @@ def test_on_a_gpu_both_sides_get_the_same_card_a_share_of_it_and_no_tf32(monkeyp
         assert float(names["XLA_PYTHON_CLIENT_MEM_FRACTION"]) < 0.5
         assert "WANDB_API_KEY" not in names
         assert worker_environment(kind, "cpu", "/scratch", "00")["CUDA_VISIBLE_DEVICES"] == ""
-    assert worker_environment("jax", "gpu", "/scratch", "00")["JAX_DEFAULT_MATMUL_PRECISION"] == "highest"
+    names = worker_environment("jax", "gpu", "/scratch", "00")
+    assert names["JAX_DEFAULT_MATMUL_PRECISION"] == "highest"
+    assert "cudnn-fused-convolution-rewriter" in names["XLA_FLAGS"], "it rounds constants to float32"
 
 
 def _tf32(array: np.ndarray) -> np.ndarray:
@@ -154,6 +156,22 @@ def test_a_card_that_answers_no_more_is_noticed(monkeypatch: pytest.MonkeyPatch)
     assert torch_device.is_usable()
     monkeypatch.setattr(torch_device, "done", fails)
     assert not torch_device.is_usable()
+
+
+@pytest.mark.parametrize("name", torch_exact.CHOOSING)
+@pytest.mark.parametrize("given", [{}, {"dim": 0}, {"dim": 1, "keepdim": True}, {"dim": -1}])
+def test_elements_are_chosen_as_on_the_cpu(name: str, given: dict[str, object]) -> None:
+    original, names = getattr(torch, name), torch_exact.CHOOSING[name]
+    arguments = {"k": 2, **given} if "k" in names else given
+    x = torch.tensor([[2.0, 1.0, 1.0, 3.0, 2.0], [0.0, 0.0, 1.0, 1.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    found = []
+    for function in (original, torch_exact._chosen_as_on_the_cpu(original, *names)):
+        result = function(x, *arguments.values())
+        assert type(function(x, **arguments)) is type(result)
+        value, *indices = result if isinstance(result, tuple) else (result,)
+        found.append([value.detach(), *indices, *torch.autograd.grad(value.sum(), [x])])
+    for torchs, own in zip(*found, strict=True):
+        torch.testing.assert_close(own, torchs, rtol=0.0, atol=0.0)
 
 
 @pytest.mark.parametrize("name", ["hardswish", "hardsigmoid"])

@@ -56,4 +56,4 @@ model = Net().to(device)
 model.load_state_dict(torch.load(PATH, map_location=device, weights_only=True))
 model.eval()
 with torch.no_grad():
-    print("best:", criterion(model(x[60:]), y[60:]).item())
+    print("best:", criterion(model(x[60:].to(device)), y[60:].to(device)).item())

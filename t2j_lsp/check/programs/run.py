@@ -242,7 +242,7 @@ class _Run:
         met = self.pool.refused[kind]
         if refused(failure) or met and not set(failure.bases) & _OWN_FAULTS:
             raise NotRunError(refusal(kind, met[0] if met else str(failure)) + self._hint())
-        if kind == "torch" and self.pool.device_name != "cpu" and _MIXES_DEVICES in str(failure):
+        if kind == "torch" and self.pool.device_name != "cpu" and _MIXES_DEVICES.search(str(failure)):
             raise NotRunError(f"the PyTorch program fails on a GPU (line {run.line}): {failure}")
         if kind == "torch" and _NEEDS_GPU.search(str(failure)):
             raise NotRunError(f"the PyTorch program needs a GPU (line {run.line}): {failure}")
@@ -316,8 +316,12 @@ _NEEDS_GPU = re.compile(
     r"not compiled with CUDA|no NVIDIA driver|No (?:CUDA|HIP) GPUs are available|CUDA device but torch"
 )
 """What PyTorch says where a program asks for a GPU and there is none; JAX asks for no device."""
-_MIXES_DEVICES = "Expected all tensors to be on the same device"
-"""What PyTorch says where a program that only ever ran on the CPU leaves a tensor there; to JAX it is no fault."""
+_MIXES_DEVICES = re.compile(r"on the same device|\bcuda\b", re.IGNORECASE)
+"""What PyTorch says where a program that only ever ran on the CPU leaves a tensor there; to JAX it is no fault.
+
+It names the device, or its type of tensors: ``Input type (torch.FloatTensor) and weight type
+(torch.cuda.FloatTensor)``, ``can't convert cuda:0 device type tensor to numpy``.
+"""
 _OWN_FAULTS = {
     "ArithmeticError",
     "AssertionError",

@@ -30,6 +30,7 @@ for param in model.parameters():
     param.requires_grad = False
 # the head is new, so it is trained
 model.head = nn.Linear(5, 1)
+model.to(dev)
 # train
 criterion = nn.SmoothL1Loss()
 optimizer = torch.optim.Adam(model.head.parameters(), lr=0.05)

@@ -20,19 +20,14 @@ TORCH_NAMES = dict.fromkeys(["kernel", "scale", "embedding"], "weight") | {"mean
 
 
 class Place(NamedTuple):
-    """Where a parameter or buffer is kept: an attribute of a layer."""
+    """Where a parameter or buffer is kept; a kernel of Flax, (*size, in, out), is (out, in, *size) in PyTorch."""
 
-    layer: nnx.Pytree
-    key: str
-
-    @property
-    def is_kernel(self) -> bool:
-        """Whether it is a kernel of Flax, (*kernel_size, in, out), which is (out, in, *kernel_size) in PyTorch."""
-        return self.key == "kernel" and isinstance(self.layer, LAYERS_WITH_WEIGHTS)
+    variable: nnx.Variable[jax.Array]
+    is_kernel: bool
 
     def read(self) -> jax.Array:
         """The array in PyTorch's layout."""
-        array = getattr(self.layer, self.key)[...]
+        array = self.variable[...]
         return jnp.moveaxis(array, (-1, -2), (0, 1)) if self.is_kernel else array
 
     def laid_out(self, array: Any) -> Any:
@@ -41,9 +36,7 @@ class Place(NamedTuple):
 
     def write(self, array: Any) -> None:
         """Sets the array from PyTorch's layout."""
-        array = self.laid_out(array)
-        variable = getattr(self.layer, self.key)
-        variable.set_value(jnp.array(array, variable[...].dtype))
+        self.variable.set_value(jnp.array(self.laid_out(array), self.variable[...].dtype))
 
 
 def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> Iterator[tuple[str, Place]]:
@@ -54,12 +47,10 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
     """
     names = TORCH_NAMES if isinstance(module, LAYERS_WITH_WEIGHTS) else {}
     held = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
-    own = [key for key, value in held.items() if isinstance(value, nnx.Variable)]
-    own.sort(key=lambda key: (not isinstance(held[key], nnx.Param), key not in names))
-    for key in own:
-        kept = every or held[key].get_metadata("persistent", True)
-        if kept and not isinstance(held[key], nnx.RngState):
-            yield prefix + names.get(key, key), Place(module, key)
+    own = [k for k, v in held.items() if isinstance(v, nnx.Variable) and not isinstance(v, nnx.RngState)]
+    for key in sorted(own, key=lambda k: (not isinstance(held[k], nnx.Param), k not in names)):
+        if every or held[key].get_metadata("persistent", True):
+            yield prefix + names.get(key, key), Place(held[key], key == "kernel" and bool(names))
     for key, part in held.items():
         if isinstance(part, nnx.Pytree):
             bare = isinstance(module, nnx.Sequential | nnx.SpectralNorm) and key in ("layers", "layer_instance")
@@ -69,8 +60,8 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
 class StateDict(UserDict[str, Any]):
     """A module's parameters and buffers under PyTorch's names and in PyTorch's layouts.
 
-    It follows the module, as PyTorch's `state_dict()` does; `copy.deepcopy` of it doesn't. `num_batches_tracked` is
-    not in it: Flax doesn't count batches.
+    It follows the module, as PyTorch's `state_dict()` does; what is pickled or copied by `copy.deepcopy` doesn't.
+    `num_batches_tracked` is not in it: Flax doesn't count batches.
     """
 
     def __init__(self, module: nnx.Module):
@@ -80,8 +71,8 @@ class StateDict(UserDict[str, Any]):
         place = self.data[name]
         return place.read() if isinstance(place, Place) else place
 
-    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
-        return dict(self)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
 
 
 class IncompatibleKeys(NamedTuple):
@@ -97,20 +88,14 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
     Raises RuntimeError where names or shapes differ; names only if `strict`.
     """
     places = dict(saved_places(module))
-    counts = [name for name in state if name.endswith("num_batches_tracked")]
-    arrays = {name: np.asarray(state[name]) for name in state if name not in counts}
-    missing = [name for name in places if name not in arrays]
-    unexpected = [name for name in arrays if name not in places]
-    found = [name for name in places if name in arrays]
-    misshapen = [n for n in found if places[n].read().shape != arrays[n].shape]
-    if misshapen or strict and (missing or unexpected):
-        raise RuntimeError(
-            f"Error(s) in loading state_dict for {type(module).__name__}: missing {missing}, unexpected {unexpected}, "
-            f"of another shape {misshapen}"
-        )
-    for name in found:
+    arrays = {k: np.asarray(state[k]) for k in state if not k.endswith("num_batches_tracked")}
+    keys = IncompatibleKeys([k for k in places if k not in arrays], [k for k in arrays if k not in places])
+    misshapen = [k for k in places if k in arrays and places[k].read().shape != arrays[k].shape]
+    if misshapen or strict and any(keys):
+        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}: {keys}, {misshapen=}")
+    for name in places.keys() & arrays.keys():
         places[name].write(arrays[name])
-    return IncompatibleKeys(missing, unexpected)
+    return keys
 
 
 def save_pickle(value: Any, path: Any) -> None:
@@ -118,10 +103,7 @@ def save_pickle(value: Any, path: Any) -> None:
 
     class Pickler(pickle.Pickler):
         def reducer_override(self, value: Any) -> Any:
-            if isinstance(value, jax.Array):
-                return np.asarray(value).__reduce__()
-            plain = isinstance(value, StateDict)
-            return (dict, (dict(value),)) if plain else NotImplemented
+            return np.asarray(value).__reduce__() if isinstance(value, jax.Array) else NotImplemented
 
     with open(path, "wb") as file:
         Pickler(file).dump(value)

@@ -213,13 +213,13 @@ class ChannelsFirstConv(nnx.Conv):
     """`nnx.Conv` with PyTorch's axes, (N, C, *spatial) or (C, *spatial), and PyTorch's initial values."""
 
     def __init__(self, inputs: int, outputs: int, kernel: Sequence[int], **options: Any):
+        self.channel_axis = -len(kernel) - 1
         fan_in = inputs // options.get("feature_group_count", 1) * math.prod(kernel)
         super().__init__(inputs, outputs, kernel, **options, **uniform_init(fan_in))
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Convolves `x`."""
-        axis = -len(self.kernel_size) - 1
-        return jnp.moveaxis(super().__call__(jnp.moveaxis(x, axis, -1)), -1, axis)
+        return jnp.moveaxis(super().__call__(jnp.moveaxis(x, self.channel_axis, -1)), -1, self.channel_axis)
 
 
 class Conv1d(ConvNd):
@@ -317,13 +317,13 @@ class ChannelsFirstConvTranspose(nnx.ConvTranspose):
     """`nnx.ConvTranspose` with PyTorch's axes, (N, C, *spatial) or (C, *spatial), and PyTorch's initial values."""
 
     def __init__(self, inputs: int, outputs: int, kernel: Sequence[int], **options: Any):
+        self.channel_axis = -len(kernel) - 1
         options |= uniform_init(outputs * math.prod(kernel))
         super().__init__(inputs, outputs, kernel, transpose_kernel=True, **options)
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Applies the layer to `x`."""
-        axis = -len(self.kernel_size) - 1
-        return jnp.moveaxis(super().__call__(jnp.moveaxis(x, axis, -1)), -1, axis)
+        return jnp.moveaxis(super().__call__(jnp.moveaxis(x, self.channel_axis, -1)), -1, self.channel_axis)
 
 
 class ConvTranspose1d(ConvTransposeNd):

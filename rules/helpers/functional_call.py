@@ -18,10 +18,9 @@ def named_arrays(module: nnx.Module, parameters: bool = True) -> OrderedDict[str
     """A module's parameters, or else its buffers, in PyTorch's order; what is shared is under its first name."""
     arrays, seen = OrderedDict(), set()
     for name, place in saved_places(module, every=True):
-        variable = getattr(place.layer, place.key)
-        if isinstance(variable, nnx.Param) == parameters and id(variable) not in seen:
+        if isinstance(place.variable, nnx.Param) == parameters and id(place.variable) not in seen:
             arrays[name] = place.read()
-        seen.add(id(variable))
+        seen.add(id(place.variable))
     return arrays
 
 
@@ -47,7 +46,7 @@ def functional_call(module: nnx.Module, arrays: Any, args: Any = (), kwargs: Map
                 raise TypeError(f"functional_call: {name} is a Variable; make the dict by named_arrays(module)")
             if not name.endswith("num_batches_tracked"):
                 place = places[name]
-                getattr(place.layer, place.key).set_value(place.laid_out(array))
+                place.variable.set_value(place.laid_out(array))
     before = [(path, variable.get_value()) for path, variable in nnx.to_flat_state(nnx.state(module))]
     out = module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
     after = dict(nnx.to_flat_state(nnx.state(module)))

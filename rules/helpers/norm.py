@@ -27,15 +27,13 @@ class BatchNorm(nnx.BatchNorm):
         super().__init__(num_features, momentum=momentum, use_fast_variance=False, **options)
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Normalizes `x` and, in training, updates `mean` and `var`."""
-        if self.use_running_average or x.size == 0:
-            return super().__call__(x, use_running_average=True)
+        """Normalizes `x` and, in training, updates `mean` and `var`. One value for each channel is an error."""
         n, old = x.size // self.num_features, self.momentum * self.var[...]
-        if n == 1:
-            raise ValueError(f"Expected more than 1 value per channel, got {x.shape}")
-        y = super().__call__(x)
-        # What was added to `old` is the biased variance; 1 / (n - 1) of it makes it the unbiased one.
-        self.var[...] += (self.var[...] - old) / (n - 1)
+        evaluates = self.use_running_average or n == 0
+        y = super().__call__(x, use_running_average=evaluates)
+        if not evaluates:
+            # What was added to `old` is the biased variance; 1 / (n - 1) of it makes it the unbiased one.
+            self.var[...] += (self.var[...] - old) * (1 / (n - 1))
         return y
 
 

@@ -57,9 +57,13 @@ class RecurrentBase(nnx.Module):
                 if proj_size:
                     setattr(self, f"weight_hr_{name}", uniform(proj_size, hidden_size))
 
-    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: Any) -> Any:
         """The next state of a cell, from the projected input and the projected hidden state."""
         raise NotImplementedError
+
+    def state_of(self, state: Any, index: int) -> Any:
+        """The state of one layer in one direction."""
+        return state[index] if self._state_arrays == 1 else (state[0][index], state[1][index])
 
     def __call__(self, x: Any, hx: Any = None) -> tuple[Any, Any]:
         """Runs all layers.
@@ -73,53 +77,51 @@ class RecurrentBase(nnx.Module):
         lengths = None
         if isinstance(x, PackedSequence):
             x, lengths = x
-        batch_first = self.batch_first and lengths is None and x.ndim == 3
-        x = jnp.swapaxes(x, 0, 1) if batch_first else x
-        state = (hx,) if self._state_arrays == 1 else hx
-        if hx is None:
-            layers = self.num_layers * 2 if self.bidirectional else self.num_layers
-            h = jnp.zeros((layers, *x.shape[1:-1], self.proj_size or self.hidden_size), x.dtype)
-            c = jnp.zeros((*h.shape[:-1], self.hidden_size), x.dtype) if self.proj_size else h
-            state = (h,) if self._state_arrays == 1 else (h, c)
+        x = jnp.moveaxis(x, -2, 0) if lengths is None and self.batch_first else x
+        layers = self.num_layers * 2 if self.bidirectional else self.num_layers
+        h = jnp.zeros((layers, *x.shape[1:-1], self.proj_size or self.hidden_size), x.dtype)
+        c = jnp.zeros((*h.shape[:-1], self.hidden_size), x.dtype) if self.proj_size else h
+        state = (h if self._state_arrays == 1 else (h, c)) if hx is None else hx
         valid = None if lengths is None else jnp.arange(x.shape[0])[:, None, None] < lengths[:, None]
         finals = []
         for layer in range(self.num_layers):
             if self.bidirectional:
-                forward, ahead = self.scan(x, valid, [s[2 * layer] for s in state], f"l{layer}")
-                backward, back = self.scan(x, valid, [s[2 * layer + 1] for s in state], f"l{layer}_reverse", True)
+                forward, ahead = self.scan(x, valid, self.state_of(state, 2 * layer), f"l{layer}")
+                backward, back = self.scan(x, valid, self.state_of(state, 2 * layer + 1), f"l{layer}_reverse", True)
                 finals += [forward, backward]
                 x = jnp.concatenate([ahead, back], axis=-1)
             else:
-                final, x = self.scan(x, valid, [s[layer] for s in state], f"l{layer}")
+                final, x = self.scan(x, valid, self.state_of(state, layer), f"l{layer}")
                 finals.append(final)
             if self.dropout > 0 and layer < self.num_layers - 1:
                 x = self.between_layers(x)
-        last = jax.tree.map(lambda *arrays: jnp.stack(arrays), *finals)
-        x = jnp.swapaxes(x, 0, 1) if batch_first else x
-        return x if lengths is None else PackedSequence(x, lengths), last[0] if self._state_arrays == 1 else last
+        last = jnp.stack(finals) if self._state_arrays == 1 else tuple(map(jnp.stack, zip(*finals, strict=True)))
+        x = jnp.moveaxis(x, 0, -2) if lengths is None and self.batch_first else x
+        return x if lengths is None else PackedSequence(x, lengths), last
 
     def scan(
-        self, x: jax.Array, valid: jax.Array | None, state: list[jax.Array], name: str, reverse: bool = False
-    ) -> tuple[tuple[jax.Array, ...], jax.Array]:
+        self, x: jax.Array, valid: jax.Array | None, state: Any, name: str, reverse: bool = False
+    ) -> tuple[Any, jax.Array]:
         """Runs one layer in one direction over x (T, N, input); steps that are not `valid` keep the state."""
         # The inputs of all steps are projected at once.
         xs = x @ getattr(self, f"weight_ih_{name}")[...].T
         if self.bias:
             xs += getattr(self, f"bias_ih_{name}")[...]
 
-        def step(state: tuple[jax.Array, ...], one: Any) -> tuple[tuple[jax.Array, ...], jax.Array]:
+        def step(state: Any, one: Any) -> tuple[Any, jax.Array]:
             inputs, is_valid = (one, None) if valid is None else one
-            hidden = state[0] @ getattr(self, f"weight_hh_{name}")[...].T
+            h = state if self._state_arrays == 1 else state[0]
+            hidden = h @ getattr(self, f"weight_hh_{name}")[...].T
             if self.bias:
                 hidden += getattr(self, f"bias_hh_{name}")[...]
             new = self.next_state(inputs, hidden, state)
             if self.proj_size:
                 new = (new[0] @ getattr(self, f"weight_hr_{name}")[...].T, *new[1:])
             if is_valid is not None:
-                new = tuple(jnp.where(is_valid, n, s) for n, s in zip(new, state, strict=True))
-            return new, new[0]
+                new = jax.tree.map(lambda n, s: jnp.where(is_valid, n, s), new, state)
+            return new, new if self._state_arrays == 1 else new[0]
 
-        return lax.scan(step, tuple(state), xs if valid is None else (xs, valid), reverse=reverse)
+        return lax.scan(step, state, xs if valid is None else (xs, valid), reverse=reverse)
 
 
 class LSTM(RecurrentBase):
@@ -128,7 +130,7 @@ class LSTM(RecurrentBase):
     _gates = 4
     _state_arrays = 2
 
-    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: Any) -> Any:
         return lstm_update(inputs, hidden, state[1])
 
 
@@ -152,8 +154,8 @@ class GRU(RecurrentBase):
     ):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, rngs=rngs)
 
-    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        return (gru_update(inputs, hidden, state[0]),)
+    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: Any) -> Any:
+        return gru_update(inputs, hidden, state)
 
 
 class RNN(RecurrentBase):
@@ -178,5 +180,5 @@ class RNN(RecurrentBase):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, rngs=rngs)
         self.nonlinearity = nonlinearity
 
-    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        return (rnn_update(inputs, hidden, self.nonlinearity),)
+    def next_state(self, inputs: jax.Array, hidden: jax.Array, state: Any) -> Any:
+        return rnn_update(inputs, hidden, self.nonlinearity)

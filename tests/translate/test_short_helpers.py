@@ -98,3 +98,54 @@ def test_neighbouring_statements_that_are_one(before: str) -> None:
     head = "def f(a, b, c):\n    "
     after = MERGED[before]
     assert merged(f"{head}{before}\n", 88) == f"{head}{before if after is None else after}\n"
+
+
+# --- what every call shows --------------------------------------------------------------------------------------------
+
+CHANNELS_FIRST = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers = [nn.ReLU()]
+        layers += [{}]
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+CONVOLUTIONS = {
+    "of one rank": ("nn.Conv2d(4, 6, 3), nn.Conv2d(6, 4, (2, 1))", "inputs * math.prod(kernel)", "-3"),
+    "of two ranks": ("nn.Conv2d(4, 6, 3), nn.Conv1d(6, 4, 1)", "inputs * math.prod(kernel)", "self.channel_axis"),
+    "with groups": (
+        "nn.Conv1d(4, 6, 3), nn.Conv1d(6, 4, 1, groups=2)",
+        "inputs // options.get('feature_group_count', 1) * math.prod(kernel)",
+        "-2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_sizes_of_tuples_and_options_that_no_call_passes_are_worked_out(case: str) -> None:
+    layers, fan_in, axis = CONVOLUTIONS[case]
+    text = ast.unparse(definitions(CHANNELS_FIRST.format(layers) + PROGRAM)["ChannelsFirstConv"])
+    assert f"fan_in = {fan_in}\n" in text
+    assert f"jnp.moveaxis(x, {axis}, -1)" in text
+    assert ("self.channel_axis = -len(kernel) - 1" in text) == (axis == "self.channel_axis")
+
+
+def test_a_call_of_a_function_to_itself_decides_no_parameter() -> None:
+    net = "net = nn.Sequential(nn.Linear(2, 3))\n"
+    walk = "for name, p in net.named_parameters():\n    print(name, p.shape)\n"
+    save = "torch.save(net.state_dict(), 'net.pt')\n"
+    assert parameters(definitions(net + walk)["saved_places"]) == ["module", "prefix"]
+    assert parameters(definitions(net + save)["saved_places"]) == ["module", "prefix"]
+    assert parameters(definitions(net + walk + save)["saved_places"]) == ["module", "prefix", "every"]
+
+
+def test_a_recurrent_layer_of_one_layer_holds_one_state() -> None:
+    code = ast.unparse(definitions(RECURRENT.format("return self.rnn(x)") + PROGRAM)["GRU"])
+    assert "final, x = self.scan(x, h[0])" in code and "tuple(" not in code
+    code = ast.unparse(definitions(RECURRENT.replace("GRU", "LSTM").format("return self.rnn(x)") + PROGRAM)["LSTM"])
+    assert "self.scan(x, (h[0], h[0]))" in code or "(state[0][0], state[1][0])" in code

@@ -43,6 +43,7 @@ def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[
             continue
         place = index - shift if index < len(plain) else None
         passed = [(call, call.argument(place, name)) for call in calls]
+        passed = [(call, value) for call, value in passed if not _hands_on(call, value, node, name)]
         if any(value is not None and call.home is None for call, value in passed):
             continue
         default = otherwise.get(name)
@@ -51,6 +52,11 @@ def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[
         if len(literals) == 1 and None not in literals:
             constants.append((name, literals.pop() or ""))
     return tuple(constants)
+
+
+def _hands_on(call: HelperCall, value: ast.expr | None, node: ast.FunctionDef, name: str) -> bool:
+    """Whether a function calls itself with its own parameter: such a call decides nothing."""
+    return call.home == node.name and isinstance(value, ast.Name) and value.id == name
 
 
 @cache

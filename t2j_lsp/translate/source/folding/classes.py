@@ -17,7 +17,7 @@ from .constants import folded, is_literal, literal
 from .definitions import definition, is_given, nodes
 from .docstrings import switched_off
 from .family import Family
-from .given import given, never_none
+from .given import given, lengths, never_none, unpassed_options, with_values
 from .signatures import NEW, without_methods, without_parameters
 from .uses import HelperCall, Index, UseFinder
 from .variables import assigned, is_pure, without_assignment
@@ -93,6 +93,10 @@ def _fold_constructor(texts: dict[str, str], name: str, family: Family) -> None:
         unsure = {parameter for one in made for parameter in family.finder.uses[one].unsure}
         if every and (passed := given(function, every, unsure, shift=1)):
             texts[name] = never_none(texts[name], passed, NEW)
+        if every and not bound:
+            sizes = {f"len({parameter})": str(size) for parameter, size in lengths(function, every, unsure, shift=1)}
+            known = {**sizes, **unpassed_options(function, every)}
+            texts[name] = with_values(texts[name], tuple(sorted(known.items())), NEW) if known else texts[name]
         return
     names = frozenset(known for known, _ in constants)
     texts[name] = without_parameters(folded(texts[name], constants, NEW), NEW, names, switched_off(constants))

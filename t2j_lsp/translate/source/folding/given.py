@@ -12,8 +12,8 @@ from functools import cache
 import libcst as cst
 
 from .arguments import assigned_names
-from .constants import KINDS, folded, literal
-from .definitions import defaults, is_given
+from .constants import KINDS, folded, is_literal, literal
+from .definitions import defaults, is_given, nodes
 from .transformer import Transformer, code, transformed
 from .uses import HelperCall, HelperUses
 
@@ -34,6 +34,71 @@ def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[st
             is_given(c.argument(plain.index(name) - shift if name in plain else None, name) or default) for c in calls
         )
     )
+
+
+def lengths(
+    node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[str], shift: int = 0
+) -> tuple[tuple[str, int], ...]:
+    """The parameters that every call passes a tuple of so many elements."""
+    plain = [a.arg for a in (*node.args.posonlyargs, *node.args.args)][shift:]
+    taken = {*bound, *assigned_names(node)}
+    found = {name: {tuple_length(c.argument(i, name)) for c in calls} for i, name in enumerate(plain)}
+    known = {name: sizes.pop() for name, sizes in found.items() if len(sizes) == 1 and name not in taken}
+    return tuple((name, size) for name, size in known.items() if size is not None)
+
+
+def tuple_length(node: ast.expr | None) -> int | None:
+    """How many elements a tuple has that is written out."""
+    if not isinstance(node, ast.Tuple) or any(isinstance(e, ast.Starred) for e in node.elts):
+        return None
+    return len(node.elts)
+
+
+def unpassed_options(node: ast.FunctionDef, calls: Sequence[HelperCall]) -> Mapping[str, str]:
+    """What `options.get(key, default)` of the keywords that a function collects is, for keys that no call passes."""
+    options = node.args.kwarg.arg if node.args.kwarg else None
+    passed = {keyword.arg for call in calls for keyword in call.node.keywords}
+    found: dict[str, str] = {}
+    for call in nodes(node):
+        match call:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="get"), args=[ast.Constant(value=str() as key), value]
+            ) if name == options and key not in passed and is_literal(value):
+                found[ast.unparse(call)] = literal(value)
+    return found
+
+
+@cache
+def with_values(text: str, known: tuple[tuple[str, str], ...], function: str) -> str:
+    """A definition with literals for some calls in the function or method of a name."""
+    changed = transformed(text, lambda: _WithValues(dict(known), function))
+    return folded(changed, ()) if changed != text else text
+
+
+class _WithValues(Transformer):
+    def __init__(self, known: Mapping[str, str], function: str) -> None:
+        super().__init__()
+        self.known, self.function = known, function
+        self.around: list[str] = []
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.around.append(node.name.value)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self.around.pop()
+        return updated_node
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        value = self.known.get(code(original_node).replace('"', "'")) if self.around[:1] == [self.function] else None
+        return updated_node if value is None else cst.parse_expression(value)
+
+    def leave_BinaryOperation(
+        self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
+    ) -> cst.BaseExpression:
+        match updated_node:
+            case cst.BinaryOperation(operator=cst.FloorDivide(), right=cst.Integer("1")):
+                return updated_node.left
+        return updated_node
 
 
 NUMBER = "int"

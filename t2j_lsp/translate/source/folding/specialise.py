@@ -22,7 +22,7 @@ from .constants import folded, is_literal, literal, without_instances
 from .definitions import definition, free_names, is_given, members
 from .docstrings import switched_off
 from .evaluation import evaluated, pure_functions
-from .given import given, never_none, possible, value_kind, within
+from .given import given, never_none, possible, tuple_length, value_kind, within
 from .hierarchy import merge_classes
 from .inlining import SHORT, expression_of, inlined
 from .joining import joined
@@ -146,8 +146,8 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], ag
     )
 
 
-def _kind(argument: ast.expr) -> tuple[bool, str | None]:
-    return is_given(argument), value_kind(argument)
+def _kind(argument: ast.expr) -> tuple[bool, str | None, int | None]:
+    return is_given(argument), value_kind(argument), tuple_length(argument)
 
 
 def _containers(user: Index) -> Hashable:

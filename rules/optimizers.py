@@ -25,7 +25,7 @@ INJECTED = {"lr": "learning_rate", "momentum": "momentum", "betas": "b1"}
 SPEED = ("foreach", "fused", "capturable")
 
 
-OPTIMIZER = "nnx.Optimizer({target}, {tx}, wrt=nnx.Param)"
+OPTIMIZER = "nnx.Optimizer({target}, {tx}, wrt={wrt})"
 
 
 class Unsure(Exception):
@@ -321,9 +321,19 @@ def optimizer(call: Call, links: Links) -> Piece | Refusal:
     made = call.emit(text, **extra)
     if plan.leaves:
         return made
+    extra["wrt"] = call.emit(_filter(plan))
     whole = call.emit(OPTIMIZER, tx=made, **extra)
     named = call.site.hoist(made, "tx") if call.site.lines(whole.text) > 1 else None
     return whole if named is None else call.emit(OPTIMIZER, tx=named, **extra)
+
+
+def _filter(plan: OptimizerPlan) -> str:
+    """Which variables of its module an optimizer updates."""
+    if not plan.part:
+        return "nnx.Param"
+    names = plan.part.split(".")
+    inside = f'path[0] == "{plan.part}"' if len(names) == 1 else f"path[:{len(names)}] == {tuple(names)}"
+    return f"nnx.All(nnx.Param, lambda path, _: {inside})".replace("'", '"')
 
 
 NO_TARGET = "Can't tell which module these parameters are of: nnx.Optimizer takes the module itself."

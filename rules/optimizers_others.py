@@ -25,7 +25,7 @@ CHANGED = "Its learning rate changes while it runs, which no optax state holds: 
 )
 def lbfgs(call: Call) -> Piece | Refusal:
     plan = call.site.optimizer
-    if plan is None or not plan.target:
+    if plan is None or not plan.target or plan.part:
         return call.refuse(plan.reason if plan is not None and plan.reason else NO_TARGET)
     if plan.groups:
         return call.refuse(GROUPS)

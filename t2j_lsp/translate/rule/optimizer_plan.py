@@ -36,6 +36,8 @@ class OptimizerPlan:
 
     target: str = ""
     """The module, or tuple of modules, whose parameters it updates; empty where that isn't known."""
+    part: str = ""
+    """The part of the target that it updates; empty for all of it."""
     of_tensors: bool = False
     """Whether it updates bare tensors, in place of a module's parameters."""
     leaves: tuple[str, ...] = ()

@@ -74,6 +74,8 @@ class AddedGradients:
                 raise Refused(reason)
         for clip in [p for p in step_calls if p.kind == "clip"]:
             updates.clip_target(clip, [optimized])
+        if not zeroed and not cleared:
+            updates.check_alone(optimized)
         one.updates.append(update)
         parts = [p for p in step_calls if p not in cleared]
         self._handle_parts(parts, optimized.text, optimized.modules[0], grads)

@@ -37,7 +37,7 @@ class FrozenGroups:
 
     def plan(self, statements: Sequence[Freezing]) -> bool:
         """Plan a group for what each statement freezes; False, with nothing planned, where one isn't sure."""
-        if not any(True for _ in optimizer_plans(self.ctx)) or self._gradients_are_seen():
+        if not any(True for _ in optimizer_plans(self.ctx)) or gradients_are_seen(self.ctx):
             return False
         frozen: dict[ast.expr, list[str]] = {}
         for one in statements:
@@ -52,18 +52,6 @@ class FrozenGroups:
             group = Group(_label(plan), joined, {}, frozen=True)
             self.ctx.plan.optimizers[call] = replace(plan, groups=(group, *(plan.groups or (Group("trained", None),))))
         return True
-
-    def _gradients_are_seen(self) -> bool:
-        """Whether the program does something with all gradients, where PyTorch has none for frozen parameters."""
-        clips = names_with(Trait.CLIPS_NORM)
-        return any(
-            isinstance(n, ast.Attribute)
-            and n.attr == "grad"
-            or isinstance(n, ast.Call)
-            and isinstance(fact := self.ctx.fact(n.func), Qual)
-            and fact.name in clips
-            for n in self.ctx.source.nodes
-        )
 
     # --- what a statement freezes of each optimizer ---------------------------------------------------------------
 
@@ -154,6 +142,19 @@ def optimizer_plans(ctx: Context) -> Iterator[tuple[ast.Call, OptimizerPlan]]:
         fact = ctx.fact(call)
         if isinstance(call, ast.Call) and isinstance(fact, Object) and fact.kind == "optimizer":
             yield call, plan
+
+
+def gradients_are_seen(ctx: Context) -> bool:
+    """Whether the program does something with all gradients, where PyTorch has none for frozen parameters."""
+    clips = names_with(Trait.CLIPS_NORM)
+    return any(
+        isinstance(n, ast.Attribute)
+        and n.attr == "grad"
+        or isinstance(n, ast.Call)
+        and isinstance(fact := ctx.fact(n.func), Qual)
+        and fact.name in clips
+        for n in ctx.source.nodes
+    )
 
 
 def _parts(cls: ClassInfo) -> set[ClassInfo | None]:

@@ -23,6 +23,7 @@ from .lost_parameters import LostParameters
 from .objects import Objects
 from .optimizers import Optimizers
 from .outside_updates import OutsideUpdates
+from .parts_of_one import plan_parts
 from .roles import with_training_facts
 from .steps import Steps
 from .undifferentiated import Undifferentiated
@@ -51,6 +52,8 @@ def plan_training(context: Context) -> None:
     batches = Batches(context)
     batches.plan()
     left = Frozen(context, objects).plan() or LostParameters(context, objects).reason()
+    if not left:
+        plan_parts(context, objects)
     steps = Steps(context, objects, left, plan_gradients(context))
     steps.plan()
     Undifferentiated(context, objects, steps).plan()

@@ -240,8 +240,12 @@ class _ScopePlan:
         if not waiting:
             return
         if len(waiting) > 1 or any(one.updates for one in found):
-            if not self._stored_apart(waiting):
-                raise Refused(waiting[0][2])
+            reason = waiting[0][2]
+            try:
+                if not self._stored_apart(waiting):
+                    raise Refused(reason)
+            except Refused as problem:
+                raise Refused(str(problem) if reason == ELSEWHERE else reason) from problem
             return
         one, phase, reason = waiting[0]
         if calls := self.steps.closures.calls(self.info):

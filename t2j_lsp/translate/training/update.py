@@ -25,10 +25,11 @@ from .jittable import Jittable, worst
 from .lost_gradients import LostGradients
 from .objects import Objects, VariableScope, targets
 from .once import Acting, Drawn, Episode, Once
+from .parts_of_one import LEFT_BY_OTHERS, shares_its_modules
 from .resets import resets_state
 from .skipped import KEPT, SKIPPED, check_unskipped, may_jump, may_skip
 from .slice import UpdateSlice, UpdateSlicer
-from .step_calls import Item, Phase, Reader, Refused, StepCall
+from .step_calls import Item, Phase, Reader, Refused, StepCall, clip_kind
 
 Mode = Literal["fused", "conditional", "accumulated", "stored", "apart"]
 """``stored``: the step only gives the gradients, which other code of the program reads. ``apart``: it gives them, and
@@ -38,6 +39,7 @@ NOT_ZEROED = "The gradients aren't zeroed in this function, so they add up from 
 ITEM = "It updates an item of a list of modules, whose gradients have no name: give the module an attribute of its own."
 BARE_ELSEWHERE = "It updates bare tensors of another function: pass them and return them."
 SEVERAL_BARE = "It updates bare tensors along with others, under a condition, or with clipped gradients."
+PARTLY_CLIPPED = "The optimizer updates a part of what is clipped: the norm is that of all gradients."
 LEAKS = "The gradients of another loss are still in the parameters when this update is made."
 
 
@@ -52,6 +54,8 @@ class Optimized:
     groups: tuple[Group, ...] = ()
     state: str = ""
     """The variable with optax's state, where it updates bare tensors."""
+    part: bool = False
+    """Whether the optimizer says which parameters of its module it updates, ``optimizer.wrt``."""
 
 
 @dataclass
@@ -351,7 +355,8 @@ class Updates:
                 raise Refused(BARE_ELSEWHERE)
             return Optimized(text, plans[0].leaves, state=plans[0].state)
         if modules is not None:
-            return Optimized(text, modules, groups=plans[0].groups if len(plans) == 1 else ())
+            groups = plans[0].groups if len(plans) == 1 else ()
+            return Optimized(text, modules, groups=groups, part=any(plan.part for plan in plans))
         if made is not None:
             reasons = [p.reason for p in plans]
             raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))
@@ -398,6 +403,8 @@ class Updates:
                 raise Refused(NOT_ZEROED)
             if not before and may_jump(items, phase.backs[-1] + 1, min(after)):
                 raise Refused(KEPT)
+            if not before:
+                self.check_alone(one)
             start = max(before) if before else -1
             for other in others:
                 for index in other.backs:
@@ -405,6 +412,11 @@ class Updates:
                         continue
                     if start < index < phase.backs[0] or (not before and index > max(after)):
                         raise Refused(LEAKS)
+
+    def check_alone(self, one: Optimized) -> None:
+        """Raises Refused if another optimizer may leave gradients in what an optimizer updates."""
+        if one.part or shares_its_modules(self.ctx, self.objects, self.scope, one.modules, one.groups):
+            raise Refused(LEFT_BY_OTHERS)
 
     def _reaches(self, items: Sequence[Item], index: int, one: Optimized) -> bool:
         """Whether a loss depends on an optimizer's modules."""
@@ -473,6 +485,10 @@ class Updates:
         target = updated(clip.subject, self.scope, self.objects)
         for one in optimized:
             if target.target and not target.groups and tuple(targets(target.target)) == one.modules:
+                halves = any(other is not one and other.modules == one.modules for other in optimized)
+                left = any(group.frozen for group in one.groups) and not halves
+                if left and clip_kind(self.ctx.inference, clip) == "norm":
+                    raise Refused(PARTLY_CLIPPED)
                 if len(optimized) * len(one.modules) > 1 and any(map(self._is_part, one.modules)):
                     raise Refused("The gradients of parts of a module are clipped apart from others.")
                 return one

@@ -8,10 +8,12 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.gates import Gate
+from t2j_lsp.translate.inference.looked_up import asks_for_rngs
 from t2j_lsp.translate.rule.facts import (
     PACKED,
     UNKNOWN,
     AnyModule,
+    Class,
     Fact,
     Function,
     Instance,
@@ -21,6 +23,7 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     Tuple,
     is_module,
+    is_module_class,
     layer_names,
 )
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
@@ -69,7 +72,7 @@ class Attributes:
         fact = self.ctx.fact(node)
         if isinstance(fact, Qual) and is_torch(fact.name):
             return self.objects.value(node)
-        if isinstance(fact, Function) and fact.info.takes_rngs:
+        if isinstance(fact, Function | Class) and asks_for_rngs(fact.info) and not is_module_class(fact):
             return self.objects.function_with_rngs(node)
         if isinstance(fact, Object) and fact.kind == "class name":
             self._note_printed_class(node)

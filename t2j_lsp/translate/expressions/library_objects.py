@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.choices import chosen_layers
+from t2j_lsp.translate.inference.looked_up import asks_for_rngs
 from t2j_lsp.translate.inference.type_comparisons import type_comparison
 from t2j_lsp.translate.layout.first import shared_base
-from t2j_lsp.translate.rule.facts import Function, ModuleClass, Object, Qual
+from t2j_lsp.translate.rule.facts import Class, Function, ModuleClass, Object, Qual, is_module_class
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES, CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
@@ -21,7 +22,10 @@ from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .rule_application import RuleApplication
 from .torch_only import namespace
+from .walk_order import reads_of
 
+_ASKING = frozenset({"isinstance", "issubclass", "super", "type", "cast", "hasattr", "getattr", "print", "id", "repr"})
+"""Functions that call nothing they are given."""
 _WIDE = {
     "float64": ({"float64", "double"}, {"float32", "float"}),
     "complex128": ({"complex128", "cdouble"}, {"complex64", "cfloat"}),
@@ -50,7 +54,7 @@ class LibraryObjects:
     def value(self, node: ast.Name | ast.Attribute | ast.Call) -> Piece | None:
         """A library object used as a value, a base class, an annotation."""
         fact = self.ctx.fact(node)
-        if isinstance(fact, Function) and fact.info.takes_rngs:
+        if isinstance(fact, Function | Class) and asks_for_rngs(fact.info) and not is_module_class(fact):
             return self.function_with_rngs(node)
         if not isinstance(fact, Qual) or not is_torch(fact.name):
             return None
@@ -108,17 +112,31 @@ class LibraryObjects:
         return self.value(node) if named and isinstance(self.ctx.fact(node), Qual) else None
 
     def function_with_rngs(self, node: ast.Name | ast.Attribute | ast.Call) -> Piece | None:
-        """A function that takes rngs, used as a value: whoever calls it does not know that, so they go with it."""
+        """A function or class that takes rngs, used as a value: whoever calls it may not know that, so they go along.
+
+        A variable that is only called has none: its calls are given them.
+        """
         parent = self.ctx.source.parents.get(node)
-        called = isinstance(parent, ast.Call) and (parent.func is node or getattr(parent.func, "attr", "") == "apply")
-        if called or not isinstance(
-            parent, ast.Call | ast.keyword | ast.BoolOp | ast.IfExp | ast.Return | ast.List | ast.Tuple
-        ):
+        match parent:
+            case ast.Call(func=func) if func is node or getattr(func, "attr", "") == "apply":
+                return None
+            case ast.Call() if any(k.arg == "rngs" for k in parent.keywords):
+                return None  # an earlier conversion wrote this partial
+            case ast.Call(func=ast.Name(id=name)) if name in _ASKING:
+                return None
+            case ast.Assign(value=value) if value is node:
+                reads = reads_of(self.ctx.inference, parent)
+                calls = [p.func for r in reads or () if isinstance(p := self.ctx.source.parents.get(r), ast.Call)]
+                if reads is not None and len(reads) == len(calls) and all(r in calls for r in reads):
+                    return None
+            case ast.Call() | ast.keyword() | ast.BoolOp() | ast.IfExp() | ast.Return() | ast.List() | ast.Tuple():
+                pass
+            case ast.Dict() if node in parent.values:
+                pass
+            case _:
+                return None
+        if self.ctx.scope.annotation:
             return None
-        if self.ctx.scope.function is None or self.ctx.scope.annotation:
-            return None
-        if isinstance(parent, ast.Call) and any(k.arg == "rngs" for k in parent.keywords):
-            return None  # an earlier conversion wrote this partial
         text = self.copier.generic(node).text
         return Piece(f"{self.renderer.need('functools')}.partial({text}, rngs={rngs_expression(self.ctx)})")
 

@@ -134,7 +134,7 @@ class Renderer:
         scope = self.ctx.scope
         if node.id == "forward" and not scope.functions and scope.class_info and scope.class_info.calls_forward:
             return Piece("__call__")
-        known = isinstance(node.ctx, ast.Load) and isinstance(self.ctx.fact(node), Qual | Function)
+        known = isinstance(node.ctx, ast.Load) and isinstance(self.ctx.fact(node), Qual | Function | Class)
         return self.objects.value(node) if known else None
 
     def _percent(self, node: ast.BinOp) -> None:

@@ -16,8 +16,8 @@ TAKEN = "the name 'rngs' is taken here, and generators of random numbers go by i
 def rngs_expression(ctx: Context) -> str:
     """How to reach an ``nnx.Rngs`` from the current statement; a function that none reaches is noted down for it."""
     function = _function_around(ctx)
-    if function is None:
-        _check_free(ctx, ctx.source.symbols.module)
+    if function is None or function.reads_rngs:
+        _check_free(ctx, ctx.source.symbols.module if function is None else ctx.source.symbols.within(function.node))
         if ctx.rngs.module is None and ctx.scope.statement is not None and not ctx.report.quiet:
             ctx.rngs.module = ctx.scope.statement.node
         return "rngs"

@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 from .file import Inference
 from .looked_up import note_looked_up
 from .unit_tests import INSTANCE_SET_UP, caller_of, seeds_all
+from .unseen_calls import called_unseen
 
 
 def plan_rngs(inference: Inference, untouched: Collection[ast.AST] = ()) -> None:
@@ -40,7 +41,7 @@ def plan_rngs(inference: Inference, untouched: Collection[ast.AST] = ()) -> None
 def _forget(inference: Inference, untouched: Collection[ast.AST]) -> None:
     """Take back what was decided before it turned out which functions stay."""
     for info in inference.functions.values():
-        info.takes_rngs = info.makes_rngs = False
+        info.takes_rngs = info.makes_rngs = info.reads_rngs = False
         info.settled |= info.node in untouched
     for cls in inference.classes.values():
         cls.keeps_rngs = False
@@ -54,14 +55,14 @@ def _asks_for_rngs(info: FunctionInfo) -> bool:
 
 
 def _plan_files(files: Sequence[Inference]) -> None:
-    functions = [info for file in files for info in file.functions.values()]
+    functions = [(info, file) for file in files for info in file.functions.values()]
     classes = [cls for file in files for cls in file.classes.values()]
     changed = True
     while changed:
         changed = False
-        for info in functions:
+        for info, file in functions:
             kept = info.owner is not None and info.owner.keeps_rngs and not info.static
-            if not info.takes_rngs and not kept and _decide(info):
+            if not info.takes_rngs and not info.reads_rngs and not kept and _decide(info, file):
                 changed = True
         changed |= _spread_overrides(classes)
     for cls in classes:
@@ -80,7 +81,10 @@ def _spread_overrides(classes: Iterable[ClassInfo]) -> bool:
                 other = base.methods.get(name)
                 if name == "__init__" or other is None or other.settled or method.settled:
                     continue
-                if other.takes_rngs != method.takes_rngs:
+                if other.reads_rngs or method.reads_rngs:
+                    for one in (m for m in (other, method) if m.takes_rngs):
+                        one.takes_rngs, one.reads_rngs, changed = False, True, True
+                elif other.takes_rngs != method.takes_rngs:
                     method.takes_rngs = other.takes_rngs = changed = True
     return changed
 
@@ -89,7 +93,7 @@ def _is_settled(info: FunctionInfo) -> bool:
     return info.settled or info.outer is not None and _is_settled(info.outer)
 
 
-def _decide(info: FunctionInfo) -> bool:
+def _decide(info: FunctionInfo, file: Inference) -> bool:
     """Whether something changed."""
     if _is_settled(info) or not _needs(info) or info.seeds or _has_generator(info):
         return False
@@ -105,6 +109,9 @@ def _decide(info: FunctionInfo) -> bool:
     owner = info.owner
     if owner is not None and owner.has_generator and not info.static:
         return False
+    if not info.called_by and called_unseen(info, file):
+        info.reads_rngs = True
+        return True
     if owner is not None and owner.is_module:
         if info.name == "__init__":
             info.takes_rngs = True
@@ -131,6 +138,11 @@ def makes_rngs(node: ast.AST) -> bool:
         case ast.Assign(targets=[ast.Name(id="rngs")], value=ast.Call(func=ast.Attribute(attr="Rngs"))):
             return True
     return False
+
+
+def draws_from_module(inference: Inference) -> bool:
+    """Whether functions of a file draw from the ``rngs`` of its module level."""
+    return any(info.reads_rngs for info in inference.functions.values() if not info.external)
 
 
 def _set_up_of(info: FunctionInfo) -> FunctionInfo | None:

@@ -258,6 +258,16 @@ _DATA = frozenset({
 })  # fmt: skip
 
 
+_HARMLESS = frozenset({
+    "staticmethod", "classmethod", "override", "abstractmethod", "overload", "final", "contextmanager", "cache",
+    "lru_cache", "wraps", "no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "compile", "disable", "jit",
+    "autocast", "custom_fwd", "custom_bwd", "script", "script_method", "ignore", "export", "unused", "wrap",
+    "allow_in_graph", "assume_constant_result", "ensure_compile_time_eval", "fixture", "parametrize", "remat",
+    "checkpoint", "vmap", "value_and_grad", "grad",
+})  # fmt: skip
+"""Decorators after which a function is called by its name, with the keywords it has."""
+
+
 @dataclass(eq=False)
 class FunctionInfo:
     """A function or method of the file, or of one that it imports."""
@@ -289,6 +299,8 @@ class FunctionInfo:
     """Decided: it gets a keyword ``rngs``."""
     makes_rngs: bool = False
     """Decided: it makes an ``nnx.Rngs`` in its first line, since nobody could pass it one."""
+    reads_rngs: bool = False
+    """Decided: it draws from the ``rngs`` of the module level, since not all that calls it can pass it one."""
     settled: bool = False
     """Decided: it is JAX code already, and stays as it is."""
     called_by: str = ""
@@ -313,6 +325,12 @@ class FunctionInfo:
         """Whether its annotation says that it returns tensors, numbers, strings, or containers of them."""
         returned = self.node.returns
         return returned is not None and set(_WORD.findall(ast.unparse(returned))) <= _DATA
+
+    @cached_property
+    def is_wrapped(self) -> bool:
+        """Whether a decorator may make something else of it, or hand it to others."""
+        names = (ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in self.node.decorator_list)
+        return any(name.rpartition(".")[2] not in _HARMLESS for name in names)
 
     @property
     def fact(self) -> Function:

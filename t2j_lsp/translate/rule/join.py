@@ -112,7 +112,8 @@ def some_maker(fact: Fact) -> Fact:
 
 def _is_closure(fact: Fact) -> bool:
     """Whether it makes modules with the ``rngs`` of the place where it stands."""
-    return isinstance(fact, Partial) and is_module(fact.function)
+    decorated = isinstance(fact, Function) and fact.info.is_wrapped
+    return decorated or isinstance(fact, Partial) and is_module(fact.function)
 
 
 def makes_modules(fact: Fact) -> bool:

@@ -8,14 +8,15 @@ from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 from t2j_lsp.translate.expressions.device_branches import DEVICE_TESTS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
-from t2j_lsp.translate.inference.rngs import start_of_rngs
+from t2j_lsp.translate.inference.rngs import draws_from_module, start_of_rngs
 from t2j_lsp.translate.inference.unit_tests import seeds_all
 from t2j_lsp.translate.rule.binding import argument
-from t2j_lsp.translate.rule.facts import Function, Qual, Tensor
+from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
 SEEDS = names_with(Trait.SEED)
+_NOT_REACHED = "functions that draw from the rngs of the module level don't see a seed of those that are passed here"
 
 
 def _is_about_memory(call: ast.Call) -> bool:
@@ -96,7 +97,16 @@ class Effects:
             self.ctx.edits.insert_before(node, [self.ctx.source.segment(node)])
         self.ctx.edits.replace(call, start_of_rngs(function, generator) if function else f"rngs = {generator}")
         self.ctx.rngs.seeds[node] = "rngs"
-        self.ctx.edits.removable[node] = "rngs"
+        if not self._seeds_the_module(node, function):
+            self.ctx.edits.removable[node] = "rngs"
+        return True
+
+    def _seeds_the_module(self, node: ast.stmt, function: FunctionInfo | None) -> bool:
+        """Whether a seed in a function is that of functions that draw from the ``rngs`` of the module level, too."""
+        if function is None or function.called_by or not draws_from_module(self.ctx.inference):
+            return False
+        if function.takes_rngs:
+            self.ctx.report.gap(node, "rngs", "unsure", _NOT_REACHED)
         return True
 
     def seeded_by_function(self, node: ast.Expr) -> bool:
@@ -114,7 +124,9 @@ class Effects:
         generator = f"{self.renderer.need('nnx')}.Rngs({text})"
         function = self.ctx.scope.function
         line = start_of_rngs(function, generator) if function else f"rngs = {generator}"
-        self.ctx.edits.removable_lines[self.ctx.edits.insert_after(node, [line])] = "rngs"
+        written = self.ctx.edits.insert_after(node, [line])
+        if not self._seeds_the_module(node, function):
+            self.ctx.edits.removable_lines[written] = "rngs"
         self.ctx.rngs.seeds[node] = "rngs"
         return False  # The call stays, and is rendered as any other.
 

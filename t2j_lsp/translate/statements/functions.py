@@ -11,7 +11,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.fillers import filled, hands_nothing_back, values_of
-from t2j_lsp.translate.inference.rngs import start_of_rngs
+from t2j_lsp.translate.inference.rngs import draws_from_module, start_of_rngs
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.folding.annotations import is_annotated
@@ -128,6 +128,9 @@ class Functions:
             give_parameters(self.ctx.edits, info, *given)
         if info.makes_rngs and "rngs" not in self.ctx.source.symbols.bound(node):
             self._make_rngs(node, info)
+        seeds = info.seeds and not info.takes_rngs and not info.called_by and not info.is_seeder
+        if seeds and draws_from_module(self.ctx.inference):
+            self._first_line(node, "global rngs")
         if info.takes_rngs and not any(a.arg == "rngs" for a in everything):
             if info.called_by == "pytest":
                 self.ctx.rngs.asking.append(info)

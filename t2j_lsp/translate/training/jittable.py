@@ -19,6 +19,7 @@ from t2j_lsp.translate.inference.host_random import (
     prints_in_forward,
     taken_out_in_forward,
 )
+from t2j_lsp.translate.inference.rngs import draws_from_module
 from t2j_lsp.translate.rule.facts import (
     Class,
     Fact,
@@ -48,6 +49,7 @@ from .static_values import is_held_function
 from .step_calls import Reader
 
 ASSIGNS = "it assigns the attribute"
+FROM_MODULE = "{} draws from the rngs of the module level, which compiled code can't change"
 HOST_METHODS = frozenset(
     {"item", "tolist", "numpy", "backward", "register_hook", "requires_grad_", "cpu_", "share_memory_"}
 )
@@ -207,6 +209,10 @@ class Jittable:
     def _stale(self) -> str | None:
         """What a module of the file reads of the module level that changes: the step keeps what was there first."""
         changing = self._changing
+        for info in self.inference.functions.values() if draws_from_module(self.inference) else ():
+            for callee in info.callees if info.runs_in_module else ():
+                if isinstance(callee, FunctionInfo) and callee.reads_rngs:
+                    return FROM_MODULE.format(callee.name)
         for info in self.inference.functions.values() if changing else ():
             if info.runs_in_module and not info.external:
                 names = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id in changing]
@@ -330,6 +336,8 @@ class Jittable:
         return self._known[info]
 
     def _function_problem(self, info: FunctionInfo) -> str | None:
+        if info.reads_rngs:
+            return FROM_MODULE.format(info.name)
         if info.external:
             host = {n.attr for n in symbols.walk(info.node) if isinstance(n, ast.Attribute)} & HOST_METHODS
             return f"{info.name} uses .{sorted(host)[0]}()" if host else None

@@ -263,7 +263,7 @@ _HARMLESS = frozenset({
     "lru_cache", "wraps", "no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "compile", "disable", "jit",
     "autocast", "custom_fwd", "custom_bwd", "script", "script_method", "ignore", "export", "unused", "wrap",
     "allow_in_graph", "assume_constant_result", "ensure_compile_time_eval", "fixture", "parametrize", "remat",
-    "checkpoint", "vmap", "value_and_grad", "grad",
+    "checkpoint", "vmap", "value_and_grad", "grad", "custom_vjp", "custom_jvp", "recorded",
 })  # fmt: skip
 """Decorators after which a function is called by its name, with the keywords it has."""
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+
 from t2j_lsp.translate.rule.facts import is_module
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, rule
 
 FILES = "The file holds numpy's arrays: load_pickle reads it, as it reads PyTorch's files; torch.load can't read it."
 WHOLE = "A pickled module holds its class: save its state_dict(), and load that into a module made anew."
+STATE = "The file holds the module's state dict, and not its class: load_state_dict() loads it into a module made anew."
+trait(Trait.READS_FILES, "torch.load")
 
 
 @rule(
@@ -19,7 +24,15 @@ WHOLE = "A pickled module holds its class: save its state_dict(), and load that 
     result="none",
 )
 def save(call: Call) -> Piece | Refusal:
+    """A whole module becomes its state dict; where a file is read as a module, the reading is a gap."""
     if is_module(call["obj"].fact):
+        call.note(STATE)
+        return call.emit("save_pickle(StateDict({obj}), {f})")
+    node = call["obj"].node
+    inside = ast.walk(node) if node is not None else ()
+    held = [n for n in inside if isinstance(n, ast.Dict | ast.List | ast.Tuple)]
+    parts = [part for one in held for part in (one.values if isinstance(one, ast.Dict) else one.elts)]
+    if any(is_module(call.site.fact(part)) for part in parts):
         return call.refuse(WHOLE)
     return call.emit("save_pickle({obj}, {f})")
 

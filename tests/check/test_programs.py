@@ -400,6 +400,15 @@ def test_checkpoints_are_compared_by_their_keys(run: Run) -> None:
         assert report.reason is not None and "net.pt" in report.reason
 
 
+def test_a_whole_module_that_pytorch_saves_is_its_state(run: Run) -> None:
+    whole = LINEAR + 'torch.save(model, "net.pt")\n'
+    report = run(whole)
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert (report.values["saved"].count, report.values["saved"].numbers) == (2, 3)
+    report = run(whole, mistake=("torch.save(model,", "torch.save(nn.Linear(2, 1),"))
+    assert report.verdict is VerdictKind.DIFFERENT and "net.pt" in (report.reason or ""), report
+
+
 INTEGERS = """\
 import torch
 

@@ -52,6 +52,7 @@ from .kinds import Kinds
 from .known_values import KnownValues
 from .layers import Layers
 from .library_objects import LibraryObjects
+from .loaded_modules import READS_FILES, WHOLE, is_used_as_module
 from .module_methods import DICTS, FIRST, ModuleMethods
 from .module_modes import ModuleModes
 from .needs import NeededNames
@@ -403,6 +404,9 @@ class Calls:
     def _torch_call(self, node: ast.Call, name: str) -> Piece | None:
         if name in LAYERS:
             return self.layers().call(node, LAYERS[name])
+        if name in READS_FILES and is_used_as_module(self.ctx, node):
+            self.ctx.report.gap(node, name, "refused", WHOLE)
+            return self.copier.copy_arguments(node)
         rule = REGISTRY.get(name)
         if rule is None and name.endswith("_") and REGISTRY.get(name[:-1]) is not None and node.args:
             base = REGISTRY.get(name[:-1])

@@ -112,6 +112,7 @@ class Trait(Enum):
     PLAIN_ANNOTATION = "a generic type that stands for its argument"
     FALSE = "a function that asks for something that JAX has not: False"
     READS_GRADIENT = "what reads gradients, or is called when there are some"
+    READS_FILES = "a call that reads what was written into a file: tensors in dicts and lists, or whole modules"
     VERSION = "the version of PyTorch, which is of today"
     DEVICE_TEST = "a function that asks for a device"
     SEED = "a call that seeds the generator, and becomes nnx.Rngs"

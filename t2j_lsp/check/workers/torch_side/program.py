@@ -113,6 +113,8 @@ def _with_arrays(value: Any) -> Any:
     match value:
         case torch.Tensor():
             return to_array(value)
+        case torch.nn.Module():
+            return _with_arrays(dict(value.state_dict()))  # what its conversion saves of it
         case dict():
             return {key: _with_arrays(part) for key, part in value.items()}
         case list() | tuple():

@@ -39,6 +39,11 @@ SURE = {
         g = torch.autograd.grad(y.sum(), [x], create_graph=True)
         return g[0]
     """,
+    "one that might be unused, and is computed with": """
+        y = critic(x, w)
+        g = torch.autograd.grad(y.sum(), x, create_graph=True, allow_unused=True)[0]
+        return 2 * g[:, 1] - g.mean()
+    """,
     "a number": """
         y = critic(x, w).pow(2).mean()
         return torch.autograd.grad(y, x, create_graph=True)[0]
@@ -99,6 +104,10 @@ def test_weights_of_one_and_the_value_that_only_the_gradient_reads_go(ones: str)
         pytest.param("y = critic(x, w)\nx = x + 1\nreturn autograd.grad(y.sum(), x)[0]", id="another input since"),
         pytest.param("return autograd.grad(critic(x, w).sum(), x)[0]", id="no name"),
         pytest.param("y = critic(x, w)\nreturn autograd.grad(y.sum(), x, allow_unused=True)[0]", id="perhaps unused"),
+        pytest.param(
+            "y = critic(x, w)\ng = autograd.grad(y.sum(), x, allow_unused=True)[0]\nreturn 0 if g is None else g * 2",
+            id="asked whether it is there",
+        ),
         pytest.param("y = critic(x, w)\nreturn autograd.grad(y.sum(), x, create_graph=w.any())[0]", id="perhaps kept"),
     ],
 )

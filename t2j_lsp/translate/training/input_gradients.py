@@ -18,6 +18,7 @@ from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 NEEDS = Gate(names=(names_with(Trait.INPUT_GRADIENT),))
@@ -53,8 +54,11 @@ def input_gradient(inference: Inference, call: ast.Call) -> InputGradient | None
     match outputs:
         case ast.Call(func=ast.Attribute(value=ast.Name() as held, attr="sum"), args=[], keywords=[]):
             outputs, summed = held, True
-    if not isinstance(outputs, ast.Name) or not isinstance(inputs, ast.Name) or unused is not None:
+    if not isinstance(outputs, ast.Name) or not isinstance(inputs, ast.Name):
         return None
+    if unused is not None and not _is_constant(unused, False):
+        if not (_is_constant(unused, True) and _is_used(inference, call)):
+            return None
     made = _assigned_before(inference, call, outputs.id)
     if made is None or not _depends_directly(inference, made, inputs.id):
         return None
@@ -67,6 +71,37 @@ def input_gradient(inference: Inference, call: ast.Call) -> InputGradient | None
         return None
     named = _assigned_before(inference, call, weights.id) if isinstance(weights, ast.Name) else None
     return InputGradient(call, inputs, made.value, summed, through, tuple(one for one in (made, named) if one))
+
+
+def _is_constant(node: ast.expr, value: bool) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _is_used(inference: Inference, call: ast.Call) -> bool:
+    """Whether all that is done with the only gradient would fail in PyTorch if it were None: it is computed with."""
+    parents = inference.source.parents
+    first = parents.get(call)
+    statement = parents.get(first) if first is not None else None
+    match first, statement:
+        case ast.Subscript(), ast.Assign(targets=[ast.Name(id=name)], value=value) if value is first:
+            around = nearest(ast.FunctionDef, call, parents) or inference.source.tree
+            reads = [n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name]
+            return all(_fails_with_none(inference, n) for n in reads if isinstance(n.ctx, ast.Load))
+        case ast.Subscript(), _:
+            return _fails_with_none(inference, first)
+    return False
+
+
+def _fails_with_none(inference: Inference, node: ast.expr) -> bool:
+    match inference.source.parents.get(node):
+        case ast.Subscript(value=value) | ast.Attribute(value=value):
+            return value is node
+        case ast.BinOp() | ast.UnaryOp(op=ast.USub()):
+            return True
+        case ast.Call(func=func) if func is not node:
+            fact = inference.fact(func)
+            return isinstance(fact, Qual) and is_torch(fact.name)
+    return False
 
 
 def plan_input_gradients(context: Context) -> None:

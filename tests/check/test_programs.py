@@ -400,6 +400,12 @@ def test_checkpoints_are_compared_by_their_keys(run: Run) -> None:
         assert report.reason is not None and "net.pt" in report.reason
 
 
+def test_numbers_of_numpy_in_a_table_are_numbers(run: Run) -> None:
+    report = run(LINEAR + "import numpy as np\nwords = {'a': np.int64(3), 'b': np.int64(4)}\n")
+    assert report.verdict is VerdictKind.EQUIVALENT, report
+    assert report.values["collected"].count == 2
+
+
 def test_a_whole_module_that_pytorch_saves_is_its_state(run: Run) -> None:
     whole = LINEAR + 'torch.save(model, "net.pt")\n'
     report = run(whole)

@@ -122,9 +122,13 @@ def _with_arrays(value: Any) -> Any:
     return value
 
 
+def _is_complex(value: torch.Tensor | np.generic) -> bool:
+    return value.is_complex() if isinstance(value, torch.Tensor) else np.iscomplexobj(value)
+
+
 def number(value: Any) -> float | None:
     """The number in a tensor of one."""
-    if isinstance(value, torch.Tensor | np.generic) and np.prod(tuple(value.shape)) == 1 and not value.dtype.is_complex:  # type: ignore[union-attr]
+    if isinstance(value, torch.Tensor | np.generic) and np.prod(tuple(value.shape)) == 1 and not _is_complex(value):
         return float(value)
     return None
 

@@ -16,6 +16,8 @@ from .dtypes import jax_dtype
 
 _OF_LISTS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "stack", "concatenate", "vstack", "hstack"))
 """NumPy's functions that give arrays of at least one axis of a list."""
+_OF_AXES = frozenset(("numpy.arange", "numpy.linspace", "numpy.eye"))
+"""Those that give arrays of at least one axis, whatever they are given: what is computed of these has one."""
 _OF_SIZES = {"normal": 2, "uniform": 2, "randint": 2, "random": 0, "zeros": 0, "ones": 0, "full": 0, "empty": 0}
 """Those that give arrays of a size, with the place of that."""
 
@@ -40,14 +42,22 @@ def _is_array(call: Call, node: ast.expr | None) -> bool:
             known = call.site.fact(func)
             return isinstance(known, Qual) and known.name in _OF_LISTS or _is_array_of_size(call, node)
         case ast.Call():
-            return _is_array_of_size(call, node)
+            listed = _named(call, node) in _OF_LISTS and node.args and isinstance(call.site.fact(node.args[0]), ListOf)
+            return listed or _named(call, node) in _OF_AXES or _is_array_of_size(call, node)
+        case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.MatMult):
+            return any(isinstance(n, ast.Call) and _named(call, n) in _OF_AXES for n in (left, right))
     return False
+
+
+def _named(call: Call, node: ast.Call) -> str:
+    """The full name of the library's function that is called; none for others."""
+    known = call.site.fact(node.func)
+    return known.name if isinstance(known, Qual) else ""
 
 
 def _is_array_of_size(call: Call, node: ast.Call) -> bool:
     """Whether it is ``np.random.normal(0, 1, (n, 2))``, a function of NumPy's that is told a size."""
-    known = call.site.fact(node.func)
-    library, _, name = known.name.rpartition(".") if isinstance(known, Qual) else ("", "", "")
+    library, _, name = _named(call, node).rpartition(".")
     if library not in ("numpy", "numpy.random") or name not in _OF_SIZES:
         return False
     size = next((k.value for k in node.keywords if k.arg in ("size", "shape")), None)

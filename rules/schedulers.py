@@ -259,7 +259,8 @@ def plateau(call: Call) -> Piece | Refusal:
     if isinstance(call["min_lr"].node, ast.List | ast.Tuple):
         return call.refuse("One min_lr for each parameter group.")
     names = ("mode", "factor", "patience", "threshold", "threshold_mode", "cooldown", "min_lr", "eps")
-    rest = "".join(f", {name}={{{name}}}" for name in names if call.given(name))
+    usual = ("min", "rel")  # the ways that PyTorch goes if nothing is said
+    rest = "".join(f", {n}={{{n}}}" for n in names if call.given(n) and call[n].literal not in usual)
     return call.emit(f"ReduceLROnPlateau({{optimizer}}{rest})")
 
 

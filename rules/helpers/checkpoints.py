@@ -5,7 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
 
 import pickle
 import zipfile
-from collections import UserDict
+from collections import UserDict, namedtuple
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -36,7 +36,8 @@ class Place(NamedTuple):
 
     def write(self, array: Any) -> None:
         """Sets the array from PyTorch's layout."""
-        self.variable.set_value(jnp.array(self.laid_out(array), self.variable[...].dtype))
+        array = self.laid_out(array)
+        self.variable.set_value(jnp.array(array, self.variable[...].dtype))
 
 
 def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> Iterator[tuple[str, Place]]:
@@ -47,10 +48,13 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
     """
     names = TORCH_NAMES if isinstance(module, LAYERS_WITH_WEIGHTS) else {}
     held = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
-    own = [k for k, v in held.items() if isinstance(v, nnx.Variable) and not isinstance(v, nnx.RngState)]
-    for key in sorted(own, key=lambda k: (not isinstance(held[k], nnx.Param), k not in names)):
-        if every or held[key].get_metadata("persistent", True):
-            yield prefix + names.get(key, key), Place(held[key], key == "kernel" and bool(names))
+    own = [k for k, v in held.items() if isinstance(v, nnx.Variable)]
+    own.sort(key=lambda k: (not isinstance(held[k], nnx.Param), k not in names))
+    for key in own:
+        kept = every or held[key].get_metadata("persistent", True)
+        if kept and not isinstance(held[key], nnx.RngState):
+            place = Place(held[key], bool(names) and key == "kernel")
+            yield prefix + names.get(key, key), place
     for key, part in held.items():
         if isinstance(part, nnx.Pytree):
             bare = isinstance(module, nnx.Sequential | nnx.SpectralNorm) and key in ("layers", "layer_instance")
@@ -75,11 +79,8 @@ class StateDict(UserDict[str, Any]):
         return dict, (dict(self),)
 
 
-class IncompatibleKeys(NamedTuple):
-    """The names that a state dict lacks, and those for which a module has no place."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
+# The names that a state dict lacks, and those for which a module has no place.
+IncompatibleKeys = namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
 
 
 def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
@@ -88,14 +89,17 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
     Raises RuntimeError where names or shapes differ; names only if `strict`.
     """
     places = dict(saved_places(module))
-    arrays = {k: np.asarray(state[k]) for k in state if not k.endswith("num_batches_tracked")}
-    keys = IncompatibleKeys([k for k in places if k not in arrays], [k for k in arrays if k not in places])
-    misshapen = [k for k in places if k in arrays and places[k].read().shape != arrays[k].shape]
-    if misshapen or strict and any(keys):
-        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}: {keys}, {misshapen=}")
-    for name in places.keys() & arrays.keys():
+    counts = [k for k in state if k.endswith("num_batches_tracked")]
+    arrays = {k: np.asarray(state[k]) for k in state if k not in counts}
+    missing = [k for k in places if k not in arrays]
+    unexpected = [k for k in arrays if k not in places]
+    found = [k for k in places if k in arrays]
+    misshapen = [k for k in found if places[k].read().shape != arrays[k].shape]
+    if misshapen or strict and (missing or unexpected):
+        raise RuntimeError(f"{type(module).__name__} can't load: {missing=}, {unexpected=}, {misshapen=}")
+    for name in found:
         places[name].write(arrays[name])
-    return keys
+    return IncompatibleKeys(missing, unexpected)
 
 
 def save_pickle(value: Any, path: Any) -> None:
@@ -103,7 +107,9 @@ def save_pickle(value: Any, path: Any) -> None:
 
     class Pickler(pickle.Pickler):
         def reducer_override(self, value: Any) -> Any:
-            return np.asarray(value).__reduce__() if isinstance(value, jax.Array) else NotImplemented
+            if isinstance(value, jax.Array):
+                return np.asarray(value).__reduce__()
+            return NotImplemented
 
     with open(path, "wb") as file:
         Pickler(file).dump(value)

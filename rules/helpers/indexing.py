@@ -22,12 +22,11 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
 
 def gather(x: jax.Array, index: jax.Array, axis: int) -> jax.Array:
     """`torch.gather`: jnp.take_along_axis with an index that may be smaller than x along other axes."""
-    if x.ndim == 0:
-        return jnp.broadcast_to(x, index.shape)
-    if index.size == 0:
-        return jnp.zeros(index.shape, x.dtype)
-    part = tuple(slice(None) if i == axis % x.ndim else slice(size) for i, size in enumerate(index.shape))
-    return jnp.take_along_axis(x[part], index, axis)
+    if x.ndim == 0 or index.size == 0:
+        return jnp.full(index.shape, x if x.ndim == 0 else 0, x.dtype)
+    part = [slice(size) for size in index.shape]
+    part[axis] = slice(None)
+    return jnp.take_along_axis(x[tuple(part)], index, axis)
 
 
 def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Array:

@@ -38,7 +38,8 @@ def of_size_or_values(data: Any, dtype: Any = jnp.float32) -> jax.Array:
     """An array of the values of `data` or, if it is a whole number, of that length: PyTorch's old constructors."""
     if isinstance(data, tuple):
         raise TypeError("a tuple is a size if it is a shape, and values if not: use jnp.empty or jnp.array")
-    return jnp.empty(data, dtype) if isinstance(data, int | np.integer) else jnp.array(data, dtype)
+    is_size = np.ndim(data) == 0 and np.issubdtype(jnp.result_type(data), np.integer)
+    return jnp.empty(int(data), dtype) if is_size else jnp.array(data, dtype)
 
 
 def sliding_window(x: jax.Array, axis: int, size: int, step: int) -> jax.Array:

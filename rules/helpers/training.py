@@ -103,9 +103,8 @@ class LRScheduler:
         """Goes on to the next count (or to `epoch`)."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for name, schedule in self.schedules.items():
-            value = schedule(self.last_epoch)
             for _, held in optax.tree.get_all_with_path(self.optimizer.opt_state, name):
-                held.set_value(jnp.asarray(value, jnp.result_type(held[...], float)))
+                held.set_value(jnp.asarray(schedule(self.last_epoch), float))
 
     def get_last_lr(self) -> list[float]:
         """The learning rate in use, in a list, as PyTorch has one for each parameter group."""
@@ -227,7 +226,7 @@ class ReduceLROnPlateau:
             bound = self.best * (1 - sign * self.threshold)
         else:
             bound = self.best - sign * self.threshold
-        better = sign * metric < sign * bound
+        better = metric < bound if self.mode == "min" else metric > bound
         self.last_epoch += 1
         self.best = metric if better else self.best
         self.num_bad_epochs = 0 if better else self.num_bad_epochs + 1

@@ -74,6 +74,13 @@ ROWS = [
         "",
     ),
     ("torch.LongTensor(np.zeros(3))", "jnp.array(np.zeros(3), dtype=jnp.int64)", ""),
+    ("torch.FloatTensor(np.array(5)).shape", "of_size_or_values(np.array(5), dtype=jnp.float32).shape", ""),
+    (
+        "torch.FloatTensor(np.array([n for n in range(3)]))",
+        "jnp.array(np.array([n for n in range(3)]), dtype=jnp.float32)",
+        "",
+    ),
+    ("torch.LongTensor(np.arange(7) % 3)", "jnp.array(np.arange(7) % 3, dtype=jnp.int64)", ""),
     ("torch.FloatTensor(np.int64(3)).shape", "of_size_or_values(np.int64(3), dtype=jnp.float32).shape", ""),
     ("torch.Tensor(5).shape", "jnp.empty(5, dtype=jnp.float32).shape", ""),
     ("x.new(2, 3).shape", "jnp.empty((2, 3), dtype=x.dtype).shape", "x"),

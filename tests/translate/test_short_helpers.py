@@ -149,3 +149,27 @@ def test_a_recurrent_layer_of_one_layer_holds_one_state() -> None:
     assert "final, x = self.scan(x, h[0])" in code and "tuple(" not in code
     code = ast.unparse(definitions(RECURRENT.replace("GRU", "LSTM").format("return self.rnn(x)") + PROGRAM)["LSTM"])
     assert "self.scan(x, (h[0], h[0]))" in code or "(state[0][0], state[1][0])" in code
+
+
+def test_a_constructor_that_does_nothing_goes() -> None:
+    source = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        act = nn.Tanh\n"
+    source += "        self.act = act()\n\n    def forward(self, x):\n        return self.act(x)\n" + PROGRAM
+    methods = [s.name for s in getattr(definitions(source)["Tanh"], "body", ()) if isinstance(s, ast.FunctionDef)]
+    assert methods == ["__call__"]
+
+
+def test_fields_that_are_only_annotated_go_where_nothing_is_annotated() -> None:
+    draw = "from torch.distributions import Categorical\n\n\ndef f(p{}):\n    d = Categorical(p)\n"
+    draw += "    return d.log_prob(d.sample())\n"
+    for annotation, wanted in [("", ["event_shape"]), (": torch.Tensor", ["batch_shape", "event_shape", "variance"])]:
+        body = getattr(definitions(draw.format(annotation))["Categorical"], "body", ())
+        assert [ast.unparse(s.target) for s in body if isinstance(s, ast.AnnAssign)] == wanted
+
+
+def test_the_usual_mode_of_a_plateau_is_not_written() -> None:
+    source = "net = nn.Linear(2, 3)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    source += "plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, {})\nplateau.step(1.0)\n"
+    text = ast.unparse(definitions(source.format("'min', factor=0.5"))["ReduceLROnPlateau"])
+    assert "better = metric < self.best * (1 - 0.0001)" in text and "mode" not in text
+    text = ast.unparse(definitions(source.format("'max', threshold_mode='abs'"))["ReduceLROnPlateau"])
+    assert "metric < bound if self.mode == 'min' else metric > bound" in text or "metric > " in text

@@ -17,6 +17,8 @@ from .joining import joined
 from .transformer import Transformer, code, transformed
 
 LIBRARIES = {"jax", "jnp", "lax", "nnx", "optax"}
+RECORDS = {"NamedTuple", "TypedDict", "Protocol"}
+"""Bases whose classes are made of their annotations."""
 MODULES = ("from typing import ", "from collections.abc import ")
 
 
@@ -37,7 +39,24 @@ def without_annotations(helpers: Sequence[Helper]) -> list[Helper]:
     Fields of records keep theirs, and functions that only their annotations show to be JAX: converted again, they
     would be read as PyTorch.
     """
-    return [described(replace(h, text=joined(_without(h.text, None, _shown(h.text))))) for h in helpers]
+    bare = [replace(h, text=_without_idle_fields(h.text)) for h in helpers]
+    return [described(replace(h, text=joined(_without(h.text, None, _shown(h.text))))) for h in bare]
+
+
+@cache
+def _without_idle_fields(text: str) -> str:
+    """A class that is no record without the attributes that it only annotates, and what is said of them."""
+    node = definition(text)
+    if not isinstance(node, ast.ClassDef) or node.decorator_list or {ast.unparse(b) for b in node.bases} & RECORDS:
+        return text
+    lines, gone = text.splitlines(keepends=True), set[int]()
+    for field, behind in zip(node.body, [*node.body[1:], None], strict=True):
+        if isinstance(field, ast.AnnAssign) and field.value is None:
+            gone.update(range(field.lineno - 1, field.end_lineno or field.lineno))
+            match behind:
+                case ast.Expr(value=ast.Constant(value=str())):
+                    gone.update(range(behind.lineno - 1, behind.end_lineno or behind.lineno))
+    return "".join(line for number, line in enumerate(lines) if number not in gone)
 
 
 @cache

@@ -354,10 +354,13 @@ def _without_remark(text: str, node: ast.ClassDef, statement: ast.stmt) -> str:
 
 
 def _restated(node: ast.ClassDef, family: Family) -> set[str]:
-    """The methods that only call the base's with the same arguments."""
+    """The methods that only call the base's with the same arguments, and a constructor that does nothing."""
     restated: set[str] = set()
     for method in (s for s in node.body if isinstance(s, ast.FunctionDef) and not s.decorator_list):
         body = method.body[1:] if ast.get_docstring(method) is not None else method.body
+        empty = [ast.unparse(s) for s in body] == ["pass"] and ast.unparse(method.args) == "self"
+        if method.name == NEW and empty and {ast.unparse(base) for base in node.bases} <= {"nnx.Module"}:
+            restated.add(NEW)
         base = next((m for one in family.above[node.name] for m in family.nodes[one].body if _is(m, method.name)), None)
         if len(body) == 1 and isinstance(base, ast.FunctionDef) and isinstance(body[0], ast.Return | ast.Expr):
             names = [a.arg for a in method.args.args[1:]]

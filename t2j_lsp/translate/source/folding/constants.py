@@ -205,9 +205,11 @@ class _Folder(Transformer):
         left, right = value_of(updated_node.left), value_of(updated_node.right)
         if calculate is not None and left is not UNKNOWN and right is not UNKNOWN:
             try:
-                return parsed_literal(calculate(left, right)) or updated_node
+                made = parsed_literal(calculate(left, right))
             except TypeError:
                 return updated_node
+            if made is not None:
+                return made
         chosen = isinstance(original_node.right, cst.IfExp)
         if isinstance(updated_node.operator, cst.Multiply):
             if isinstance(original_node.left, cst.Name) and left == 1 and left is not True:

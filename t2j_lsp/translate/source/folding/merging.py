@@ -130,7 +130,8 @@ def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.Functi
     outer = sum(isinstance(n, ast.Call) for n in around)
     if outer and outer + _depth(value) > DEEPEST:
         return None
-    if isinstance(value, ast.Tuple | ast.Starred) or isinstance(value, _OPERATORS) and not alone:
+    compared = isinstance(value, ast.BinOp) and around and isinstance(around[0], ast.Compare)
+    if isinstance(value, ast.Tuple | ast.Starred) or isinstance(value, _OPERATORS) and not (alone or compared):
         made = f"({made})"
     whole = _code(text, returned)
     start = here[0].col_offset - returned.col_offset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -188,6 +188,7 @@ def check(
     on_progress: Callable[[str], None] | None = None,
     options: Options | None = None,
     pool: Pool | None = None,
+    packages: Mapping[str, Path] | None = None,
 ) -> CheckReport:
     """Run a PyTorch file and its conversion side by side and compare what they compute.
 
@@ -195,11 +196,13 @@ def check(
     classes and functions to check, ``stage`` the last stage to run, the two ``_python`` the interpreters to run them
     in, ``timeout`` the seconds for each object, and ``readable`` folders that the code may read besides its project.
     With ``explain``, each verdict has the values of both sides, statement by statement. ``options`` say how the file
-    is, or was, converted (with ``init="flax"``, initial values are not compared), and ``pool`` holds workers to use.
+    is, or was, converted (with ``init="flax"``, initial values are not compared), ``pool`` holds workers to use, and
+    ``packages`` are folders of converted packages, by the names under which what a source becomes imports them.
     Runs code of the file. Raises SourceError where a file can't be read or parsed, and T2JError where ``objects`` names
     what the file has not.
     """
     # Imported here so that a conversion doesn't load numpy.
+    from t2j_lsp.check.program.workspace import read_text
     from t2j_lsp.check.run import check_files
 
     source = Path(source)
@@ -207,6 +210,11 @@ def check(
         if path.is_dir():
             raise SourceError(f"{path} is a folder; check compares one file with its conversion")
     sides = both_sides(source, None if converted is None else Path(converted), options or Options())
+
+    def neighbour(path: Path) -> str:
+        is_converted = any(map(path.is_relative_to, (packages or {}).values()))
+        return read_text(path) if is_converted else CONVERSIONS.of(path, options).code
+
     report = check_files(
         source,
         sides.converted,
@@ -220,8 +228,9 @@ def check(
         explain=explain,
         on_progress=on_progress,
         source_map=sides.source_map,
-        neighbour=lambda path: CONVERSIONS.of(path, options).code,
+        neighbour=neighbour,
         expression=convert_expression,
+        packages=packages,
         initial=options is None or options.init == "torch",
         pool=pool,
         source_text=sides.source_text,

@@ -156,6 +156,7 @@ LIBRARY = Library(
     ("pictures.models", "pictures.layers"),
     re.compile(r"pictures\.(?:transforms|models\._api)(?:\..*)?|pictures\..*\w_Weights"),
     frozenset({"register", "log_once"}),
+    ("pictures.models.get_model",),
 )
 
 

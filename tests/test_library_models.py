@@ -147,6 +147,36 @@ def test_what_is_used_by_a_name_that_is_not_known_stays(library: Path) -> None:
     assert not (library / "pictures_jax").exists()
 
 
+BY_NAME = {
+    'getattr(models, "small_net")(num_classes=3)': "models.small_net(num_classes=3, rngs=rngs)",
+    'models.__dict__["small_net"](num_classes=3)': "models.small_net(num_classes=3, rngs=rngs)",
+    'vars(models.net)["other_net"]()': "models.net.other_net(rngs=rngs)",
+    'models.get_model("small_net", num_classes=3)': "models.small_net(num_classes=3, rngs=rngs)",
+    'models.get_model("Other_Net")': "models.other_net(rngs=rngs)",
+}
+
+
+@pytest.mark.parametrize("asked", BY_NAME)
+def test_what_is_asked_for_by_a_written_name_is_taken_along(library: Path, asked: str) -> None:
+    path = library / "train.py"
+    path.write_text(f"import torch\nfrom pictures import models\n\nnet = {asked}\nprint(net(torch.ones(1, 3, 8, 8)))\n")
+    assert main(["convert", str(path), "-o", str(library / "out.py"), "--with", "pictures"]) == 0
+    code = (library / "out.py").read_text()
+    assert "from pictures_jax import models\n" in code
+    assert f"net = {BY_NAME[asked]}\n" in code
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ['models.get_model("unknown")', "models.get_model(name)", "getattr(other, name)()", 'models.make("other_net")'],
+)
+def test_names_that_say_nothing_stay(library: Path, asked: str) -> None:
+    path = library / "train.py"
+    path.write_text(f"import sys\nfrom pictures import models\n\nname = sys.argv[1]\nother = models\nnet = {asked}\n")
+    main(["convert", str(path), "-o", str(library / "out.py"), "--with", "pictures"])
+    assert f"net = {asked}" in (library / "out.py").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -207,3 +237,28 @@ def test_a_mistake_in_a_converted_library_is_found(found: Path, capsys: pytest.C
     net.write_text(right.replace("x = self.features(x).mean", "x = 1.01 * self.features(x).mean"))
     assert net.read_text() != right
     assert main(["run", *words]) == 1, capsys.readouterr()
+
+
+OWN = (
+    f"import torch\nfrom pictures import models\nfrom torch import nn\n\n\n{MODELS['features'].partition('model =')[0]}"
+)
+
+
+@pytest.mark.jax
+def test_a_file_is_checked_with_what_it_uses(found: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, converted = found / "own.py", found / "own_jax.py"
+    path.write_text(OWN)
+    assert main(["check", str(path)]) == 0, capsys.readouterr()
+    assert "note: converted along: what is used of pictures 1.2\n" in capsys.readouterr().out
+    assert not (found / "pictures_jax").exists()
+    assert main(["convert", str(path), "-o", str(converted), "--with", "pictures"]) == 0
+    shutil.move(found / "pictures_jax", found / "elsewhere")
+    assert main(["check", str(path), str(converted)]) == 3
+    assert f"note: pictures_jax is not beside {converted}: t2j convert" in capsys.readouterr().out
+    shutil.move(found / "elsewhere", found / "pictures_jax")
+    assert main(["check", str(path), str(converted)]) == 0, capsys.readouterr()
+    net = found / "pictures_jax/models/net.py"
+    layers = found / "pictures_jax/layers.py"
+    assert "nnx.relu" in layers.read_text(), net.read_text()
+    layers.write_text(layers.read_text().replace("nnx.relu", "nnx.gelu"))
+    assert main(["check", str(path), str(converted)]) == 1

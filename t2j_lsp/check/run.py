@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from t2j_lsp.check.process.compile_cache import project_of
@@ -45,6 +45,7 @@ def check_files(
     recall: Recall | None = None,
     source_text: str | None = None,
     converted_text: str | None = None,
+    packages: Mapping[str, Path] | None = None,
 ) -> CheckReport:
     """Runs objects of a PyTorch file and of its conversion side by side and compares them.
 
@@ -74,6 +75,7 @@ def check_files(
         explain: give each verdict the values of both sides, statement by statement.
         causes: where the two differ, try the edits that usually mend it, and name the first that does.
         source_text, converted_text: the contents of the two files where they are not those on disk.
+        packages: the folders of converted packages that stand elsewhere, by the names under which a text imports them.
 
     Raises:
         SourceError: a file can't be read or parsed.
@@ -85,7 +87,7 @@ def check_files(
     if isinstance(converted, Path):
         jax_side = Slicer(converted, converted_text)
     else:
-        jax_side = Slicer(source, converted, neighbour or read_text)
+        jax_side = Slicer(source, converted, neighbour or read_text, packages)
     settings = CheckSettings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes, budget)
     objects_found = find_objects(torch_side, objects)
     unknown = [name for name in objects or () if all(item.name != name for item in objects_found)]

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp.contract import Options, T2JError
+from t2j_lsp.files.sources import read_source
 from t2j_lsp.libraries.along import Along, known_libraries, libraries_along
+from t2j_lsp.libraries.known import KNOWN
 
 from .output import counted, print_findings
 
@@ -37,6 +39,20 @@ def along_by_itself(arguments: argparse.Namespace, options: Options) -> Abstract
 def along_notes(along: Along) -> list[str]:
     """What a report says of what was converted along."""
     return [f"converted along: what is used of {one}" for one in along.libraries]
+
+
+def missing_packages(source: Path, converted: Path | None) -> list[str]:
+    """What a report says of packages of known libraries that a converted file imports, and that don't lie beside it."""
+    if converted is None:
+        return []
+    text = read_source(converted).text
+    missing = [
+        one for one in KNOWN.values() if one.is_imported(text) and not (converted.parent / one.converted).is_dir()
+    ]
+    return [
+        f"{one.converted} is not beside {converted}: t2j convert {source} -o {converted} --with {one.package} writes it"
+        for one in missing
+    ]
 
 
 def show_along(along: Along) -> int:

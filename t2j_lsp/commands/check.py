@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from t2j_lsp.fixes.offers import case_of_verdict, counted, rows, text
 from t2j_lsp.fixes.record import SimilarPair
 from t2j_lsp.migration.verdict_store import asked_of, digests_of, kept, record
 
+from .along import along_by_itself, along_notes, missing_packages
 from .output import CommandProgress, Subparsers, print_table, progress, write_json
 
 if TYPE_CHECKING:
@@ -133,15 +135,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Check, show the report, and return the exit code of the verdict."""
     check_target(arguments)
     options = Options(target=arguments.target, init=arguments.init, scan=arguments.scan, layout=arguments.layout)
-    report = checked(
-        arguments.source,
-        arguments.converted,
-        arguments,
-        objects=arguments.object,
-        explain=arguments.explain,
-        options=options,
-    )
-    offers = offered(report, arguments.source, arguments.converted, options)
+    with along_by_itself(arguments, options) as along:
+        report = checked(
+            arguments.source,
+            arguments.converted,
+            arguments,
+            objects=arguments.object,
+            explain=arguments.explain,
+            options=along.options,
+            packages=along.packages,
+        )
+        offers = offered(report, arguments.source, arguments.converted, along.options)
+    report.notes += [*along_notes(along), *missing_packages(arguments.source, arguments.converted)]
     if arguments.json:
         write_json(arguments.json, with_offers(report, offers))
     if arguments.json != "-":
@@ -189,10 +194,11 @@ def checked(
     explain: bool = False,
     options: Options | None = None,
     pool: Pool | None = None,
+    packages: Mapping[str, Path] | None = None,
 ) -> CheckReport:
     """Checks a pair of files as the options say and keeps the verdicts; without ``converted``, what a source becomes.
 
-    ``options`` are those of the conversion, and ``pool`` workers to use.
+    ``options`` are those of the conversion, ``pool`` workers to use, ``packages`` folders of what was converted along.
     """
     texts = _texts(source, converted)
     with progress("checking") if pool is None else contextlib.nullcontext(CommandProgress()) as shown:
@@ -210,6 +216,7 @@ def checked(
             on_progress=shown.step,
             options=options,
             pool=pool,
+            packages=packages,
         )
     if (
         converted is not None
@@ -280,6 +287,8 @@ def show(report: CheckReport, found: dict[str, list[SimilarPair]] | None = None,
         show_offers(one.name, (found or {}).get(one.name, []), explain)
     for line in uncovered(report):
         print(line)
+    for line in report.notes:
+        print(f"note: {line}")
     why = f" (a GPU was asked for: {report.device_reason})" if report.device_reason else ""
     print(f"device: {report.device}{why}")
     if report.containment is not None and report.containment.not_held:

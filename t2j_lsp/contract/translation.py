@@ -204,6 +204,16 @@ class LibrarySources:
     """What a module is called in the library, and in the conversion."""
     folder: str
     """Where the package is, still PyTorch, with what is used of the libraries."""
+    makers: tuple[tuple[str, str, str], ...] = ()
+    """Functions that make what is registered under a name, with each name and what is called for it."""
+
+    @property
+    def by_name(self) -> dict[str, dict[str, str]]:
+        """What is called for each name, by the functions that make what is registered."""
+        found: dict[str, dict[str, str]] = {}
+        for maker, name, made in self.makers:
+            found.setdefault(maker, {})[name] = made
+        return found
 
 
 @dataclass(frozen=True)

@@ -246,6 +246,7 @@ class CheckReport:
     """What the verdict covers; None where objects were named, which the verdict is then on."""
     containment: Containment | None = None
     """How the code that ran was shut in; None where nothing ran."""
+    notes: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> VerdictKind:
@@ -266,4 +267,5 @@ class CheckReport:
             **({"not_run": [_given(one) for one in self.not_run]} if self.not_run else {}),
             **({"coverage": self.coverage.to_json()} if self.coverage is not None else {}),
             **({"containment": self.containment.to_json()} if self.containment else {}),
+            **({"notes": self.notes} if self.notes else {}),
         }

@@ -22,7 +22,7 @@ from t2j_lsp.translate.source.text import parse
 
 from .installed import Installed, find_installed, is_installed
 from .known import KNOWN, Library, library
-from .prepared import prepared, pruned
+from .prepared import prepared, pruned, registered
 
 
 @dataclass
@@ -77,7 +77,8 @@ def libraries_along(
         along = Along(options)
         if used:
             moved = tuple(pair for one in used for pair in one.modules)
-            along.options = replace(options, libraries=LibrarySources(moved, str(sources)))
+            made = tuple(one for o, i in found.values() if o in used for one in registered(i.folder, o))
+            along.options = replace(options, libraries=LibrarySources(moved, str(sources), made))
         for one in used:
             _convert(along, sources, one, found[one.package][1])
             along.libraries.append(f"{one.package} {found[one.package][1].version}".strip())
@@ -101,7 +102,9 @@ def _used(
 ) -> dict[str, SlicedModule]:
     """What files use of the libraries, and what is converted already, by the names of modules in the conversion."""
     folders = {one.converted: installed.folder for one, installed in found}
-    moves = moved_prefixes(tuple(pair for one, _ in found for pair in one.modules))
+    names = tuple(one for o, i in found for one in registered(i.folder, o))
+    libraries = LibrarySources(tuple(pair for one, _ in found for pair in one.modules), "", names)
+    moves, makers = moved_prefixes(libraries.modules), libraries.by_name
 
     def read(path: Path) -> str:
         for one, installed in found:
@@ -110,14 +113,14 @@ def _used(
                 is_package = inside.name == "__init__.py"
                 parts = inside.parts[:-1] if is_package else inside.with_suffix("").parts
                 return prepared(read_text(path), ".".join((one.package, *parts)), is_package, one)
-        return with_moved_imports(read_text(path), moves)
+        return with_moved_imports(read_text(path), moves, makers)
 
     modules: dict[str, SlicedModule] = {}
     texts = {path: text for path in files if (text := _text(path)) is not None}
     if beside is not None and texts:
         texts[beside / "_"] = "".join(_uses_of_all(beside, one) for one in folders)
     for path, text in texts.items():
-        part = Slicer(path, with_moved_imports(text, moves), read, folders, as_written=True).asked()
+        part = Slicer(path, with_moved_imports(text, moves, makers), read, folders, as_written=True).asked()
         for module in part.modules:
             if module.name.partition(".")[0] in folders:
                 modules[module.name] = _both(modules.get(module.name), module)

@@ -20,6 +20,8 @@ class Library:
     """Modules and definitions that the conversion imports from the library: data, and what describes weights."""
     registers: frozenset[str] = frozenset()
     """Functions that tell the library of its own models: decorators and calls that are left out."""
+    makers: tuple[str, ...] = ()
+    """Functions that make what is registered under a name: ``torchvision.models.get_model("resnet18")``."""
 
     @property
     def converted(self) -> str:
@@ -30,6 +32,10 @@ class Library:
     def modules(self) -> tuple[tuple[str, str], ...]:
         """What modules are called in the library, and in the conversion."""
         return tuple((part, self.moved(part)) for part in self.parts)
+
+    def is_imported(self, text: str) -> bool:
+        """Whether a converted text imports what was converted."""
+        return re.search(rf"^\s*(?:from|import)\s+{self.converted}\b", text, re.MULTILINE) is not None
 
     def moved(self, name: str) -> str:
         """What something of the library is called in the conversion."""
@@ -52,6 +58,7 @@ KNOWN = {
                 r"(?:\..*)?|torchvision\..*\w_Weights|torchvision\.models\._utils\.handle_legacy_interface"
             ),
             frozenset({"register_model", "_log_api_usage_once"}),
+            ("torchvision.models.get_model",),
         ),
         Library("timm", ("timm.layers", "timm.models.layers")),
     )

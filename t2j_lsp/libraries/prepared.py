@@ -8,9 +8,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from t2j_lsp.check.program.slice import SlicedModule
 from t2j_lsp.check.program.trimming import trimmed
+from t2j_lsp.check.program.workspace import read_text
 from t2j_lsp.translate.source.moved_imports import moved_imports
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.rearranged import Fragment, Rearranged
@@ -41,6 +43,33 @@ def prepared(text: str, module: str, is_package: bool, library: Library) -> str:
         place = source.starts[min(source.import_block_end, len(source.starts) - 1)]
         edits.append((place, place, [Fragment(_import(module, names) + "\n", place, place)]))
     return source.bom + Rearranged.of(source.text, edits).new
+
+
+def registered(folder: Path, library: Library) -> tuple[tuple[str, str, str], ...]:
+    """Each function of a library in a folder that makes what is registered, with a name and what is called for it."""
+    found = []
+    for maker in library.makers:
+        space = maker.rpartition(".")[0]
+        base = folder.joinpath(*space.split(".")[1:])
+        for path in sorted(base.rglob("*.py")):
+            inside = path.relative_to(base).parts[:-1]
+            for node in ast.parse(read_text(path)).body:
+                if isinstance(node, ast.FunctionDef) and not {*map(_called, node.decorator_list)}.isdisjoint(
+                    library.registers
+                ):
+                    name = _registered_name(node, library)
+                    found.append((maker, name, ".".join((space, *inside, node.name))))
+    return tuple(found)
+
+
+def _registered_name(node: ast.FunctionDef, library: Library) -> str:
+    """The name under which a decorator registers a function: the one that it is given, or the function's."""
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and _called(decorator) in library.registers:
+            for given in (*decorator.args, *(k.value for k in decorator.keywords if k.arg == "name")):
+                if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                    return given.value
+    return node.name
 
 
 def pruned(module: SlicedModule, head: str) -> str:

@@ -42,9 +42,8 @@ from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.scan import plan as scan
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
-from t2j_lsp.translate.source.moved_imports import moved_imports, moved_prefixes, reads_moved, uses_any
+from t2j_lsp.translate.source.moved_imports import moved_prefixes, moved_text, reads_moved, uses_any
 from t2j_lsp.translate.source.positions import first_line
-from t2j_lsp.translate.source.rearranged import RearrangedText
 from t2j_lsp.translate.source.scopes import is_main
 from t2j_lsp.translate.source.text import Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
@@ -93,11 +92,11 @@ def _quietly(source: str, options: Options, lines: Container[int] | None, projec
 
 def _with_libraries(source: str, libraries: LibrarySources, options: Options, project: Neighbours) -> Translation:
     """The translation of a text that imports what is converted along of libraries from where that is."""
-    moves = moved_prefixes(libraries.modules)
+    moves, makers = moved_prefixes(libraries.modules), libraries.by_name
     if options.resolve is not None:
-        options = replace(options, resolve=reads_moved(options.resolve, moves))
+        options = replace(options, resolve=reads_moved(options.resolve, moves, makers))
     parsed = Source(source)
-    text = RearrangedText.of(parsed.text, moved_imports(parsed, moves))
+    text = moved_text(parsed, moves, makers)
     if text is None:
         return _translated(source, options, None, project)
     return of_source(source, text, _translated(parsed.bom + text.text, options, None, project))

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from t2j_lsp.contract import SourceError
 
-from .rearranged import Edits, Fragment, Rearranged
+from .literal_names import NO_MAKERS, Makers, Moves, literal_names
+from .rearranged import Edits, Fragment, Rearranged, RearrangedText
 from .scopes import Resolve
 from .text import Source
 
-Moves = Callable[[int, str], str | None]
-"""What a module, or a name of one, is called now, by the dots of the import and the whole name; None: as before."""
 _Edit = tuple[int, int, list[Fragment]]
 _MODULE = re.compile(r"from\s+([.\w][.\w\s]*?)\s*\bimport\b|from\s*(\.+)\s*import\b")
 
@@ -61,12 +60,23 @@ def moved_imports(source: Source, moves: Moves, package: str = "") -> Edits:
     return sorted(edits, key=lambda edit: edit[:2])
 
 
-def reads_moved(resolve: Resolve, moves: Moves) -> Resolve:
+def moved_text(source: Source, moves: Moves, makers: Makers = NO_MAKERS) -> RearrangedText | None:
+    """A text that imports what moved, and what it asks of it by written names; None where that is nothing."""
+    made: list[Rearranged] = []
+    if edits := literal_names(source, moves, makers):
+        made.append(Rearranged.of(source.text, edits))
+        source = Source(made[-1].new, placed=False)
+    if edits := moved_imports(source, moves):
+        made.append(Rearranged.of(source.text, edits))
+    return RearrangedText(tuple(made)) if made else None
+
+
+def reads_moved(resolve: Resolve, moves: Moves, makers: Makers = NO_MAKERS) -> Resolve:
     """Texts of other files as they import what moved."""
 
     def read(level: int, name: str) -> str | None:
         text = resolve(level, name)
-        return text if text is None else with_moved_imports(text, moves)
+        return text if text is None else with_moved_imports(text, moves, makers)
 
     return read
 
@@ -76,14 +86,14 @@ def uses_any(text: str, modules: tuple[tuple[str, str], ...]) -> bool:
     return any(new.partition(".")[0] in text for _, new in modules)
 
 
-def with_moved_imports(text: str, moves: Moves) -> str:
+def with_moved_imports(text: str, moves: Moves, makers: Makers = NO_MAKERS) -> str:
     """A text that imports what moved; one that isn't Python stays as it is."""
     try:
         source = Source(text, placed=False)
     except SourceError:
         return text
-    edits = moved_imports(source, moves)
-    return source.bom + Rearranged.of(source.text, edits).new if edits else text
+    moved = moved_text(source, moves, makers)
+    return source.bom + moved.text if moved is not None else text
 
 
 def absolute(package: str, level: int, module: str | None) -> str:

@@ -443,3 +443,9 @@ def test_a_mixin_out_of_sight_is_said_beside_a_module(imported: str) -> None:
     translation = translate(source, Options())
     assert [gap.reason.split()[0] for gap in translation.gaps] == ["hub.Mixin" if "hub" in imported else "Mixin"]
     assert "nnx.Linear(" in translation.code
+
+
+def test_what_to_do_in_place_of_a_registry_is_said() -> None:
+    (gap,) = translate(MODELS.replace("{}", 'timm.create_model("resnet18", num_classes=10)')).gaps
+    assert "copy the class from timm's file" in gap.reason
+    assert "torchvision's model, which --with torchvision converts" in gap.reason

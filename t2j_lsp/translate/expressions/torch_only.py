@@ -71,6 +71,11 @@ _MODELS = re.compile(
 _CONVERTED_ALONG = re.compile(r"torchvision\.models\.(?!_api\.|get_model)")
 """Those of them that ``--with`` converts along."""
 _BY_NAME = "; one that is named, as models.resnet18(...), is converted along by --with torchvision"
+_REGISTERED = (
+    "what stands behind timm's registry isn't converted along; copy the class from timm's file (for resnet18 "
+    "timm/models/resnet.py) beside yours and convert both, or take torchvision's model, which --with torchvision "
+    "converts"
+)
 _MODEL_FILES = re.compile(r"torchvision\.models|timm\.models|torchaudio\.models|segmentation_models_pytorch")
 """Namespaces of them."""
 OWN_GRADIENT = (
@@ -160,6 +165,8 @@ def _model(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     reason = f"{name} makes a PyTorch module, which takes no JAX arrays: "
     if space is None and _CONVERTED_ALONG.match(name):
         return name, f"{reason}t2j convert --with torchvision converts its source along"
+    if name == "timm.create_model":
+        return name, f"{reason}{_REGISTERED}"
     by_name = _BY_NAME if (space or name).startswith("torchvision.") else ""
     return name, f"{reason}convert its source along{by_name}"
 

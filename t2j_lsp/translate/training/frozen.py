@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
 from .frozen_groups import freezing as freezing_by_name
 from .objects import Objects, VariableScope, targets
+from .programs_without_training import trains_nothing
 from .toggled import TOGGLED, Toggled, asking_for_gradients, switch
 
 NOT_UPDATED = "No optimizer of this file updates these parameters, and gradients are taken only for what one updates."
@@ -137,7 +138,7 @@ class Frozen:
     def _updated(self, module: str, scope: VariableScope, node: ast.stmt) -> bool:
         """Whether an optimizer may update a module or a part of it; a part that is made anew below isn't frozen."""
         if not self.ctx.plan.optimizers:
-            return True
+            return not trains_nothing(self.ctx)
         owner = scope.function.owner if scope.function is not None else None
         if owner is not None and owner.is_module and module.partition(".")[0] == "self":
             return any(self.groups.may_hold(call, plan, owner) for call, plan in optimizer_plans(self.ctx))

@@ -121,7 +121,6 @@ def test_a_state_dict_goes_into_files_and_comes_out_of_them(code: str, expected:
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param("torch.save(a, 'a.pt')", id="a whole module"),
         pytest.param("a.load_state_dict(b.state_dict(), assign=True)", id="other dtypes"),
         pytest.param("for name in c.state_dict():\n    print(name)", id="names in their order"),
         pytest.param("names = [k for k, v in c.state_dict().items()]", id="a list of them"),

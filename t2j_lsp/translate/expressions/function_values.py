@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import arguments_of, bind
-from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor, is_tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Partial, Qual, Tensor, is_tensor
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import IGNORED, REGISTRY, Call, CannotHoist, Rule
@@ -125,8 +126,10 @@ class FunctionValues:
         def render(argument: ast.expr) -> Piece:
             return Piece(ast.unparse(argument)) if is_made_up(argument) else self.renderer.argument(argument)
 
+        coming_fact = UNKNOWN if rule.name in names_with(Trait.FROM_VALUES) else Tensor()
+
         def fact(argument: ast.expr) -> Fact:
-            return Tensor() if is_made_up(argument) else self.ctx.fact(argument)
+            return coming_fact if is_made_up(argument) else self.ctx.fact(argument)
 
         call_arguments = arguments_of(signature, bound, render, fact, given.keywords)
         try:

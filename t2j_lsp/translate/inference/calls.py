@@ -201,6 +201,8 @@ class CallFacts:
                 return Tensor(sure=False)
             case Qual(name=name) if name.partition(".")[0] in ARRAY_LIBRARIES:
                 return Object("array", name)
+            case Qual(name=name) if name in names_with(Trait.FROM_VALUES):
+                return Tensor()
             case _:
                 pass
         if not isinstance(node, ast.Lambda) or len(node.args.args) != len(items):

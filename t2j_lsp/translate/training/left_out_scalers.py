@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.symbols import ancestors, named_parameters
-from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Object
 from t2j_lsp.translate.source.positions import spans_lines
@@ -163,7 +163,11 @@ class _LeftOut:
         uses = [n for n in self.source.nodes if isinstance(n, ast.Name) and n.id == info.name]
         for use in uses:
             call = self.parents.get(use)
-            if not isinstance(call, ast.Call) or call.func is not use or self.inference.fact(use) != info.fact:
+            if (
+                not isinstance(call, ast.Call)
+                or call.func is not use
+                or called_function(self.inference.fact(use)) is not info
+            ):
                 raise _Stays
             given = [value for one, value in bound_arguments(call, info) if one.arg == parameter.arg]
             if len(given) != 1 or given[0] not in self.names:

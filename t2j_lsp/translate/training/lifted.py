@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.rule.facts import Class, Fact, Function, FunctionInfo, Instance, Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.folding.uses import runs
@@ -226,10 +227,15 @@ class Lifting:
     def _calls(self, info: FunctionInfo) -> list[ast.Call]:
         """All calls of a function. Raises Refused if it is used otherwise."""
         found = []
+        block = self.ctx.source.block_of(info.node)
+        for other in self.ctx.inference.functions.values():
+            same = other.name == info.name and other.outer is info.outer and other.owner is None is info.owner
+            if same and self.ctx.source.block_of(other.node) is not block:
+                raise Refused(f"{info.name} reads variables from outside, and which one is called depends.")
         for node in self.ctx.source.nodes:
             match node:
                 case ast.Name(id=name) if name == info.name and info.owner is None and _is_load(node):
-                    if self.ctx.fact(node) != info.fact:
+                    if called_function(self.ctx.fact(node)) is not info:
                         continue
                 case ast.Attribute(attr=name) if name == info.name and info.owner is not None:
                     if not self._may_be(node, info):
@@ -313,8 +319,8 @@ class _Outside(Inputs):
         if isinstance(fact, Function) and fact.info.outer is not None:
             return True
         if isinstance(fact, Tensor) and "." not in variable and variable not in self.local:
-            leaves = {name for plan in self.ctx.plan.optimizers.values() for name in plan.leaves}
-            return self.constant(variable) and not self._is_written(variable) and variable not in leaves
+            still = self.constant(variable) and not self._is_written(variable)
+            return still and variable not in self.objects.leaves
         return super()._stays_global(variable, fact)
 
     def _is_written(self, name: str) -> bool:

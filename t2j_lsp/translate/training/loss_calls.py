@@ -23,8 +23,6 @@ class LossCalls:
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
         self.objects = objects
-        self.leaves = {name for plan in context.plan.optimizers.values() for name in plan.leaves}
-        """The tensors that optimizers update."""
         self._reads: dict[ast.AST, bool] = {}
         self._given: dict[ast.stmt, set[str]] = {}
 
@@ -110,7 +108,7 @@ class LossCalls:
 
     def _is_model(self, node: ast.expr) -> bool:
         fact = self.ctx.fact(node)
-        if isinstance(node, ast.Name) and isinstance(fact, Tensor) and node.id in self.leaves:
+        if isinstance(node, ast.Name) and isinstance(fact, Tensor) and node.id in self.objects.leaves:
             return True
         return is_module(fact) and not is_loss(fact)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from t2j_lsp.symbols import with_ancestors
+from t2j_lsp.symbols import walk, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Object, Qual, is_module
@@ -182,6 +182,8 @@ class Objects:
         if isinstance(node, ast.Name):
             home = self.home(node.id, scope)
             values = self.assigned(node.id, home)
+            if len(values) > 1 and home == scope and (only := self._given_last(node)) is not None:
+                values = [only]
             yield from ((value, home) for value in values)
             if not values and home.function is not None:
                 yield from self._passed(home.function, node.id)
@@ -202,6 +204,28 @@ class Objects:
             yield from self._items(node, scope)
             return
         yield None, scope
+
+    def _given_last(self, node: ast.Name) -> ast.expr | None:
+        """The one value that a name has where it is read, whichever way leads there; None where that can't be told.
+
+        It is assigned as a statement of a block around the read, in front of it, and no statement between them, and
+        none of a loop around the read alone, assigns the name again.
+        """
+        for at in with_ancestors(node, self.ctx.source.parents):
+            if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+                return None
+            if not isinstance(at, ast.stmt):
+                continue
+            if isinstance(at, ast.For | ast.AsyncFor | ast.While | ast.Try) and _writes(at, node.id):
+                return None
+            block = self.ctx.source.block_of(at) or []
+            for statement in reversed(block[: block.index(at)] if at in block else ()):
+                match statement:
+                    case ast.Assign(targets=[ast.Name(id=node.id)], value=value):
+                        return value
+                if _writes(statement, node.id):
+                    return None
+        return None
 
     def _items(self, node: ast.Subscript, scope: VariableScope) -> Iterator[tuple[ast.expr | None, VariableScope]]:
         """What stands under a key of a dict, or at a place of a list, that is written out; None for others."""
@@ -246,6 +270,22 @@ class Objects:
             yield value, self.scope(call)
         if not called:
             yield None, VariableScope(None)
+
+    @cached_property
+    def leaves(self) -> frozenset[str]:
+        """The variables whose tensors are updated: by an optimizer, or by statements that read their ``.grad``."""
+        nodes = self.ctx.source.nodes
+        read = {
+            n.value.id
+            for n in nodes
+            if isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.value, ast.Name)
+        }
+        walked = (n for n in nodes if read and isinstance(n, ast.For))
+        lists = [loop for loop in walked if isinstance(loop.target, ast.Name) and loop.target.id in read]
+        values = [value for loop in lists for value, _ in self.sources(loop.iter, self.scope(loop))]
+        elements = (one for value in values if isinstance(value, ast.List | ast.Tuple) for one in value.elts)
+        named = {one.id for one in elements if isinstance(one, ast.Name)}
+        return frozenset(read | named).union(*(plan.leaves for plan in self.ctx.plan.optimizers.values()))
 
     # --- modules --------------------------------------------------------------------------------------------------
 
@@ -372,3 +412,8 @@ def _base(node: ast.expr) -> ast.expr | None:
     if node.id == "self" and len(chain) > 1:
         return chain[-2]
     return node
+
+
+def _writes(statement: ast.stmt, name: str) -> bool:
+    """Whether something in a statement gives a variable a value, or takes it away."""
+    return any(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in walk(statement))

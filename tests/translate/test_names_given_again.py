@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import textwrap
 
 import pytest
 
 from t2j_lsp.api import convert
+
+from .printed import printed
 
 TWO_OPTIMIZERS = """
 import torch
@@ -57,12 +57,6 @@ def model(xb):
 
 print(round(model(x).sum().item(), 4))
 """
-
-
-def printed(code: str) -> str:
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(code, "<program>", "exec"), {"__name__": "program"})
-    return out.getvalue()
 
 
 def test_an_optimizer_that_is_given_the_name_of_another_trains_its_own_module() -> None:

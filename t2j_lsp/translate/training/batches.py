@@ -17,6 +17,7 @@ from .batch_loops import batch_targets, is_loader, is_object, loader_of
 from .data import PIPELINE
 from .dict_order import DictOrder
 from .kept_values import as_arrays
+from .objects import Objects
 
 OBJECTS = "The batches of this loader are objects, whose tensors stay PyTorch's: have collate_fn give a dict of them."
 
@@ -24,8 +25,9 @@ OBJECTS = "The batches of this loader are objects, whose tensors stay PyTorch's:
 class Batches:
     """Puts handlers on the loops that iterate a loader: ``x.to(device)`` becomes ``jnp.asarray(x)``."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
+        self.objects = objects
         self.inserted: dict[ast.stmt, list[tuple[str, bool]]] = {}
         """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
         self.mixed: set[tuple[ast.stmt, str]] = set()
@@ -62,12 +64,25 @@ class Batches:
         fact = self.ctx.fact(loader_of(loop.iter))
         if is_loader(fact):
             return True
-        unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
         targets = batch_targets(loop)
-        return unknown and any(t in self.ctx.inference.assumed for t in targets)
+        used = _is_unknown(fact) and any(t in self.ctx.inference.assumed for t in targets)
+        return used or self._may_be_loader(loader_of(loop.iter))
+
+    def _may_be_loader(self, node: ast.expr) -> bool:
+        """Whether nothing is known of an iterable but that it is a loader in one of its uses, and something else in
+        another: a function's parameter, of which one call gives a loader and one an object that wraps it."""
+        if not isinstance(node, ast.Name) or not _is_unknown(self.ctx.fact(node)):
+            return False
+        values = [value for value, _ in self.objects.sources(node, self.objects.scope(node))]
+        return any(is_loader(self.ctx.fact(value)) for value in values if value is not None)
 
     def _loop(self, loop: ast.For) -> None:
-        targets = [t for t in batch_targets(loop) if isinstance(self.ctx.fact(t), Tensor | ListOf)]
+        perhaps = self._may_be_loader(loader_of(loop.iter))
+        targets = [
+            t
+            for t in batch_targets(loop)
+            if isinstance(fact := self.ctx.fact(t), Tensor | ListOf) or perhaps and _is_unknown(fact)
+        ]
         waiting = {t.id: isinstance(self.ctx.fact(t), Tensor) for t in targets if self._is_read(t.id)}
         if not waiting:
             return
@@ -109,7 +124,9 @@ class Batches:
     def _comprehension(self, node: ast.comprehension) -> None:
         """``[model(x) for x, _ in loader]``: what it goes over are batches of arrays."""
         loader, around = loader_of(node.iter), self.ctx.source.parents[node]
-        if not isinstance(loader, ast.Name | ast.Attribute) or not is_loader(self.ctx.fact(loader)):
+        if not isinstance(loader, ast.Name | ast.Attribute):
+            return
+        if not is_loader(self.ctx.fact(loader)) and not self._may_be_loader(loader):
             return
         if self.ctx.plan.keeps(node, self.ctx.source.parents) or self._makes_arrays(getattr(around, "elt", around)):
             return
@@ -298,3 +315,7 @@ def _is_dataset(fact: Fact) -> bool:
 
 def _is_dtype(renderer: ExpressionRenderer, node: ast.expr) -> bool:
     return renderer.render(node).text.startswith("jnp.") and isinstance(node, ast.Attribute)
+
+
+def _is_unknown(fact: Fact) -> bool:
+    return fact == UNKNOWN or isinstance(fact, UnknownParameter)

@@ -49,7 +49,7 @@ def plan_training(context: Context) -> None:
     data = Data(context, objects)
     data.plan()
     plan_seeds(context)
-    batches = Batches(context)
+    batches = Batches(context, objects)
     batches.plan()
     left = Frozen(context, objects).plan() or LostParameters(context, objects).reason()
     if not left:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -67,7 +67,8 @@ def libraries_along(
     found = {name: (library(name), find_installed(name, python)) for name in dict.fromkeys(packages)}
     with tempfile.TemporaryDirectory(prefix="t2j-along-") as folder:
         sources = Path(folder) / "sources"
-        modules = _used(files, list(found.values()), beside)
+        makers = {one: registered(installed.folder, one) for one, installed in found.values()}
+        modules = _used(files, list(found.values()), makers, beside)
         for name, module in modules.items():
             place = _place(sources, name, module.package)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +78,7 @@ def libraries_along(
         along = Along(options)
         if used:
             moved = tuple(pair for one in used for pair in one.modules)
-            made = tuple(one for o, i in found.values() if o in used for one in registered(i.folder, o))
+            made = tuple(maker for one in used for maker in makers[one])
             along.options = replace(options, libraries=LibrarySources(moved, str(sources), made))
         for one in used:
             _convert(along, sources, one, found[one.package][1])
@@ -98,11 +99,14 @@ def known_libraries(files: Sequence[Path], python: str | None = None) -> list[st
 
 
 def _used(
-    files: Sequence[Path], found: Sequence[tuple[Library, Installed]], beside: Path | None
+    files: Sequence[Path],
+    found: Sequence[tuple[Library, Installed]],
+    registry: Mapping[Library, Sequence[tuple[str, str, str]]],
+    beside: Path | None,
 ) -> dict[str, SlicedModule]:
     """What files use of the libraries, and what is converted already, by the names of modules in the conversion."""
     folders = {one.converted: installed.folder for one, installed in found}
-    names = tuple(one for o, i in found for one in registered(i.folder, o))
+    names = tuple(maker for one, _ in found for maker in registry[one])
     libraries = LibrarySources(tuple(pair for one, _ in found for pair in one.modules), "", names)
     moves, makers = moved_prefixes(libraries.modules), libraries.by_name
 

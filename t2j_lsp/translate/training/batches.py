@@ -7,8 +7,8 @@ from functools import cached_property
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Instance, ListOf, Object, Qual, Tensor
+from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.rule.facts import Fact, Instance, ListOf, Object, Qual, Tensor
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -65,13 +65,13 @@ class Batches:
         if is_loader(fact):
             return True
         targets = batch_targets(loop)
-        used = _is_unknown(fact) and any(t in self.ctx.inference.assumed for t in targets)
+        used = not is_known(fact) and any(t in self.ctx.inference.assumed for t in targets)
         return used or self._may_be_loader(loader_of(loop.iter))
 
     def _may_be_loader(self, node: ast.expr) -> bool:
         """Whether nothing is known of an iterable but that it is a loader in one of its uses, and something else in
         another: a function's parameter, of which one call gives a loader and one an object that wraps it."""
-        if not isinstance(node, ast.Name) or not _is_unknown(self.ctx.fact(node)):
+        if not isinstance(node, ast.Name) or is_known(self.ctx.fact(node)):
             return False
         values = [value for value, _ in self.objects.sources(node, self.objects.scope(node))]
         return any(is_loader(self.ctx.fact(value)) for value in values if value is not None)
@@ -81,7 +81,7 @@ class Batches:
         targets = [
             t
             for t in batch_targets(loop)
-            if isinstance(fact := self.ctx.fact(t), Tensor | ListOf) or perhaps and _is_unknown(fact)
+            if isinstance(fact := self.ctx.fact(t), Tensor | ListOf) or perhaps and not is_known(fact)
         ]
         waiting = {t.id: isinstance(self.ctx.fact(t), Tensor) for t in targets if self._is_read(t.id)}
         if not waiting:
@@ -315,7 +315,3 @@ def _is_dataset(fact: Fact) -> bool:
 
 def _is_dtype(renderer: ExpressionRenderer, node: ast.expr) -> bool:
     return renderer.render(node).text.startswith("jnp.") and isinstance(node, ast.Attribute)
-
-
-def _is_unknown(fact: Fact) -> bool:
-    return fact == UNKNOWN or isinstance(fact, UnknownParameter)

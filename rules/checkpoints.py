@@ -12,6 +12,7 @@ FILES = "The file holds numpy's arrays: load_pickle reads it, as it reads PyTorc
 WHOLE = "A pickled module holds its class: save its state_dict(), and load that into a module made anew."
 STATE = "The file holds the module's state dict, and not its class: load_state_dict() loads it into a module made anew."
 trait(Trait.READS_FILES, "torch.load")
+trait(Trait.WRITES_FILES, "torch.save")
 
 
 @rule(
@@ -27,7 +28,7 @@ def save(call: Call) -> Piece | Refusal:
     """A whole module becomes its state dict; where a file is read as a module, the reading is a gap."""
     if is_module(call["obj"].fact):
         call.note(STATE)
-        return call.emit("save_pickle(StateDict({obj}), {f})")
+        return call.emit("save_pickle(torch_arrays({obj}), {f})")
     node = call["obj"].node
     inside = ast.walk(node) if node is not None else ()
     held = [n for n in inside if isinstance(n, ast.Dict | ast.List | ast.Tuple)]

@@ -7,7 +7,7 @@ import pickle
 import zipfile
 from collections import UserDict, namedtuple
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,28 +16,22 @@ from flax import nnx
 
 from .names import LAYERS_WITH_WEIGHTS
 
-TORCH_NAMES = dict.fromkeys(["kernel", "scale", "embedding"], "weight") | {"mean": "running_mean", "var": "running_var"}
+TORCH_NAMES = {
+    "kernel": "weight",
+    "scale": "weight",
+    "embedding": "weight",
+    "mean": "running_mean",
+    "var": "running_var",
+}
+
+# Where a parameter or buffer is kept, and whether as a kernel of Flax, (*size, in, out): in PyTorch (out, in, *size).
+Place = namedtuple("Place", "variable is_kernel")
 
 
-class Place(NamedTuple):
-    """Where a parameter or buffer is kept; a kernel of Flax, (*size, in, out), is (out, in, *size) in PyTorch."""
-
-    variable: nnx.Variable[jax.Array]
-    is_kernel: bool
-
-    def read(self) -> jax.Array:
-        """The array in PyTorch's layout."""
-        array = self.variable[...]
-        return jnp.moveaxis(array, (-1, -2), (0, 1)) if self.is_kernel else array
-
-    def laid_out(self, array: Any) -> Any:
-        """An array of PyTorch's layout in that of the place."""
-        return jnp.moveaxis(array, (0, 1), (-1, -2)) if self.is_kernel else array
-
-    def write(self, array: Any) -> None:
-        """Sets the array from PyTorch's layout."""
-        array = self.laid_out(array)
-        self.variable.set_value(jnp.array(array, self.variable[...].dtype))
+def torch_array(place: Place) -> jax.Array:
+    """What is kept in a place, in PyTorch's layout."""
+    array = place.variable[...]
+    return jnp.moveaxis(array, (-1, -2), (0, 1)) if place.is_kernel else array
 
 
 def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> Iterator[tuple[str, Place]]:
@@ -50,15 +44,20 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
     held = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
     own = [k for k, v in held.items() if isinstance(v, nnx.Variable)]
     own.sort(key=lambda k: (not isinstance(held[k], nnx.Param), k not in names))
-    for key in own:
-        kept = every or held[key].get_metadata("persistent", True)
-        if kept and not isinstance(held[key], nnx.RngState):
-            place = Place(held[key], bool(names) and key == "kernel")
-            yield prefix + names.get(key, key), place
-    for key, part in held.items():
+    for k in own:
+        kept = every or held[k].get_metadata("persistent", True)
+        if kept and not isinstance(held[k], nnx.RngState):
+            yield prefix + names.get(k, k), Place(held[k], k == "kernel" and k in names)
+    wraps = isinstance(module, nnx.Sequential | nnx.SpectralNorm)
+    for k, part in held.items():
         if isinstance(part, nnx.Pytree):
-            bare = isinstance(module, nnx.Sequential | nnx.SpectralNorm) and key in ("layers", "layer_instance")
-            yield from saved_places(part, prefix if bare else f"{prefix}{key}.", every)
+            bare = wraps and k in ("layers", "layer_instance")
+            yield from saved_places(part, prefix if bare else f"{prefix}{k}.", every)
+
+
+def torch_arrays(module: nnx.Module) -> dict[str, jax.Array]:
+    """A module's parameters and buffers under PyTorch's names and in PyTorch's layouts."""
+    return {name: torch_array(place) for name, place in saved_places(module)}
 
 
 class StateDict(UserDict[str, Any]):
@@ -72,8 +71,8 @@ class StateDict(UserDict[str, Any]):
         super().__init__(saved_places(module))
 
     def __getitem__(self, name: str) -> Any:
-        place = self.data[name]
-        return place.read() if isinstance(place, Place) else place
+        found = self.data[name]
+        return torch_array(found) if isinstance(found, Place) else found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
@@ -89,16 +88,17 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
     Raises RuntimeError where names or shapes differ; names only if `strict`.
     """
     places = dict(saved_places(module))
-    counts = [k for k in state if k.endswith("num_batches_tracked")]
-    arrays = {k: np.asarray(state[k]) for k in state if k not in counts}
+    arrays = {k: v for k, v in state.items() if "num_batches_tracked" not in k}
     missing = [k for k in places if k not in arrays]
     unexpected = [k for k in arrays if k not in places]
     found = [k for k in places if k in arrays]
-    misshapen = [k for k in found if places[k].read().shape != arrays[k].shape]
+    misshapen = [k for k in found if torch_array(places[k]).shape != np.shape(arrays[k])]
     if misshapen or strict and (missing or unexpected):
-        raise RuntimeError(f"{type(module).__name__} can't load: {missing=}, {unexpected=}, {misshapen=}")
+        raise RuntimeError(f"Can't load: {missing=}, {unexpected=}, {misshapen=}")
     for name in found:
-        places[name].write(arrays[name])
+        variable, is_kernel = places[name]
+        array = jnp.array(arrays[name], variable[...].dtype)
+        variable.set_value(jnp.moveaxis(array, (0, 1), (-1, -2)) if is_kernel else array)
     return IncompatibleKeys(missing, unexpected)
 
 
@@ -122,58 +122,45 @@ PLAIN = {
     **{"ml_dtypes": ("bfloat16",), "_codecs": ("encode",)},
 }
 
-
-class PlainUnpickler(pickle.Unpickler):
-    """Reads arrays, containers, numbers and texts, and nothing that could run code."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if name not in PLAIN.get(module.partition(".")[0], ()):
-            raise pickle.UnpicklingError(
-                f"a {module}.{name} is in the file: weights_only=False reads it, and may run code"
-            )
-        return super().find_class(module, name)
-
-
-def load_pickle(path: Any, weights_only: bool = True) -> Any:
-    """Reads what `save_pickle` or `torch.save` wrote; tensors become numpy's arrays."""
-    unpickler = PlainUnpickler if weights_only else pickle.Unpickler
-    if zipfile.is_zipfile(path):
-        return load_torch_file(path, unpickler)
-    with open(path, "rb") as file:
-        return unpickler(file).load()
-
-
 STORAGES = {
-    **{"Float": "float32", "Double": "float64", "Half": "float16", "Long": "int64"},
-    **{"Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"},
-    **{"Bool": "bool", "BFloat16": "bfloat16", "ComplexFloat": "complex64"},
+    **{"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16"},
+    **{"Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"},
+    **{"Bool": "bool", "ComplexFloat": "complex64"},
 }
 
 
-def load_torch_file(path: Any, unpickler: type[pickle.Unpickler]) -> Any:
-    """Reads a file of `torch.save`, a zip archive with a pickle and the bytes of each storage, without PyTorch."""
+def load_pickle(path: Any, weights_only: bool = True) -> Any:
+    """Reads what `save_pickle` or `torch.save` wrote, without PyTorch; tensors become numpy's arrays.
+
+    A file of `torch.save` is a zip archive with a pickle and the bytes of each storage. With `weights_only`, arrays,
+    containers, numbers and texts are read, and nothing that could run code.
+    """
 
     def tensor(storage: Any, offset: int, size: Any, stride: Any, *rest: Any) -> Any:
         strides = [step * storage.itemsize for step in stride]
         return np.lib.stride_tricks.as_strided(storage[offset:], size, strides).copy()
 
-    functions = {"_rebuild_tensor_v2": tensor, "Size": tuple}
-    functions["_rebuild_parameter"] = lambda data, *rest: data
+    known: dict[str, Any] = {f"{kind}Storage": jnp.dtype(name) for kind, name in STORAGES.items()}
+    known |= {"_rebuild_tensor_v2": tensor, "_rebuild_parameter": lambda data, *rest: data, "Size": tuple}
 
-    class Unpickler(unpickler):  # type: ignore[valid-type]
+    class Unpickler(pickle.Unpickler):
         def find_class(self, module: str, name: str) -> Any:
-            if not module.startswith("torch"):
-                return super().find_class(module, name)
-            if name not in functions and name.removesuffix("Storage") not in STORAGES:
-                raise pickle.UnpicklingError(f"only PyTorch can read {module}.{name}")
-            return functions.get(name, name.removesuffix("Storage"))
+            if module.startswith("torch"):
+                if name not in known:
+                    raise pickle.UnpicklingError(f"only PyTorch can read {module}.{name}")
+                return known[name]
+            if weights_only and name not in PLAIN.get(module.partition(".")[0], ()):
+                hint = "weights_only=False reads it, and may run code"
+                raise pickle.UnpicklingError(f"a {module}.{name} is in the file: {hint}")
+            return super().find_class(module, name)
 
         def persistent_load(self, place: Any) -> Any:
-            _, storage, key, *_ = place
-            data = archive.read(f"{folder}data/{key}")
-            return np.frombuffer(data, jnp.dtype(STORAGES[storage]))
+            _, dtype, key, *_ = place
+            return np.frombuffer(archive.read(name.removesuffix(".pkl") + f"/{key}"), dtype)
 
+    if not zipfile.is_zipfile(path):
+        with open(path, "rb") as file:
+            return Unpickler(file).load()
     with zipfile.ZipFile(path) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("data.pkl"))
-        folder = name.removesuffix("data.pkl")
         return Unpickler(archive.open(name)).load()

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from .checkpoints import Place, saved_places
+from .checkpoints import saved_places, torch_array
 
 
 def named_arrays(module: nnx.Module, parameters: bool = True) -> OrderedDict[str, jax.Array]:
@@ -19,7 +19,7 @@ def named_arrays(module: nnx.Module, parameters: bool = True) -> OrderedDict[str
     arrays, seen = OrderedDict(), set()
     for name, place in saved_places(module, every=True):
         if isinstance(place.variable, nnx.Param) == parameters and id(place.variable) not in seen:
-            arrays[name] = place.read()
+            arrays[name] = torch_array(place)
         seen.add(id(place.variable))
     return arrays
 
@@ -39,14 +39,14 @@ def functional_call(module: nnx.Module, arrays: Any, args: Any = (), kwargs: Map
       ValueError: the call changes the module's state: running statistics, or the keys of dropout.
     """
     module = nnx.clone(module)
-    places: dict[str, Place] = dict(saved_places(module, every=True))
+    places = dict(saved_places(module, every=True))
     for given in [arrays] if isinstance(arrays, Mapping) else arrays:
         for name, array in given.items():
             if isinstance(array, nnx.Variable):
                 raise TypeError(f"functional_call: {name} is a Variable; make the dict by named_arrays(module)")
             if not name.endswith("num_batches_tracked"):
-                place = places[name]
-                place.variable.set_value(place.laid_out(array))
+                variable, is_kernel = places[name]
+                variable.set_value(jnp.moveaxis(array, (0, 1), (-1, -2)) if is_kernel else array)
     before = [(path, variable.get_value()) for path, variable in nnx.to_flat_state(nnx.state(module))]
     out = module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
     after = dict(nnx.to_flat_state(nnx.state(module)))

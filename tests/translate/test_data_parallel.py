@@ -36,7 +36,7 @@ def converted(text: str) -> str:
 def test_a_wrapper_has_the_module_under_the_same_name(wrapped: str) -> None:
     code = converted(f"net = {wrapped}\ntorch.save(net.module.state_dict(), 'net.pt')\n")
     assert "net = DataParallel(net)" in code
-    assert "StateDict(net.module)" in code
+    assert "torch_arrays(net.module)" in code
 
 
 def test_a_process_group_that_is_none_goes_by_position_too() -> None:

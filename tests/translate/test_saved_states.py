@@ -93,10 +93,10 @@ def test_any_other_use_keeps_pytorchs_names(code: str) -> None:
 
 
 STATES = [
-    ("torch.save(a.state_dict(), 'a.pt')", "save_pickle(StateDict(a), 'a.pt')"),
+    ("torch.save(a.state_dict(), 'a.pt')", "save_pickle(torch_arrays(a), 'a.pt')"),
     (
         "torch.save({'epoch': 1, 'net': a.state_dict()}, f='a.pt')",
-        "save_pickle({'epoch': 1, 'net': StateDict(a)}, 'a.pt')",
+        "save_pickle({'epoch': 1, 'net': torch_arrays(a)}, 'a.pt')",
     ),
     ("a.load_state_dict(torch.load('a.pt', map_location='cpu'))", "load_state_dict(a, load_pickle('a.pt'))"),
     (
@@ -116,6 +116,35 @@ STATES = [
 def test_a_state_dict_goes_into_files_and_comes_out_of_them(code: str, expected: str) -> None:
     text, gaps = body(code)
     assert (text[: len(expected)], gaps) == (expected, 0)
+
+
+READ_LATER = {
+    "kept over an update": "state = a.state_dict()\ntrain()\nprint(state['fc.bias'])\ndef train(): pass",
+    "saved later": "state = {'net': a.state_dict()}\ntrain()\ntorch.save(state, 'a.pt')\ndef train(): pass",
+    "kept by who gets it": "def keep(state):\n    states.append(state)\n    torch.save(state, 'a.pt')\n"
+    "states = []\nkeep(a.state_dict())",
+    "updated in the loop": "for k, v in a.state_dict().items():\n    train()\n    print(v.sum())\ndef train(): pass",
+    "one of two": "torch.save(a.state_dict(), 'a.pt')\nstate = b.state_dict()\nstates = [state]",
+}
+READ_AT_ONCE = {
+    "walked": "print(sum(v.sum() for k, v in a.state_dict().items()))",
+    "one of it": "print(a.state_dict()['fc.bias'])",
+    "in a dictionary of a name": "state = {'net': a.state_dict(), 'epoch': 1}\ntorch.save(state, 'a.pt')",
+    "by a function": "def save(state, name):\n    torch.save(state, name)\nsave({'net': a.state_dict()}, 'a.pt')",
+    "copied": "kept = copy.deepcopy(a.state_dict())\nprint(kept['fc.bias'])",
+}
+
+
+@pytest.mark.parametrize("case", READ_LATER)
+def test_a_state_dict_that_is_read_later_follows_the_module(case: str) -> None:
+    text = convert(HEAD + READ_LATER[case] + "\n").code
+    assert "StateDict(a)" in text and "torch_arrays" not in text
+
+
+@pytest.mark.parametrize("case", READ_AT_ONCE)
+def test_a_state_dict_that_is_read_at_once_is_a_dict_of_arrays(case: str) -> None:
+    text = convert(HEAD + READ_AT_ONCE[case] + "\n").code
+    assert "torch_arrays(a)" in text and "StateDict" not in text
 
 
 @pytest.mark.parametrize(

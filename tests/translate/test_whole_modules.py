@@ -22,7 +22,7 @@ x = torch.ones(2, 3)
 
 def test_a_module_is_saved_as_its_state() -> None:
     result = run(NET + 'torch.save(net, "net.pth")\n')
-    assert not result.gaps and 'save_pickle(StateDict(net), "net.pth")' in result.code
+    assert not result.gaps and 'save_pickle(torch_arrays(net), "net.pth")' in result.code
     assert any("not its class" in finding.message for finding in result.findings)
 
 
@@ -31,7 +31,7 @@ def test_a_module_in_a_dict_is_a_gap() -> None:
 
 
 def test_a_state_in_a_dict_is_saved() -> None:
-    assert 'save_pickle({"net": StateDict(net)}, "net.pth")' in body(
+    assert 'save_pickle({"net": torch_arrays(net)}, "net.pth")' in body(
         NET + 'torch.save({"net": net.state_dict()}, "net.pth")\n'
     )
 

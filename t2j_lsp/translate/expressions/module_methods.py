@@ -31,6 +31,7 @@ from .handlers import ExpressionRenderer
 from .module_modes import ModuleModes
 from .rngs import rngs_expression
 from .state_dicts import problem_of_state
+from .state_snapshots import read_at_once
 from .unknown_makers import ADDING, report_unknown_makers
 from .walk_order import WALKING, order_matters, writes_to_parts
 
@@ -163,7 +164,8 @@ class ModuleMethods:
             case "state_dict" if not node.args and not node.keywords:
                 if (reason := problem_of_state(self.ctx.inference, node)) is not None:
                     return self._refused(node, name, reason)
-                return Piece(f"{need('StateDict')}({receiver.text})")
+                kept = "torch_arrays" if read_at_once(self.ctx.inference) else "StateDict"
+                return Piece(f"{need(kept)}({receiver.text})")
             case "load_state_dict" if self._loads_strictly(node):
                 return Piece(
                     f"{need('load_torch_state')}({receiver.text}, {self.renderer.argument(node.args[0]).text})"

@@ -12,7 +12,7 @@ from .walk_order import order_matters, reads_of
 _ORDER = "what is done here depends on PyTorch's order of the names, and Flax forgets it under jit"
 _FOLLOWS = "these tensors follow the module, and JAX's arrays don't: keep clones of them"
 _WRITES = "this writes into the module's tensors, and JAX's arrays can't be written to: use load_state_dict"
-_WALKS = ("items", "keys", "values")
+WALKS = ("items", "keys", "values")
 _TRAINS = frozenset({"backward", "step"})
 
 
@@ -24,7 +24,7 @@ def problem_of_state(inference: Inference, call: ast.Call) -> str | None:
     ordered = isinstance(call.func, ast.Attribute) and in_torch_order(inference, inference.fact(call.func.value))
     for use in (call, *reads):
         match parents.get(use):
-            case ast.Attribute(attr=name) as method if name in _WALKS and isinstance(parents.get(method), ast.Call):
+            case ast.Attribute(attr=name) as method if name in WALKS and isinstance(parents.get(method), ast.Call):
                 walk = parents[method]
                 if not ordered and order_matters(inference, walk):
                     return _ORDER
@@ -37,12 +37,12 @@ def problem_of_state(inference: Inference, call: ast.Call) -> str | None:
                     return _ORDER
             case ast.Call(func=ast.Name(id="list" | "tuple" | "iter" | "print" | "enumerate")) if not ordered:
                 return _ORDER
-            case ast.Call(func=ast.Name(id="dict")) as copied if not _is_used_at_once(inference, copied):
+            case ast.Call(func=ast.Name(id="dict")) as copied if not is_used_at_once(inference, copied):
                 return _FOLLOWS
             case ast.Subscript(ctx=ast.Load()) as item:
                 if _is_written(inference, item):
                     return _WRITES
-                if not _is_used_at_once(inference, item):
+                if not is_used_at_once(inference, item):
                     return _FOLLOWS
     return None
 
@@ -63,7 +63,7 @@ def _of_walk(inference: Inference, walk: ast.AST) -> str | None:
     held = any(isinstance(value, ast.Name) and value.id in names for value in kept)
     if isinstance(body, ast.For):
         return _FOLLOWS if held else None
-    return _FOLLOWS if held and not _is_used_at_once(inference, body) else None
+    return _FOLLOWS if held and not is_used_at_once(inference, body) else None
 
 
 def _is_written(inference: Inference, tensor: ast.AST) -> bool:
@@ -78,7 +78,7 @@ def _is_written(inference: Inference, tensor: ast.AST) -> bool:
     return isinstance(parent, ast.AugAssign) and parent.target is place
 
 
-def _is_used_at_once(inference: Inference, value: ast.AST) -> bool:
+def is_used_at_once(inference: Inference, value: ast.AST) -> bool:
     """Whether a value is read, and not kept until the module may have changed."""
     parents = inference.source.parents
     parent = parents.get(value)
@@ -93,10 +93,10 @@ def _is_used_at_once(inference: Inference, value: ast.AST) -> bool:
     last = max((i for i, s in enumerate(rest) for n in ast.walk(s) if n in reads), default=-1)
     around = rest[: last + 1]
     inside = {n for s in around for n in ast.walk(s)}
-    return inside.issuperset(reads) and not any(_may_train(inference, n) for n in inside)
+    return inside.issuperset(reads) and not any(may_train(inference, n) for n in inside)
 
 
-def _may_train(inference: Inference, node: ast.AST) -> bool:
+def may_train(inference: Inference, node: ast.AST) -> bool:
     """Whether a module may have other parameters behind a node."""
     match node:
         case ast.Attribute(attr=name):

@@ -113,6 +113,7 @@ class Trait(Enum):
     FALSE = "a function that asks for something that JAX has not: False"
     READS_GRADIENT = "what reads gradients, or is called when there are some"
     READS_FILES = "a call that reads what was written into a file: tensors in dicts and lists, or whole modules"
+    WRITES_FILES = "a call that writes its first argument into a file"
     VERSION = "the version of PyTorch, which is of today"
     DEVICE_TEST = "a function that asks for a device"
     SEED = "a call that seeds the generator, and becomes nnx.Rngs"

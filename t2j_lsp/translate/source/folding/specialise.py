@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from t2j_lsp.translate.source.helpers import Helper, described, renamed
 
+from .absent import without_absent
 from .arguments import assigned_names, decided, drop_arguments
 from .called import asked_of_objects
 from .classes import INHERITED, LIST_METHODS, READING_METHODS, fold_classes
@@ -32,7 +33,7 @@ from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
 from .unrolling import unrolled
 from .uses import NOTHING_AGREED, Agreed, HelperUses, Index, UseFinder
-from .variables import without_idle_variables
+from .variables import without_answer, without_idle_variables
 
 WIDTHS = (88, 100, 111, 120)
 """The lengths of lines that make a difference."""
@@ -68,6 +69,8 @@ def specialised(
     if index.is_program:
         index.words |= elsewhere
     texts = {h.name: h.text for h in copied}
+    if index.is_program:
+        texts = without_absent(texts, user, named)
     if index.is_program and labels:
         definitions = {name: definition(text) for name, text in texts.items()}
         for name, axes in label_axes(UseFinder(index, definitions, written).uses, written, labels):
@@ -185,6 +188,8 @@ def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
         node = definition(texts[name])
         if isinstance(node, ast.FunctionDef):
             _fold_function(texts, name, node, uses)
+            if uses.known and uses.calls and all(isinstance(finder.parents[c.node], ast.Expr) for c in uses.calls):
+                texts[name] = without_answer(texts[name])
     fold_classes(texts, finder, user.index)
     pure = pure_functions(texts)
     texts = {name: folded(unrolled(evaluated(text, pure)), ()) for name, text in texts.items()}

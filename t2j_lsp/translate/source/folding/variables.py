@@ -25,6 +25,28 @@ def without_idle_variables(text: str) -> str:
     return text
 
 
+@cache
+def without_answer(text: str) -> str:
+    """A function that nobody asks for its answer, without the statement that gives it, if that does nothing else."""
+    match definition(text):
+        case ast.FunctionDef(body=[_, *_, ast.Return(value=value) as last]) as node if value is not None:
+            pass
+        case _:
+            return text
+    names = [n for n in nodes(value) if isinstance(n, ast.Name)]
+    made = all(isinstance(n, ast.Name | ast.Load | ast.Tuple | ast.Call) for n in nodes(value))
+    kinds = all(
+        isinstance(n.func, ast.Name) and n.func.id[0].isupper() for n in nodes(value) if isinstance(n, ast.Call)
+    )
+    returns = sum(isinstance(n, ast.Return) for n in nodes(node))
+    if not names or not made or not kinds or returns != 1 or len(node.body) < 3:
+        return text
+    lines = text.splitlines(keepends=True)
+    kept = "".join([*lines[: last.lineno - 1], *lines[last.end_lineno :]])
+    said = ast.get_source_segment(text, node.returns) if node.returns is not None else None
+    return kept.replace(f"-> {said}:", "-> None:", 1) if said else kept
+
+
 def _once(text: str) -> str:
     node = definition(text)
     if isinstance(node, ast.FunctionDef):

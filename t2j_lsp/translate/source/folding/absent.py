@@ -1,0 +1,213 @@
+"""Layers of Flax that a program doesn't have: helpers that ask for the class of a module need not ask for those.
+
+A program that makes all of its modules itself, out of layers that it names, has no others. What other files and
+libraries make, and layers that are made of layers, may be anything.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+
+import libcst as cst
+
+from t2j_lsp import symbols
+
+from .constants import folded
+from .definitions import definition
+from .transformer import Transformer, transformed
+
+NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm")
+LAYERS = frozenset(("Linear", "Conv", "ConvTranspose", "Embed", "Sequential", "SpectralNorm", *NORMS))
+"""The layers that helpers ask for; none derives from another."""
+HELD_BY: Mapping[str, tuple[str, ...]] = {
+    "kernel": ("Linear", "Conv", "ConvTranspose"),
+    "scale": NORMS,
+    "embedding": ("Embed",),
+    "mean": ("BatchNorm",),
+    "var": ("BatchNorm",),
+}
+"""Attributes of layers, and which of the layers have them."""
+_DRAWING = frozenset(("Dropout", "SpectralNorm"))
+_OTHER_WORDS = (
+    "Module Param Variable Rngs Optimizer List Dict Pytree BatchStat Not State Initializer RngState RngStream"
+)
+_PLAIN = LAYERS | _DRAWING | frozenset(_OTHER_WORDS.split())
+"""Classes of nnx in which no layers are."""
+_LIBRARY_WORDS = """
+jax optax numpy scipy pandas matplotlib seaborn sklearn tqdm PIL yaml torch torchvision torchtext tensorboardX
+gym gymnasium
+"""
+_LIBRARIES = sys.stdlib_module_names | frozenset(_LIBRARY_WORDS.split())
+"""What may be imported and makes no module of Flax."""
+
+
+def without_absent(texts: Mapping[str, str], user: ast.Module, named: Iterable[str]) -> dict[str, str]:
+    """The texts of helpers that ask for no layer which a program doesn't have; ``named`` are those that it names."""
+    trees = [user, *(definition(text) for text in texts.values())]
+    if not any("isinstance" in text for text in texts.values()) or (found := _mentioned(trees, user)) is None:
+        return dict(texts)
+    absent = set(LAYERS - found)
+    if not found & _DRAWING and not any(map(_keeps_rngs, trees)):
+        absent.add("RngState")
+    words = {n.arg for tree in trees for n in symbols.walk(tree) if isinstance(n, ast.keyword)}
+    said = {n.value for n in symbols.walk(user) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    tuples = {name: classes for name, text in texts.items() if (classes := _classes(name, texts))}
+    known = {name: tuple(c for c in classes if c not in absent) for name, classes in tuples.items()}
+    asked = tuple((name, kept) for name, kept in known.items() if name not in named)
+    unset = "persistent" not in words | said
+    left = {name: _without(text, frozenset(absent), asked, unset) for name, text in texts.items()}
+    short = tuple((name, table) for name, text in left.items() if name not in named and (table := _short_table(text)))
+    return {name: folded(text, short) for name, text in left.items()} if short else left
+
+
+def _mentioned(trees: Iterable[ast.AST], user: ast.Module) -> frozenset[str] | None:
+    """The classes of nnx that the code may make modules of; None if it may make modules of others."""
+    for node in symbols.walk(user):
+        match node:
+            case ast.ImportFrom(level=0, module="flax", names=[ast.alias(name="nnx", asname=None)]):
+                continue
+            case ast.ImportFrom(level=level, module=module):
+                roots = [] if level else [(module or "").partition(".")[0]]
+            case ast.Import(names=names):
+                roots = [one.name.partition(".")[0] for one in names]
+            case _:
+                continue
+        if not roots or not _LIBRARIES.issuperset(roots):
+            return None
+    found: set[str] = set()
+    for tree in trees:
+        read = sum(isinstance(n, ast.Name) and n.id == "nnx" for n in symbols.walk(tree))
+        attributes = [n.attr for n in symbols.walk(tree) if isinstance(n, ast.Attribute) and _is_nnx(n.value)]
+        if read != len(attributes):
+            return None  # nnx itself is handed on
+        asked = [n.attr for test in _tests(tree) for n in ast.walk(test) if isinstance(n, ast.Attribute)]
+        for one in asked:
+            if one in attributes:
+                attributes.remove(one)
+        found.update(one for one in attributes if one[0].isupper())
+    return frozenset(found) if found <= _PLAIN else None
+
+
+def _is_nnx(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "nnx"
+
+
+def _tests(tree: ast.AST) -> Iterator[ast.AST]:
+    """What only says which classes are asked for."""
+    if isinstance(tree, ast.Assign) and isinstance(tree.value, ast.Tuple):
+        yield tree.value
+    for node in symbols.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, classes]):
+                yield classes
+
+
+def _keeps_rngs(tree: ast.AST) -> bool:
+    """Whether an attribute may hold a generator: ``self.rngs = rngs``."""
+    return any(
+        isinstance(node, ast.Assign | ast.AnnAssign)
+        and node.value is not None
+        and ast.unparse(node.value).startswith("rngs")
+        and any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) for n in ast.walk(node))
+        for node in symbols.walk(tree)
+    )
+
+
+def _classes(name: str, texts: Mapping[str, str]) -> tuple[str, ...]:
+    """The classes of nnx in a tuple of nothing else, among them those of other such tuples."""
+    return _classes_of(texts[name], tuple(sorted((n, t) for n, t in texts.items() if n != name and n in texts[name])))
+
+
+@cache
+def _classes_of(text: str, others: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    found: list[str] = []
+    match definition(text):
+        case ast.Assign(value=ast.Tuple(elts=elements)):
+            for one in elements:
+                match one:
+                    case ast.Attribute(value=ast.Name(id="nnx"), attr=attribute):
+                        found.append(attribute)
+                    case ast.Starred(value=ast.Name(id=other)) if other in dict(others):
+                        found += _classes_of(dict(others)[other], ())
+                    case _:
+                        return ()
+    return tuple(found)
+
+
+@cache
+def _without(text: str, absent: frozenset[str], tuples: tuple[tuple[str, tuple[str, ...]], ...], unset: bool) -> str:
+    return transformed(text, lambda: _Absent(absent, dict(tuples), unset))
+
+
+@cache
+def _short_table(text: str) -> str | None:
+    """A table of one entry, which is read more easily where it is used."""
+    match definition(text):
+        case ast.Assign(value=ast.Dict(keys=[ast.Constant()], values=[ast.Constant()]) as table):
+            return ast.unparse(table).replace("'", '"')
+    return None
+
+
+MOST_IN_PLACE = 2
+"""Classes that are written where they are asked for, rather than in a tuple of their own."""
+
+
+class _Absent(Transformer):
+    def __init__(self, absent: frozenset[str], tuples: Mapping[str, tuple[str, ...]], unset: bool) -> None:
+        super().__init__()
+        self.absent, self.tuples, self.unset = absent, tuples, unset
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        match updated_node:
+            case cst.Call(func=cst.Name("isinstance"), args=[value, cst.Arg(value=asked)]):
+                classes = self._asked(asked)
+                if classes is None:
+                    return updated_node
+                kept = [one for one in classes if one not in self.absent]
+                if not kept:
+                    return cst.Name("False")
+                if isinstance(asked, cst.Name) and len(kept) > MOST_IN_PLACE or len(kept) == len(classes):
+                    return updated_node
+                union = cst.parse_expression(" | ".join(f"nnx.{one}" for one in kept))
+                return updated_node.with_changes(args=[value, cst.Arg(union)])
+            case cst.Call(func=cst.Attribute(attr=cst.Name("get_metadata")), args=[_, cst.Arg(value=default)]):
+                return default if self.unset else updated_node
+        return updated_node
+
+    def _asked(self, node: cst.BaseExpression) -> list[str] | None:
+        """The classes of nnx that a test is for; None if it is for others."""
+        match node:
+            case cst.Name(name) if name in self.tuples:
+                return [*self.tuples[name], *self.absent]
+            case cst.Attribute(value=cst.Name("nnx"), attr=cst.Name(name)):
+                return [name]
+            case cst.BinaryOperation(left=left, operator=cst.BitOr(), right=right):
+                sides = self._asked(left), self._asked(right)
+                return None if sides[0] is None or sides[1] is None else [*sides[0], *sides[1]]
+        return None
+
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
+        match updated_node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) if self.tuples.get(name):
+                classes = ", ".join(f"nnx.{one}" for one in self.tuples[name])
+                made = cst.parse_expression(classes if len(self.tuples[name]) > 1 else f"({classes},)")
+                return updated_node.with_changes(value=made)
+        return updated_node
+
+    def leave_Dict(self, original_node: cst.Dict, updated_node: cst.Dict) -> cst.Dict:
+        """A table by attributes of layers, without those that no layer here has."""
+        entries = [e for e in updated_node.elements if isinstance(e, cst.DictElement)]
+        keys = [_string(entry.key) for entry in entries]
+        if not keys or len(keys) != len(updated_node.elements) or not HELD_BY.keys() >= set(keys):
+            return updated_node
+        kept = [e for e, k in zip(entries, keys, strict=True) if not self.absent.issuperset(HELD_BY[k or ""])]
+        if len(kept) == len(keys) or not kept:
+            return updated_node
+        return updated_node.with_changes(elements=[*kept[:-1], kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)])
+
+
+def _string(node: cst.BaseExpression) -> str | None:
+    return str(node.evaluated_value) if isinstance(node, cst.SimpleString) else None

@@ -11,8 +11,8 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .state_dicts import WALKS, is_used_at_once, may_train
 from .walk_order import reads_of
 
-_SAVES = tuple(map(Qual, names_with(Trait.WRITES_FILES)))
-_READERS = (*_SAVES, Qual("copy.deepcopy"), Qual("copy.copy"))
+_SAVES = names_with(Trait.WRITES_FILES)
+_COPIES = ("copy.deepcopy", "copy.copy")
 
 
 def read_at_once(inference: Inference) -> bool:
@@ -70,7 +70,7 @@ def _is_saved(inference: Inference, value: ast.AST) -> bool:
 def _reads(inference: Inference, call: ast.Call, place: int) -> bool:
     """Whether a call reads the argument at a place, and keeps nothing of it."""
     called = inference.fact(call.func)
-    if called in _READERS:
+    if isinstance(called, Qual) and (called.name in _SAVES or called.name in _COPIES):
         return place == 0
     if not isinstance(called, Function) or any(isinstance(one, ast.Starred) for one in call.args):
         return False
@@ -81,7 +81,8 @@ def _reads(inference: Inference, call: ast.Call, place: int) -> bool:
     reads = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == plain[place].arg]
     return all(
         isinstance(outer := inference.source.parents.get(read), ast.Call)
-        and inference.fact(outer.func) in _SAVES
+        and isinstance(saves := inference.fact(outer.func), Qual)
+        and saves.name in _SAVES
         and outer.args[:1] == [read]
         for read in reads
     )

@@ -10,13 +10,46 @@ from functools import cache
 from .constants import folded, is_literal, literal
 from .definitions import definition, nodes
 
+INDENT = "    "
 _PURE = frozenset(("jnp", "jax", "lax", "math", "len", "min", "max", "tuple", "range", "getattr", "property"))
 """What a value that nobody reads may call."""
 
 
 @cache
 def without_idle_variables(text: str) -> str:
-    """A definition with variables that are given one literal replaced by it, and without those that nobody reads."""
+    """A definition with variables that are given one literal replaced by it, and without those that nobody reads.
+
+    Each method of a class by itself: what a step makes of it is read for the next, and classes are long.
+    """
+    node = definition(text)
+    if not isinstance(node, ast.ClassDef):
+        return _settled(text)
+    lines = text.splitlines(keepends=True)
+    for method in reversed([s for s in node.body if isinstance(s, ast.FunctionDef)]):
+        place = slice(min([method, *method.decorator_list], key=_line).lineno - 1, method.end_lineno)
+        if (alone := _dedented(lines[place])) is not None:
+            lines[place] = [f"{INDENT}{line}" if line.strip() else line for line in _lines(_settled(alone))]
+    return "".join(lines)
+
+
+def _line(node: ast.stmt | ast.expr) -> int:
+    return node.lineno
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def _dedented(lines: list[str]) -> str | None:
+    """The lines of a method as those of a function, if no string goes on further left."""
+    if not all(line.startswith(INDENT) or not line.strip() for line in lines):
+        return None
+    return "".join(line.removeprefix(INDENT) for line in lines)
+
+
+@cache
+def _settled(text: str) -> str:
+    """A function after as many steps as change anything."""
     for _ in range(len(text)):
         changed = _once(text)
         if changed == text:
@@ -48,19 +81,16 @@ def without_answer(text: str) -> str:
 
 
 def _once(text: str) -> str:
-    node = definition(text)
-    if isinstance(node, ast.FunctionDef):
-        functions = [node]
-    else:
-        functions = [s for s in getattr(node, "body", ()) if isinstance(s, ast.FunctionDef)]
-    for function in functions:
-        constants = tuple((name, literal(value)) for name, value in _literals(function))
-        if constants and (changed := folded(text, constants, function.name)) != text:
-            return changed
-        for statement, index in _unread(function):
-            return without_assignment(text, statement, index)
-        for name, other in _aliases(function):
-            return folded(text, ((name, other),), function.name)
+    function = definition(text)
+    if not isinstance(function, ast.FunctionDef):
+        return text
+    constants = tuple((name, literal(value)) for name, value in _literals(function))
+    if constants and (changed := folded(text, constants)) != text:
+        return changed
+    for statement, index in _unread(function):
+        return without_assignment(text, statement, index)
+    for name, other in _aliases(function):
+        return folded(text, ((name, other),))
     return text
 
 

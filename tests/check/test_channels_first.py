@@ -27,7 +27,7 @@ class Net(nn.Module):
 """
 MISTAKES = {
     "statistics over another axis": ("BatchNorm(4, axis=1,", "BatchNorm(4, axis=2,"),
-    "the image turned": ("super().__call__(jnp.moveaxis(x, axis, -1))", "super().__call__(jnp.swapaxes(x, axis, -1))"),
+    "the image turned": ("super().__call__(jnp.moveaxis(x, -3, -1))", "super().__call__(jnp.swapaxes(x, -3, -1))"),
     "the sizes of the kernel exchanged": (
         "(4, 4, (3, 1), padding=((1, 1), (0, 0))",
         "(4, 4, (1, 3), padding=((0, 0), (1, 1))",

@@ -131,6 +131,22 @@ def test_a_function_in_a_table_goes_with_its_rngs() -> None:
     assert 'rngs = nnx.Rngs(0)\nTABLE = {"a": functools.partial(make, rngs=rngs)}' in code
 
 
+def test_classes_whose_objects_are_told_by_them_stay_classes() -> None:
+    text = """
+    class Twice(Agent):
+        pass
+
+    def kind(m):
+        return isinstance(m, (Agent, Twice)), type(m) in [Agent, Twice], issubclass(type(m), (Twice,))
+
+    def both():
+        return kind(Agent(2)), kind(Twice(2)), kind(3)
+    """
+    code = body(convert(HEAD + textwrap.dedent(text)).code)
+    assert "isinstance(m, (Agent, Twice)), type(m) in [Agent, Twice], issubclass(type(m), (Twice,))" in code
+    assert "kind(Agent(2, rngs=rngs))" in code
+
+
 def test_a_variable_that_is_only_called_is_given_them_there() -> None:
     code = body("""
     def make(n):

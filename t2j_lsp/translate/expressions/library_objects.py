@@ -135,7 +135,7 @@ class LibraryObjects:
                 pass
             case _:
                 return None
-        if self.ctx.scope.annotation:
+        if self.ctx.scope.annotation or self._in_isinstance(node):
             return None
         text = self.copier.generic(node).text
         return Piece(f"{self.renderer.need('functools')}.partial({text}, rngs={rngs_expression(self.ctx)})")

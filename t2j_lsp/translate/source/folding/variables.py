@@ -26,18 +26,10 @@ def without_idle_variables(text: str) -> str:
         return _settled(text)
     lines = text.splitlines(keepends=True)
     for method in reversed([s for s in node.body if isinstance(s, ast.FunctionDef)]):
-        place = slice(min([method, *method.decorator_list], key=_line).lineno - 1, method.end_lineno)
+        place = slice(min([method.lineno, *(d.lineno for d in method.decorator_list)]) - 1, method.end_lineno)
         if (alone := _dedented(lines[place])) is not None:
-            lines[place] = [f"{INDENT}{line}" if line.strip() else line for line in _lines(_settled(alone))]
+            lines[place] = [f"{INDENT}{line}" if line.strip() else line for line in _settled(alone).splitlines(True)]
     return "".join(lines)
-
-
-def _line(node: ast.stmt | ast.expr) -> int:
-    return node.lineno
-
-
-def _lines(text: str) -> list[str]:
-    return text.splitlines(keepends=True)
 
 
 def _dedented(lines: list[str]) -> str | None:

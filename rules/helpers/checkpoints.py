@@ -7,6 +7,7 @@ import pickle
 import zipfile
 from collections import UserDict, namedtuple
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -102,6 +103,11 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
     return IncompatibleKeys(missing, unexpected)
 
 
+def opened(file: Any, mode: str) -> Any:
+    """The file of a path, which is closed in the end; one that is open stays so."""
+    return nullcontext(file) if hasattr(file, "seek") else open(file, mode)
+
+
 def save_pickle(value: Any, path: Any) -> None:
     """Writes arrays, as numpy's, and state dicts, in dicts and lists with numbers and texts if need be."""
 
@@ -111,7 +117,7 @@ def save_pickle(value: Any, path: Any) -> None:
                 return np.asarray(value).__reduce__()
             return NotImplemented
 
-    with open(path, "wb") as file:
+    with opened(path, "wb") as file:
         Pickler(file).dump(value)
 
 
@@ -158,9 +164,11 @@ def load_pickle(path: Any, weights_only: bool = True) -> Any:
             _, dtype, key, *_ = place
             return np.frombuffer(archive.read(name.removesuffix(".pkl") + f"/{key}"), dtype)
 
-    if not zipfile.is_zipfile(path):
-        with open(path, "rb") as file:
+    with opened(path, "rb") as file:
+        start = file.tell()
+        if not zipfile.is_zipfile(file):
+            file.seek(start)
             return Unpickler(file).load()
-    with zipfile.ZipFile(path) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith("data.pkl"))
-        return Unpickler(archive.open(name)).load()
+        with zipfile.ZipFile(file) as archive:
+            (name,) = (name for name in archive.namelist() if name.endswith("data.pkl"))
+            return Unpickler(archive.open(name)).load()

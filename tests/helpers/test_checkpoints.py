@@ -3,6 +3,7 @@
 import argparse
 import collections
 import copy
+import io
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -112,6 +113,29 @@ def test_a_checkpoint_is_read_as_it_was_written(pair: tuple, tmp_path: Path) -> 
     assert (found["epoch"], found["losses"], found[7]) == (3, [0.5], {"a": (1, "b")})
     assert type(found["losses"][0]) is np.ndarray and type(found["model"]) is dict
     equal(found["model"], net.state_dict())
+
+
+@pytest.mark.parametrize("write", [save_pickle, torch.save])
+def test_an_open_file_is_written_and_read_and_stays_open(
+    write: Callable[[object, object], None], tmp_path: Path
+) -> None:
+    with open(tmp_path / "net.pth", "wb") as file:
+        write({"epoch": 3}, file)
+        assert not file.closed
+    with open(tmp_path / "net.pth", "rb") as file:
+        assert load_pickle(file) == {"epoch": 3} and not file.closed
+    buffer = io.BytesIO()
+    write({"epoch": 4}, buffer)
+    buffer.seek(0)
+    assert load_pickle(buffer) == {"epoch": 4}
+
+
+def test_values_that_are_written_one_after_the_other_are_read_so(tmp_path: Path) -> None:
+    with open(tmp_path / "two.pth", "wb") as file:
+        save_pickle(jnp.arange(3), file)
+        save_pickle({"epoch": 3}, file)
+    with open(tmp_path / "two.pth", "rb") as file:
+        assert load_pickle(file).tolist() == [0, 1, 2] and load_pickle(file) == {"epoch": 3}
 
 
 def test_a_state_dict_follows_the_module_and_its_copy_does_not() -> None:

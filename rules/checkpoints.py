@@ -45,7 +45,10 @@ def save(call: Call) -> Piece | Refusal:
     result="unknown",
 )
 def load(call: Call) -> Piece | Refusal:
-    """Tensors of PyTorch's files become numpy's arrays."""
-    if call["weights_only"].literal in (None, True):
+    """Tensors of PyTorch's files become numpy's arrays. What the program has just written is no such file."""
+    only = call["weights_only"]
+    if call.site.rereads:
+        return call.emit("read_pickle({f})")
+    if only.literal in (None, True):
         return call.emit("load_pickle({f})")
     return call.emit("load_pickle({f}, weights_only={weights_only})")

@@ -121,6 +121,12 @@ def save_pickle(value: Any, path: Any) -> None:
         Pickler(file).dump(value)
 
 
+def read_pickle(path: Any) -> Any:
+    """Reads what `save_pickle` wrote."""
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
 PLAIN = {
     "numpy": ("_reconstruct", "_frombuffer", "ndarray", "dtype", "scalar"),
     "builtins": ("dict", "set", "bytearray", "complex"),

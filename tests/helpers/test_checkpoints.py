@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +18,7 @@ import torch
 from flax import nnx
 
 from t2j_lsp.contract import Options
-from t2j_lsp.rules.helpers.checkpoints import StateDict, load_pickle, load_state_dict, save_pickle
+from t2j_lsp.rules.helpers.checkpoints import StateDict, load_pickle, load_state_dict, read_pickle, save_pickle
 from t2j_lsp.rules.helpers.training import LRScheduler
 from t2j_lsp.translate import translate
 from t2j_lsp.weights import load_torch_state
@@ -105,11 +106,14 @@ def test_files_of_pytorch_are_read_without_it(pair: tuple, tmp_path: Path) -> No
     equal(dict(StateDict(module)), net.state_dict())
 
 
-def test_a_checkpoint_is_read_as_it_was_written(pair: tuple, tmp_path: Path) -> None:
+@pytest.mark.parametrize("read", [load_pickle, read_pickle])
+def test_a_checkpoint_is_read_as_it_was_written(
+    pair: tuple, tmp_path: Path, read: Callable[[Path], dict[object, Any]]
+) -> None:
     net, make = pair
     module, path = load_torch_state(make(), {k: v.numpy() for k, v in net.state_dict().items()}), tmp_path / "new.pth"
     save_pickle({"epoch": 3, "model": StateDict(module), "losses": [jnp.array(0.5)], 7: {"a": (1, "b")}}, path)
-    found = load_pickle(path)
+    found = read(path)
     assert (found["epoch"], found["losses"], found[7]) == (3, [0.5], {"a": (1, "b")})
     assert type(found["losses"][0]) is np.ndarray and type(found["model"]) is dict
     equal(found["model"], net.state_dict())

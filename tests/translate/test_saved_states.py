@@ -118,6 +118,35 @@ def test_a_state_dict_goes_into_files_and_comes_out_of_them(code: str, expected:
     assert (text[: len(expected)], gaps) == (expected, 0)
 
 
+REREAD = {
+    "behind it": "torch.save(a.state_dict(), 'a.pt')\nstate = torch.load('a.pt')",
+    "behind a loop": "for i in range(3):\n    if i > 1:\n        torch.save(a.state_dict(), f='a.pt')\n"
+    "if True:\n    a.load_state_dict(torch.load('a.pt', weights_only=True))",
+    "in a function": "def best(k):\n    torch.save(a.state_dict(), f'{k}.pt')\n    return torch.load(f'{k}.pt')",
+}
+NOT_REREAD = {
+    "before it": "state = torch.load('a.pt')\ntorch.save(a.state_dict(), 'a.pt')",
+    "of an earlier run": "import os\nif os.path.isfile('a.pt'):\n    state = torch.load('a.pt')\n"
+    "torch.save(a.state_dict(), 'a.pt')",
+    "another one": "torch.save(a.state_dict(), 'a.pt')\nstate = torch.load('b.pt')",
+    "another name": "i = 1\ntorch.save(a.state_dict(), f'{i}.pt')\ni = 2\nstate = torch.load(f'{i}.pt')",
+    "of a loop": "i = 1\ntorch.save(a.state_dict(), f'{i}.pt')\nfor i in range(2):\n    state = torch.load(f'{i}.pt')",
+    "set in a loop": "p = 'a.pt'\ntorch.save(a.state_dict(), p)\nwhile True:\n    state = torch.load(p)\n    p += '2'",
+    "not called yet": "def save():\n    torch.save(a.state_dict(), 'a.pt')\nstate = torch.load('a.pt')\nsave()",
+}
+
+
+@pytest.mark.parametrize("case", REREAD)
+def test_a_file_that_was_just_written_is_read_as_it_was_written(case: str) -> None:
+    text = convert(HEAD + REREAD[case] + "\n").code
+    assert "read_pickle(" in text and "load_pickle" not in text and "Unpickler" not in text
+
+
+@pytest.mark.parametrize("case", NOT_REREAD)
+def test_a_file_that_may_be_pytorchs_is_read_as_such(case: str) -> None:
+    assert "zipfile" in convert(HEAD + NOT_REREAD[case] + "\n").code
+
+
 READ_LATER = {
     "kept over an update": "state = a.state_dict()\ntrain()\nprint(state['fc.bias'])\ndef train(): pass",
     "saved later": "state = {'net': a.state_dict()}\ntrain()\ntorch.save(state, 'a.pt')\ndef train(): pass",

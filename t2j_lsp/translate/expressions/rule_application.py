@@ -36,6 +36,7 @@ from .evaluation_order import depends_on_order
 from .handlers import ExpressionRenderer
 from .known_values import KnownValues
 from .needs import NeededNames
+from .own_files import was_written
 from .own_lists import is_own_list
 from .rngs import rngs_expression
 from .variables import Variables
@@ -77,6 +78,10 @@ class CallSite:
     @property
     def copies(self) -> bool:
         return self.node in self.ctx.plan.copied
+
+    @property
+    def rereads(self) -> bool:
+        return was_written(self.ctx, self.node)
 
     @property
     def renames(self) -> Mapping[str, str]:

@@ -188,6 +188,7 @@ class SilentSite:
     without_gradient: bool = False
     traced: bool = False
     copies: bool = False
+    rereads: bool = False
     renames: Mapping[str, str] = field(default_factory=dict)
     optimizer: OptimizerPlan | None = None
 

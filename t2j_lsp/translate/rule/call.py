@@ -160,6 +160,11 @@ class Site(Protocol):
         ...
 
     @property
+    def rereads(self) -> bool:
+        """Whether the call reads a file that its function has written before."""
+        ...
+
+    @property
     def renames(self) -> Mapping[str, str]:
         """Names of helpers and imports that the user's code has taken, and what they are called instead."""
         ...

@@ -42,7 +42,7 @@ class Distribution:
         """The standard deviation."""
         return jnp.sqrt(self.variance)
 
-    def shape(self, sample_shape: tuple[int, ...]) -> tuple[int, ...]:
+    def extended_shape(self, sample_shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of draws."""
         return (*sample_shape, *self.batch_shape, *self.event_shape)
 
@@ -80,7 +80,7 @@ class Normal(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
-        return self.loc + rngs.normal(self.shape(sample_shape), self.loc.dtype) * self.scale
+        return self.loc + rngs.normal(self.extended_shape(sample_shape), self.loc.dtype) * self.scale
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density."""
@@ -154,10 +154,9 @@ class Categorical(Distribution):
 
     def __init__(self, probs: Any = None, logits: Any = None):
         if logits is None:
-            probs = probs / probs.sum(-1, keepdims=True)
-            epsilon = jnp.finfo(probs.dtype).eps
-            logits = jnp.log(jnp.clip(probs, epsilon, 1 - epsilon))
-            self.probs, self.logits = probs, logits
+            self.probs = probs / probs.sum(-1, keepdims=True)
+            epsilon = jnp.finfo(self.probs.dtype).eps
+            self.logits = jnp.log(jnp.clip(self.probs, epsilon, 1 - epsilon))
         else:
             self.logits = jax.nn.log_softmax(logits, axis=-1)
             self.probs = jax.nn.softmax(self.logits, axis=-1)
@@ -170,14 +169,12 @@ class Categorical(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Indices."""
-        return rngs.categorical(jnp.log(self.probs), shape=self.shape(sample_shape))
+        return rngs.categorical(jnp.log(self.probs), shape=self.extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability of indices."""
         value = jnp.asarray(value, int)
-        shape = jnp.broadcast_shapes(value.shape, self.logits.shape[:-1])
-        logits = jnp.broadcast_to(self.logits, (*shape, self.logits.shape[-1]))
-        return jnp.take_along_axis(logits, jnp.broadcast_to(value, shape)[..., None], axis=-1)[..., 0]
+        return jnp.vectorize(jnp.take, signature="(n),()->()")(self.logits, value)
 
     def entropy(self) -> jax.Array:
         """The entropy of each index."""
@@ -204,7 +201,7 @@ class Bernoulli(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Zeros and ones, as floating-point numbers."""
-        return rngs.bernoulli(lax.stop_gradient(self.probs), self.shape(sample_shape)).astype(self.probs.dtype)
+        return rngs.bernoulli(lax.stop_gradient(self.probs), self.extended_shape(sample_shape)).astype(self.probs.dtype)
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability."""

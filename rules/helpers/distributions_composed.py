@@ -48,7 +48,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
-        normal = rngs.normal(self.shape(sample_shape), self.loc.dtype)
+        normal = rngs.normal(self.extended_shape(sample_shape), self.loc.dtype)
         return self.loc + jnp.einsum("...ij,...j->...i", self.scale_tril, normal)
 
     def half_log_determinant(self) -> jax.Array:

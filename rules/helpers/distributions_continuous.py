@@ -24,7 +24,7 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
-        return self.low + rngs.uniform(self.shape(sample_shape), self.low.dtype) * (self.high - self.low)
+        return self.low + rngs.uniform(self.extended_shape(sample_shape), self.low.dtype) * (self.high - self.low)
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density."""
@@ -51,7 +51,7 @@ class Exponential(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
-        return rngs.exponential(self.shape(sample_shape), self.rate.dtype) / self.rate
+        return rngs.exponential(self.extended_shape(sample_shape), self.rate.dtype) / self.rate
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density."""
@@ -78,7 +78,7 @@ class Laplace(Distribution):
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
         dtype = self.loc.dtype
-        u = rngs.uniform(self.shape(sample_shape), dtype, minval=jnp.finfo(dtype).eps - 1, maxval=1)
+        u = rngs.uniform(self.extended_shape(sample_shape), dtype, minval=jnp.finfo(dtype).eps - 1, maxval=1)
         return self.loc - self.scale * jnp.sign(u) * jnp.log1p(-jnp.abs(u))
 
     def log_prob(self, value: Any) -> jax.Array:
@@ -105,7 +105,7 @@ class Cauchy(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
-        return self.loc + rngs.cauchy(self.shape(sample_shape), self.loc.dtype) * self.scale
+        return self.loc + rngs.cauchy(self.extended_shape(sample_shape), self.loc.dtype) * self.scale
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density."""
@@ -155,7 +155,7 @@ class Gumbel(Distribution):
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
         info = jnp.finfo(self.loc.dtype)
-        u = rngs.uniform(self.shape(sample_shape), self.loc.dtype, minval=info.tiny, maxval=1 - info.eps)
+        u = rngs.uniform(self.extended_shape(sample_shape), self.loc.dtype, minval=info.tiny, maxval=1 - info.eps)
         return self.loc - self.scale * jnp.log(-jnp.log(u))
 
     def log_prob(self, value: Any) -> jax.Array:
@@ -189,7 +189,7 @@ class Weibull(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
-        exponential = rngs.exponential(self.shape(sample_shape), self.scale.dtype)
+        exponential = rngs.exponential(self.extended_shape(sample_shape), self.scale.dtype)
         return self.scale * exponential ** (1 / self.concentration)
 
     def log_prob(self, value: Any) -> jax.Array:
@@ -215,7 +215,7 @@ class Pareto(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
-        return self.scale * jnp.exp(rngs.exponential(self.shape(sample_shape), self.scale.dtype) / self.alpha)
+        return self.scale * jnp.exp(rngs.exponential(self.extended_shape(sample_shape), self.scale.dtype) / self.alpha)
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density."""
@@ -253,7 +253,7 @@ class Kumaraswamy(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
-        u = rngs.uniform(self.shape(sample_shape), self.concentration1.dtype)
+        u = rngs.uniform(self.extended_shape(sample_shape), self.concentration1.dtype)
         return (1 - u ** (1 / self.concentration0)) ** (1 / self.concentration1)
 
     def log_prob(self, value: Any) -> jax.Array:

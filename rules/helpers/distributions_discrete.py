@@ -23,7 +23,7 @@ class Poisson(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Counts, as floating-point numbers."""
-        return rngs.poisson(lax.stop_gradient(self.rate), self.shape(sample_shape)).astype(self.rate.dtype)
+        return rngs.poisson(lax.stop_gradient(self.rate), self.extended_shape(sample_shape)).astype(self.rate.dtype)
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability."""
@@ -45,7 +45,7 @@ class Geometric(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Counts, as floating-point numbers."""
-        u = rngs.uniform(self.shape(sample_shape), self.probs.dtype)
+        u = rngs.uniform(self.extended_shape(sample_shape), self.probs.dtype)
         u = jnp.maximum(u, jnp.finfo(u.dtype).tiny)
         return lax.stop_gradient(jnp.floor(jnp.log(u) / jnp.log1p(-self.probs)))
 
@@ -76,7 +76,7 @@ class Binomial(Distribution):
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Counts, as floating-point numbers."""
         probs = lax.stop_gradient(self.probs)
-        return rngs.binomial(self.total_count, probs, self.shape(sample_shape), probs.dtype)
+        return rngs.binomial(self.total_count, probs, self.extended_shape(sample_shape), probs.dtype)
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability."""
@@ -107,7 +107,7 @@ class NegativeBinomial(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Counts, as floating-point numbers."""
-        rate = rngs.gamma(self.total_count, self.shape(sample_shape), self.probs.dtype) * jnp.exp(self.logits)
+        rate = rngs.gamma(self.total_count, self.extended_shape(sample_shape), self.probs.dtype) * jnp.exp(self.logits)
         return rngs.poisson(lax.stop_gradient(rate)).astype(rate.dtype)
 
     def log_prob(self, value: Any) -> jax.Array:
@@ -199,7 +199,7 @@ class RelaxedBernoulli(Distribution):
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
         info = jnp.finfo(self.probs.dtype)
-        u = jnp.clip(rngs.uniform(self.shape(sample_shape), self.probs.dtype), info.eps, 1 - info.eps)
+        u = jnp.clip(rngs.uniform(self.extended_shape(sample_shape), self.probs.dtype), info.eps, 1 - info.eps)
         probs = jnp.clip(self.probs, info.eps, 1 - info.eps)
         noise = jnp.log(u) - jnp.log1p(-u) + jnp.log(probs) - jnp.log1p(-probs)
         return jnp.clip(jax.nn.sigmoid(noise / self.temperature), info.tiny, 1 - info.eps)
@@ -225,7 +225,7 @@ class RelaxedOneHotCategorical(Distribution):
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
         info = jnp.finfo(self.logits.dtype)
-        u = jnp.clip(rngs.uniform(self.shape(sample_shape), self.logits.dtype), info.eps, 1 - info.eps)
+        u = jnp.clip(rngs.uniform(self.extended_shape(sample_shape), self.logits.dtype), info.eps, 1 - info.eps)
         return jax.nn.softmax((self.logits - jnp.log(-jnp.log(u))) / self.temperature, axis=-1)
 
     def log_prob(self, value: Any) -> jax.Array:

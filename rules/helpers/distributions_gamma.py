@@ -24,7 +24,7 @@ class Gamma(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients. None is 0."""
-        draws = rngs.gamma(self.concentration, self.shape(sample_shape), self.rate.dtype) / self.rate
+        draws = rngs.gamma(self.concentration, self.extended_shape(sample_shape), self.rate.dtype) / self.rate
         return jnp.maximum(draws, jnp.finfo(draws.dtype).tiny)
 
     def log_prob(self, value: Any) -> jax.Array:
@@ -141,7 +141,7 @@ class Beta(Distribution):
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
         a, b = self.concentration1, self.concentration0
-        return rngs.beta(a, b, self.shape(sample_shape), a.dtype)
+        return rngs.beta(a, b, self.extended_shape(sample_shape), a.dtype)
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density."""
@@ -196,7 +196,7 @@ class StudentT(Distribution):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws, through which the parameters get gradients."""
-        shape = self.shape(sample_shape)
+        shape = self.extended_shape(sample_shape)
         normal = rngs.normal(shape, self.df.dtype)
         chi2 = 2 * rngs.gamma(self.df / 2, shape, self.df.dtype)
         return self.loc + self.scale * normal * jnp.sqrt(self.df / chi2)

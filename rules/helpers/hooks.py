@@ -35,8 +35,7 @@ def hooks_of(module: nnx.Module) -> Any:
     kind: Any = type(module)
     if hasattr(kind, "hooks_of_calls"):
         return kind.hooks_of_calls
-    before: dict[Any, Callable[..., Any]] = {}
-    after: dict[Any, Callable[..., Any]] = {}
+    before, after = dict[Any, Any](), dict[Any, Any]()
 
     class Hooked(kind):
         def __call__(self, *inputs: Any, **options: Any) -> Any:

@@ -186,7 +186,7 @@ def test_draws_have_the_distribution(name: str, parameters: dict[str, Any]) -> N
         assert np.all(np.abs(found - wanted) < 0.4 * spread)
     else:
         assert np.all(np.abs(draws.mean(0) - theirs.mean(0)) < 0.2 * np.maximum(theirs.std(0), 0.1))
-    assert made.shape(()) == reference.sample().shape
+    assert made.extended_shape(()) == reference.sample().shape
 
 
 OF_EACH_KIND = {"Normal", "Cauchy", "Gumbel", "Gamma", "MultivariateNormal", "RelaxedBernoulli"}

@@ -644,3 +644,30 @@ def test_a_container_keeps_the_methods_that_inherited_ones_call(name: str) -> No
     with jax.enable_x64(True):
         module = both.jax.Net(rngs=both.jax.nnx.Rngs(0))
         compare(randomized(both.torch.Net()), module, [np.random.default_rng(0).normal(size=(2, 5))])
+
+
+# --- distributions ----------------------------------------------------------------------------------------------------
+
+DRAWS = (
+    "from torch.distributions import Categorical\nd = Categorical({})\nprint(d.sample(), d.log_prob(torch.tensor(1)))\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "gone"), [("torch.ones(3)", "log_softmax"), ("logits=torch.ones(3)", "jnp.clip")], ids=["probs", "logits"]
+)
+def test_a_distribution_is_made_of_what_it_is_given(given: str, gone: str) -> None:
+    text = ast.unparse(definitions(DRAWS.format(given))["Categorical"])
+    assert gone not in text and "None.sum" not in text and "event_shape" not in text
+    assert "shape=self.batch_shape" in text
+
+
+HOOKED = (
+    "net = nn.Linear(3, 2)\nhandle = net.register_forward_hook(lambda m, i, o: print(o.shape))\nnet(torch.ones(2, 3))\n"
+)
+
+
+@pytest.mark.parametrize("rest", ["handle.remove()\n", "with handle:\n    net(torch.ones(2, 3))\n"])
+def test_what_a_with_block_calls_is_there_where_there_is_one(rest: str) -> None:
+    text = ast.unparse(definitions(HOOKED + rest)["HookHandle"])
+    assert ("__enter__" in text) == rest.startswith("with")

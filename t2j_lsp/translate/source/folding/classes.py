@@ -42,6 +42,9 @@ _MIXINS = {"__setitem__": ("update", "setdefault", "reverse"), "__delitem__": ("
 """The inherited methods of `nnx.Dict` and `nnx.List` that set and delete items, as mutable collections do."""
 INHERITED = frozenset(name for names in _MIXINS.values() for name in names)
 
+_ENTERED = frozenset(("__enter__", "__exit__"))
+"""What a ``with`` block calls."""
+
 LIBRARIES = frozenset(("jax", "jnp", "lax", "nnx", "optax", "np", "math", "functools"))
 
 
@@ -254,7 +257,7 @@ def _stores(node: ast.ClassDef) -> tuple[tuple[str, ast.expr | None, bool], ...]
 def _each_store(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None, bool]]:
     for statement in node.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)]):
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
                 yield name, statement.value, True
             case ast.FunctionDef():
                 sure = set(statement.body) if statement.name == NEW else set()
@@ -320,6 +323,7 @@ def _drop_unread(texts: dict[str, str], name: str, family: Family, user: Index, 
     if not every:
         read |= {one for one in (*methods, *(a for a, _, _ in _stores(node))) if not one.startswith("_")}
     gone = {m for m in methods - read if not (m.startswith("__") and m.endswith("__"))}
+    gone |= methods & _ENTERED if every and not user.enters else set()
     if gone:
         texts[name] = without_methods(texts[name], frozenset(gone))
     while (changed := _without_attribute(texts[name], read)) != texts[name]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import libcst as cst
 
-from .plainer import plain_test, without_defaults
+from .plainer import asks_none, plain_test, without_defaults, without_nothing
 from .transformer import Transformer, code, transformed
 
 Constants = tuple[tuple[str, str], ...]
@@ -143,6 +143,9 @@ class _Folder(Transformer):
 
     def leave_Element(self, original_node: cst.Element, updated_node: cst.Element) -> cst.Element:
         return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_Tuple(self, original_node: cst.Tuple, updated_node: cst.Tuple) -> cst.BaseExpression:
+        return without_nothing(updated_node)
 
     def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
         """The first elements of a tuple of expressions, or what a dict has for a literal."""
@@ -305,6 +308,8 @@ def _taken(body: Sequence[cst.BaseStatement]) -> Iterable[cst.BaseStatement]:
 
 def _resolved(statement: cst.If) -> list[cst.BaseStatement]:
     value = value_of(statement.test)
+    if value is UNKNOWN and isinstance(statement.orelse, cst.Else) and asks_none(statement.body):
+        value = False
     if value is not UNKNOWN:
         taken = list(statement.body.body) if value else _otherwise(statement.orelse)
         lines: list[cst.BaseStatement] = [one for one in taken if isinstance(one, cst.BaseStatement)]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
+
+from .transformer import code
 
 _KEEPS = "keepdims"
 _DEFAULTS = {"axis": "None", _KEEPS: "False"}
@@ -29,6 +33,32 @@ def without_defaults(before: cst.Call, call: cst.Call) -> cst.Call:
             if kept and len(kept) < len(call.args):
                 return call.with_changes(args=[*kept[:-1], kept[-1].with_changes(comma=before.args[-1].comma)])
     return call
+
+
+def without_nothing(node: cst.Tuple) -> cst.BaseExpression:
+    """``(*(), *self.batch_shape)`` as that shape, which is a tuple."""
+    kept = [one for one in node.elements if not _is_nothing(one)]
+    if not kept or len(kept) == len(node.elements):
+        return node
+    match kept:
+        case [cst.StarredElement(value=cst.Attribute(attr=cst.Name(name)) as only)] if name.endswith("_shape"):
+            return only
+    last = kept[-1].with_changes(comma=cst.Comma() if len(kept) == 1 else cst.MaybeSentinel.DEFAULT)
+    return node.with_changes(elements=[*kept[:-1], last])
+
+
+def _is_nothing(element: cst.BaseElement) -> bool:
+    return (
+        isinstance(element, cst.StarredElement) and isinstance(element.value, cst.Tuple) and not element.value.elements
+    )
+
+
+def asks_none(block: cst.BaseSuite) -> bool:
+    """Whether a block begins with a statement that fails: None, which an argument became, is asked for an attribute."""
+    match block.body[0]:
+        case cst.SimpleStatementLine(body=[cst.Assign() as first]):
+            return re.search(r"\bNone\.\w", code(first)) is not None
+    return False
 
 
 def _is_default(argument: cst.Arg) -> bool:

@@ -143,6 +143,7 @@ def _asked(texts: Mapping[str, str], user: Index, written: Mapping[str, str], ag
         asked_of_objects(finder, {name: definition(text) for name, text in texts.items()}),
         *(frozenset(own & names) for names in (user.words, user.stored, user.keywords, user.strings, user.elsewhere)),
         user.items,
+        user.enters,
         user.is_program,
         _containers(user),
         tuple(sorted(agreed.items())),

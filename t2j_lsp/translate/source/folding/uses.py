@@ -97,6 +97,8 @@ class Index:
         """What is done with items by brackets: loaded, stored, deleted."""
         self.keywords: set[str] = set()
         """Names of keywords that set attributes of modules."""
+        self.enters = False
+        """Whether there is a ``with`` block, or what may stand for one."""
         self.is_program = any(isinstance(tree, ast.Module) and runs(tree) for tree in trees.values())
         """Whether the code does something itself, and is no module that others import."""
         self.elsewhere: frozenset[str] = frozenset()
@@ -114,6 +116,8 @@ class Index:
         self.homes.update(dict.fromkeys(tree.nodes, home))
         self.parents.update(tree.parents)
         self.words |= tree.words
+        self.enters |= any(isinstance(node, ast.With | ast.AsyncWith) for node in tree.nodes)
+        self.enters |= not tree.words.isdisjoint(("enter_context", "__enter__"))
         self.stored |= tree.stored
         self.items |= tree.items
         self.strings |= tree.strings

@@ -1,7 +1,7 @@
 # Everyday commands. Each sets up what it needs in .venv, from Python 3.11+ and a package index alone.
 #   make demo    convert a PyTorch model, run both versions, compare
 #   make test    all tests that need little; of the others and of long tables a share, each day another (the first lines say
-#                which): all in eight days
+#                which): all in twelve days
 #   make thorough  all tests, with every row
 #   make quick   the tests that need little: borders, the lint of the rules, and of conversions as text each second, by day
 #   make rule S=spectral   the tests of one subject of the rules

@@ -138,7 +138,7 @@ def pytest_report_header() -> str | None:
         None
         if share == ALL
         else f"of tests that are {', '.join(IN_SHARES)} and of their long tables: share {share} of {SHARES}, of each "
-        f"file the first; of texts in {', '.join(IN_HALVES)} one of {HALVES} ({ROWS}={share}; {ROWS}={ALL}: all)"
+        f"file at least one; of texts in {', '.join(IN_HALVES)} one of {HALVES} ({ROWS}={share}; {ROWS}={ALL}: all)"
     )
 
 

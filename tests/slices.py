@@ -1,8 +1,8 @@
 """Which tests a run of the whole suite takes: each table and each file is tried, and each of their tests in turn.
 
 Tests that compile programs or start processes are most of what the suite costs, and many of them try one piece of code
-in many places. A run takes a share of the rows of a long table, and of a file's other tests of this kind, the first of
-them always; the next day's run takes another, so that all are tried in ``SHARES`` days. Of the conversions that are
+in many places. A run takes a share of the rows of a long table, and of a file's other tests of this kind, of each
+file at least one; the next day's run takes another, so that all are tried in ``SHARES`` days. Of the conversions that are
 only looked at as text it takes one of ``HALVES``. ``T2J_ROWS=all`` takes all,
 ``T2J_ROWS=2`` the share of that number, which a run says in its first lines. Tests that are asked for by path are all
 run, and so are those of `conftest.ALWAYS` and those outside of `conftest.IN_HALVES` that start and compile nothing.
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import TypeVar
 
-SHARES = 8
+SHARES = 12
 HALVES = 2
 """Shares of the tests that neither compile nor start anything."""
 LONG = 12
@@ -60,8 +60,8 @@ def left_out(
             out += _rest(rows, min(shares, len(rows) // FEWEST), int(share))
         elif not table.startswith(always):
             files[table.partition("::")[0]] += rows
-    for _, *others in files.values():
-        out += _rest(others, min(shares, len(others)), int(share))
+    for tests_of_file in files.values():
+        out += _rest(tests_of_file, min(shares, len(tests_of_file)), int(share))
     return out
 
 

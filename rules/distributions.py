@@ -104,7 +104,7 @@ torch_class(
     called="distribution",
 )
 torch_class(f"{PREFIX}distribution.Distribution", annotation="Distribution", value="Distribution")
-trait(Trait.DISTRIBUTION, BASE)
+trait(Trait.MEMBERS_HAVE_RULES, BASE)
 
 # Methods and attributes, looked up here for every distribution ----------------------------------------------------
 

@@ -51,7 +51,7 @@ for one in (TRANSFORM, f"{PREFIX}transforms.Transform"):
         " log_abs_det_jacobian",
         called="transform" if one == TRANSFORM else None,
     )
-trait(Trait.DISTRIBUTION, TRANSFORM)
+trait(Trait.MEMBERS_HAVE_RULES, TRANSFORM)
 Row(
     f"{TRANSFORM}.log_abs_det_jacobian(self, x, y)",
     "{self}.log_abs_det_jacobian({x}, {y})",

@@ -1,11 +1,11 @@
 """Which tests a run of the whole suite takes: each table and each file is tried, and each of their tests in turn.
 
 Tests that compile programs or start processes are most of what the suite costs, and many of them try one piece of code
-in many places. A run takes a share of the rows of a long table, and of a file's other tests of this kind, of each
-file at least one; the next day's run takes another, so that all are tried in ``SHARES`` days. Of the conversions that are
-only looked at as text it takes one of ``HALVES``. ``T2J_ROWS=all`` takes all,
-``T2J_ROWS=2`` the share of that number, which a run says in its first lines. Tests that are asked for by path are all
-run, and so are those of `conftest.ALWAYS` and those outside of `conftest.IN_HALVES` that start and compile nothing.
+in many places. A run takes a share of the rows of a long table, and of a file's other tests of this kind, of each file
+at least one; the next day's run takes another, so that all are tried in ``SHARES`` days. Of the conversions that are
+only looked at as text it takes one of ``HALVES``. ``T2J_ROWS=all`` takes all, ``T2J_ROWS=2`` the share of that number,
+which a run says in its first lines. Tests that are asked for by path are all run, and so are those of
+`conftest.ALWAYS` and those outside of `conftest.IN_HALVES` that start and compile nothing.
 
 This is the last means by which a run of everything became shorter, behind what made the tests themselves cheaper.
 """

@@ -18,6 +18,7 @@ import numpy as np
 import optax
 from flax import nnx
 from jax import lax
+from jax.experimental.sparse import BCOO
 
 from t2j_lsp.plugins import helper_sources
 from t2j_lsp.rules.helpers import distributions, distributions_continuous, distributions_gamma, transforms
@@ -125,6 +126,7 @@ OBJECTS = (
     distributions_continuous.Uniform(0.0, 1.0),
     distributions_gamma.Gamma(1.0, 1.0),
     transforms.Transform(),
+    BCOO.fromdense(np.eye(2)),
 )
 """What has methods and attributes of its own."""
 RESULT_FIELDS = {"values", "indices", "kernel", "bias", "deterministic", "mean", "var", "eigenvalues", "eigenvectors"}

@@ -126,7 +126,6 @@ REFUSED = [
     ("torch.Tensor(x.shape)", "Can't tell", "x"),
     ("x.new([1, 2])", "x.new() takes sizes or data", "x"),
     ("torch.range(0, 3)", "includes its end", ""),
-    ("torch.sparse_coo_tensor(i, u)", "sparse", "iu"),
 ]
 
 

@@ -30,7 +30,9 @@ NOT_STATED = {
     "torch.onnx.operators.shape_as_tensor": "a function of the module that torch.onnx.operators takes the place of",
     "torch.Tensor": "old constructors take sizes, or a sequence, or an array, whatever they are called",
     "torch.Tensor.new": "as torch.Tensor",
+    "torch.sparse.FloatTensor": "as torch.Tensor; PyTorch's warning names (indices, values, shape, *, device=)",
     "torch.autograd.Variable": "an old constructor without a signature; it took (data, requires_grad=False)",
+    "torch.sparse.FloatTensor.size": "as torch.Tensor.size, whose two forms only the page of Tensor states",
     "torch.sum": "one record for sum(input) and sum(input, dim, keepdim)",
     "torch.mean": "one record for mean(input) and mean(input, dim, keepdim)",
     "torch.prod": "one record for prod(input) and prod(input, dim, keepdim)",
@@ -70,6 +72,7 @@ def signatures() -> list[Signature]:
 
 LEFT_OUT = {
     "torch.spmm": {"out_dtype"},
+    "torch.sparse.FloatTensor.to_dense": {"masked_grad"},
     "torch.nn.Hardtanh": {"min_value", "max_value"},
 }
 """Parameters that only the newest PyTorch has, or that it deprecates: a call that gives them is left alone."""

@@ -24,6 +24,7 @@ IMPORTS = {
     "np": ("import numpy as np", "numpy"),
     "nnx": ("from flax import nnx", "flax.nnx"),
     "optax": ("import optax", "optax"),
+    "BCOO": ("from jax.experimental.sparse import BCOO", "jax.experimental.sparse.BCOO"),
     "functools": ("import functools", "functools"),
     "math": ("import math", "math"),
     "OrderedDict": ("from collections import OrderedDict", "collections.OrderedDict"),

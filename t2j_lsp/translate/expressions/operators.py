@@ -6,9 +6,9 @@ import ast
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import AnyModule, Layer, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.facts import AnyModule, Layer, Qual, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.library import Trait, names_with, stands_alone
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, UNARY, Piece, bracket, precedence, slot
 from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
@@ -101,6 +101,16 @@ class Operators:
         self.truth.ctx.report.note(node, "torch.nn.Module", "note", reason)
         kept = self.copier.copy_arguments(node).text
         return Piece(f"({kept} or callable({name}) and not isinstance({name}, type))")
+
+    def of_object(self, node: ast.BinOp) -> None:
+        """``adj + 1`` of a sparse matrix, which is no array: only ``@``, and products with a number, are the same."""
+        for part, other in ((node.left, node.right), (node.right, node.left)):
+            fact = self.inference.fact(part)
+            if not stands_alone(fact) or isinstance(node.op, ast.MatMult):
+                continue
+            if not (isinstance(node.op, ast.Mult) and isinstance(self.inference.fact(other), Scalar)):
+                reason = "in JAX only products are taken of a sparse matrix: compute with its to_dense()"
+                self.truth.ctx.report.gap(node, "BinOp", "refused", reason)
 
     def power(self, node: ast.BinOp) -> Piece | None:
         """``x**y`` of tensors: where y is 0, PyTorch's gradient is 0 and JAX's may be NaN; of integers it is 0."""

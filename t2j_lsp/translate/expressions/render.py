@@ -89,7 +89,7 @@ class Renderer:
             ast.Attribute: lambda: (self.attributes.attribute,),
             ast.Subscript: lambda: (self.attributes.child_by_name, self.layers.child, self.subscripts.subscript),
             ast.Compare: lambda: (self.operators.known, self.kinds.compared, self.operators.compare),
-            ast.BinOp: lambda: (self._percent, self.operators.power),
+            ast.BinOp: lambda: (self._percent, self.operators.of_object, self.operators.power),
             ast.UnaryOp: lambda: (self.operators.known, self.operators.negation),
             ast.BoolOp: lambda: (self.operators.boolean,),
             ast.IfExp: lambda: (self.operators.conditional,),

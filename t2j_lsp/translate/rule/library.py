@@ -87,7 +87,12 @@ def class_of(kind: str) -> str | None:
 
 def has_rules(fact: Fact) -> bool:
     """Whether a value is an object of a library's class whose methods and attributes have rules: a distribution."""
-    return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.DISTRIBUTION)
+    return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.MEMBERS_HAVE_RULES)
+
+
+def stands_alone(fact: Fact) -> bool:
+    """Whether a value is an object that JAX's functions and operators take for no array: a sparse matrix."""
+    return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.ALONE)
 
 
 def keeps_methods(fact: Fact) -> bool:
@@ -127,7 +132,9 @@ class Trait(Enum):
     CLIPS_VALUE = "a call that clips gradients by value"
     INPUT_GRADIENT = "a call that differentiates values by the variables that they were computed from"
     OWN_GRADIENT = "a class whose subclasses are functions with a gradient of their own"
-    DISTRIBUTION = "a base of classes that are no tensors or modules, and whose methods and attributes have rules"
+    MEMBERS_HAVE_RULES = "a base of classes that are no tensors or modules, and whose methods and attributes have rules"
+    ALONE = "a class whose objects are no tensors: operators and functions that were not told so don't take them"
+    TAKES_ANY_OBJECT = "a function that takes these objects as it takes tensors"
     KEPT_METHODS = "a class whose methods stay as they are called, but for those that have a rule"
     TAKES_ARRAYS = "a method of some object that takes arrays, and no Variables"
     EVALUATES_CLOSURE = "an optimizer that evaluates its closure several times for one step"

@@ -25,7 +25,7 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_module,
 )
-from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.rule.library import is_loss, stands_alone
 
 from .flow import DataFlow
 from .given_functions import is_function
@@ -296,7 +296,7 @@ class Inputs:
         place = node
         while True:
             known = self.ctx.fact(place)
-            if is_module(known) or isinstance(known, Tensor | ListOf | Tuple | Scalar):
+            if is_module(known) or isinstance(known, Tensor | ListOf | Tuple | Scalar) or stands_alone(known):
                 return place
             parent = self.ctx.source.parents.get(place)
             if not isinstance(parent, ast.Attribute) or parent.value is not place:
@@ -312,7 +312,7 @@ class Inputs:
             return "module" if is_module(known) and not is_loss(known) else "array"
         if is_module(known):
             return "function" if is_loss(known) or known == AnyModule() and names_loss(place) else "module"
-        if isinstance(known, Object):
+        if isinstance(known, Object) and not stands_alone(known):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, {_called(known)}")
         if isinstance(known, Function):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, a function that is defined inside another")
@@ -328,7 +328,9 @@ class Inputs:
         if is_called(one.places, self.ctx.inference, names_loss(one.places[0])):
             return "function"
         one.texts = given_as_tuple(facts)
-        if not one.texts and any(isinstance(f, Tensor | ListOf | Tuple) or is_module(f) for f in facts):
+        if not one.texts and any(
+            isinstance(f, Tensor | ListOf | Tuple) or is_module(f) or stands_alone(f) for f in facts
+        ):
             return "array"
         if not one.texts and has_settings(one.places, self.ctx.inference):
             raise Refused(f"a function is given {one.text}, an object that can't be passed to a compiled function")

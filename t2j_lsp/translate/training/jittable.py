@@ -51,7 +51,7 @@ from .step_calls import Reader
 ASSIGNS = "it assigns the attribute"
 FROM_MODULE = "{} draws from the rngs of the module level, which compiled code can't change"
 HOST_METHODS = frozenset(
-    {"item", "tolist", "numpy", "backward", "register_hook", "requires_grad_", "cpu_", "share_memory_"}
+    {"item", "tolist", "numpy", "backward", "register_hook", "requires_grad_", "cpu_", "share_memory_", "coalesce"}
 )
 MODE_METHODS = frozenset(
     {

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeGuard
 
 from .facts import AnyModule, Fact, Layer, Object, layer_names
 from .signature import RuleError
@@ -90,7 +91,7 @@ def has_rules(fact: Fact) -> bool:
     return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.MEMBERS_HAVE_RULES)
 
 
-def stands_alone(fact: Fact) -> bool:
+def stands_alone(fact: Fact) -> TypeGuard[Object]:
     """Whether a value is an object that JAX's functions and operators take for no array: a sparse matrix."""
     return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.ALONE)
 

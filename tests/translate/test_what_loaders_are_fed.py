@@ -352,3 +352,35 @@ print(trainer.train(), trainer.x.mean().item())
     assert "positive = jnp.asarray(self.y).sum()\n" in code
     assert "jnp.asarray(trainer.x).mean().item()" in code
     assert "self.x.shape[1]" in code
+
+
+@pytest.mark.parametrize("given", ["samples = make(8)", "samples, rest = make(8), make(4)"])
+def test_samples_that_a_function_makes_stay_pytorchs(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source = f"""
+
+def make(n):
+    out = []
+    for i in range(n):
+        out.append({{"x": torch.full((i % 3 + 1,), float(i))}})
+    return out
+
+
+def collate(batch):
+    return nn.utils.rnn.pad_sequence([sample["x"] for sample in batch], batch_first=True)
+
+
+def loader_of(dataset):
+    return DataLoader(dataset, batch_size=4, collate_fn=collate)
+
+
+{given}
+for x in loader_of(samples):
+    print(torch.flip(x, (1,)).sum().item(), len(samples))
+print(samples[5]["x"].mean().item())
+"""
+    code = converted(source)
+    assert "torch.full((i % 3 + 1,), float(i))" in code and "jnp.flip(x, axis=(1,))" in code
+    exec(HEAD + source, {})
+    expected = capsys.readouterr().out
+    exec(code, {})
+    assert capsys.readouterr().out == expected

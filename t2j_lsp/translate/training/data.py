@@ -272,7 +272,7 @@ class Data:
             if isinstance(fact, Qual) and is_torch(fact.name) and not fact.name.startswith((PIPELINE, *SURROUNDINGS)):
                 if fact.name not in PACKAGES:
                     return True
-            if isinstance(fact, Tensor) and isinstance(inner, ast.expr):
+            if holds_tensors(fact) and isinstance(inner, ast.expr):
                 return True
         return False
 

@@ -11,7 +11,7 @@ from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import ancestors, asked_before
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.contexts import context_name
-from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Object, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.library import SIZES, Trait, names_with, stands_alone
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece, assigned
@@ -333,12 +333,12 @@ class RuleApplication:
             partial(self.renderer.argument, needed=True),
             *([self.ctx.plan.layout.shown] if self.ctx.plan.layout.texts else []),
         )
-        if rule.name not in names_with(Trait.TAKES_ANY_OBJECT):
-            for argument in arguments.values():
-                if stands_alone(argument.fact) and argument.name != "self":
-                    reason = f"{rule.name} of JAX takes no {argument.fact.kind} matrix: take its to_dense()"
-                    self.ctx.report.gap(node, rule.name, "refused", reason)
-                    return None
+        objects = [a for a in arguments.values() if isinstance(a.fact, Object) and a.name != "self"]
+        if objects and rule.name not in names_with(Trait.TAKES_ANY_OBJECT):
+            for kind in (a.fact.kind for a in objects if stands_alone(a.fact)):
+                reason = f"{rule.name} of JAX takes no {kind} matrix: take its to_dense()"
+                self.ctx.report.gap(node, rule.name, "refused", reason)
+                return None
         call = Call(signature, arguments, site, node, method)
         assert rule.emit is not None
         emit = CHANNELS_LAST[rule.name][1] if node in self.ctx.plan.layout.functions else rule.emit

@@ -384,3 +384,26 @@ print(samples[5]["x"].mean().item())
     expected = capsys.readouterr().out
     exec(code, {})
     assert capsys.readouterr().out == expected
+
+
+def test_samples_of_which_not_all_is_known_stay_pytorchs(capsys: pytest.CaptureFixture[str]) -> None:
+    source = """
+
+def sample(i):
+    return {"x": torch.full((3,), float(i)), "label": i % 2}
+
+
+def make(n):
+    return [sample(i) for i in range(n)]
+
+
+samples = make(8)
+for batch in DataLoader(samples, batch_size=4):
+    print(torch.flip(batch["x"], (1,)).sum().item(), batch["label"].sum().item(), len(samples))
+"""
+    code = converted(source)
+    assert '"x": torch.full((3,), float(i))' in code
+    exec(HEAD + source, {})
+    expected = capsys.readouterr().out
+    exec(code, {})
+    assert capsys.readouterr().out == expected

@@ -35,7 +35,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .dict_order import DictOrder
 from .feeding_classes import feeds_alone, makes_one
-from .kept_values import as_arrays, holds_tensors, leave, written_names
+from .kept_values import as_arrays, holds_tensors, knows_parts, leave, written_names
 from .objects import Objects, VariableScope
 from .spread_arguments import given_arguments
 
@@ -63,6 +63,8 @@ class Data:
         """Module classes of the file that kept code makes instances of, as they are met."""
         self._asked: set[ClassInfo] = set()
         """Classes of which it is known whether they feed the pipeline alone."""
+        self._computing: dict[ast.AST, bool] = {}
+        """Functions of the file that were asked about, and whether they make or handle tensors."""
         self._written: dict[ast.AST | None, dict[str, list[ast.stmt]]] = {}
 
     def plan(self) -> None:
@@ -272,9 +274,22 @@ class Data:
             if isinstance(fact, Qual) and is_torch(fact.name) and not fact.name.startswith((PIPELINE, *SURROUNDINGS)):
                 if fact.name not in PACKAGES:
                     return True
-            if holds_tensors(fact) and isinstance(inner, ast.expr):
+            if isinstance(inner, ast.expr) and (holds_tensors(fact) or self._may_give_tensors(inner, fact)):
                 return True
         return False
+
+    def _may_give_tensors(self, node: ast.expr, fact: Fact) -> bool:
+        """Whether a function of the file that computes with torch is called, and what it gives isn't known."""
+        called = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
+        if not isinstance(called, Function) or called.info.external:
+            return False
+        if knows_parts(fact):
+            return False
+        function = called.info.node
+        if function not in self._computing:
+            self._computing[function] = False  # if it calls itself
+            self._computing[function] = self._uses_torch(function)
+        return self._computing[function]
 
     def _only_pipeline(self, node: ast.AST) -> bool:
         """Whether the tensors of a statement are all inside expressions that are kept already."""

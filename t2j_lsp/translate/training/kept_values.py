@@ -7,6 +7,7 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import Piece
@@ -31,6 +32,13 @@ def holds_tensors(fact: Fact) -> bool:
         held = [holds_tensors(item) for item in fact.items]
         return any(held) and all(a or b for a, b in zip(numbers, held, strict=True))
     return isinstance(fact, Tensor) or isinstance(fact, ListOf | Tuple) and holds_tensors(element(fact))
+
+
+def knows_parts(fact: Fact) -> bool:
+    """Whether it is known of a value what it is, and what is in it if it is a container."""
+    if isinstance(fact, ListOf):
+        return knows_parts(fact.item)
+    return all(map(knows_parts, fact.items)) if isinstance(fact, Tuple) else is_known(fact)
 
 
 def written_names(statement: ast.stmt) -> set[str]:

@@ -69,16 +69,14 @@ TRAININGS = {
         "train(model, Adam(model.base.head.parameters(), lr=0.05), 3)\n"
         "train(other, Adam(other.parameters(), lr=0.05), 3)\n"
     ),
-    "the head, then all": (
-        f"optimizer = Adam(model.head.parameters(), lr=0.05)\n{LOOP}"
-        f"optimizer = Adam(model.parameters(), lr=0.01)\n{LOOP}"
-    ),
 }
+ONE_AFTER_THE_OTHER = (
+    f"optimizer = Adam(model.head.parameters(), lr=0.05)\n{LOOP}optimizer = Adam(model.parameters(), lr=0.01)\n{LOOP}"
+)
 PARTS = {
     "all of one, the head of another": 'lambda path, _: path[0] == "head"',
     "two parts": 'lambda path, _: path[0] == "base"',
     "a part of a part, whose name another has": 'lambda path, _: path[:2] == ("base", "head")',
-    "the head, then all": 'lambda path, _: path[0] == "head"',
 }
 
 
@@ -89,6 +87,13 @@ def test_an_optimizer_says_which_part_it_updates(name: str) -> None:
     run = trained(source, modules=("model", "other"))
     assert PARTS[name] in run.translation.code.replace("\n    ", "")
     assert "nnx.DiffState(0, optimizer.wrt)" in run.translation.code
+
+
+@pytest.mark.jax
+def test_loops_with_optimizers_of_one_name_update_what_each_has() -> None:
+    source = f"{HEAD}{DATA}\n# train\n{ONE_AFTER_THE_OTHER}"
+    code = trained(source, modules=("model", "other")).translation.code
+    assert "optimizer.update(model.head, grads.head)" in code and "optimizer.update(model, grads)" in code
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,8 @@ NOT_REREAD = {
     "another name": "i = 1\ntorch.save(a.state_dict(), f'{i}.pt')\ni = 2\nstate = torch.load(f'{i}.pt')",
     "of a loop": "i = 1\ntorch.save(a.state_dict(), f'{i}.pt')\nfor i in range(2):\n    state = torch.load(f'{i}.pt')",
     "set in a loop": "p = 'a.pt'\ntorch.save(a.state_dict(), p)\nwhile True:\n    state = torch.load(p)\n    p += '2'",
+    "written if it isn't there": "import os\nif not os.path.exists('a.pt'):\n    torch.save(a.state_dict(), 'a.pt')\n"
+    "state = torch.load('a.pt')",
     "not called yet": "def save():\n    torch.save(a.state_dict(), 'a.pt')\nstate = torch.load('a.pt')\nsave()",
 }
 

@@ -11,6 +11,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .context import Context
 
 _SAVES = names_with(Trait.WRITES_FILES)
+_ORDERED = ast.Lt | ast.LtE | ast.Gt | ast.GtE
 _PLAIN = ast.Constant | ast.Name | ast.Attribute | ast.JoinedStr | ast.FormattedValue | ast.BinOp
 
 
@@ -58,8 +59,16 @@ def _saves(ctx: Context, node: ast.AST, name: str) -> bool:
 
 
 def _run(node: ast.AST) -> Iterator[ast.AST]:
-    """What a statement may run by itself: functions that it defines are not called yet."""
+    """What a statement runs by itself: functions that it defines are not called yet.
+
+    What stands under a condition may not be run (``if not os.path.exists(file):``), and the file is PyTorch's then. Only
+    where numbers are compared, as those of the best epoch so far, it is run at some time.
+    """
     yield node
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-        for child in ast.iter_child_nodes(node):
-            yield from _run(child)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        return
+    if isinstance(node, ast.If) and not any(isinstance(n, _ORDERED) for n in ast.walk(node.test)):
+        yield from _run(node.test)
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _run(child)

@@ -61,8 +61,8 @@ def _saves(ctx: Context, node: ast.AST, name: str) -> bool:
 def _run(node: ast.AST) -> Iterator[ast.AST]:
     """What a statement runs by itself: functions that it defines are not called yet.
 
-    What stands under a condition may not be run (``if not os.path.exists(file):``), and the file is PyTorch's then. Only
-    where numbers are compared, as those of the best epoch so far, it is run at some time.
+    What stands under a condition may not be run (``if not os.path.exists(file):``), and the file is PyTorch's then.
+    Only where numbers are compared, as those of the best epoch so far, it is run at some time.
     """
     yield node
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):

@@ -581,6 +581,33 @@ def test_updates_of_bare_tensors_are_counted_and_views_of_modules_are_no_new_one
     assert (report.steps, report.stopped) == (3, True)
 
 
+LINE_SEARCH = """\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(2, 1)
+x, y = torch.linspace(-1, 1, 12).reshape(6, 2), torch.linspace(0, 1, 6).reshape(6, 1)
+optimizer = torch.optim.LBFGS(net.parameters(), lr=0.5, max_iter=2)
+
+
+def closure():
+    optimizer.zero_grad()
+    loss = (net(x) - y).pow(2).mean() + net.weight.abs().mean()
+    loss.backward()
+    return loss
+
+
+for epoch in range(4):
+    print(optimizer.step(closure).item())
+"""
+
+
+def test_a_step_of_lbfgs_is_one_on_both_sides(run: Run) -> None:
+    report = run(LINE_SEARCH, steps=2)
+    assert (report.verdict, report.steps, report.stopped) == (VerdictKind.EQUIVALENT, 2, True), report.reason
+    assert run(LINE_SEARCH, mistake=("lr=0.5", "lr=0.4"), steps=2).verdict is VerdictKind.DIFFERENT
+
+
 def test_a_mistake_in_an_update_of_bare_tensors_is_found(run: Run) -> None:
     assert run(BARE, mistake=("lr=0.1", "lr=0.2")).verdict is VerdictKind.DIFFERENT
 

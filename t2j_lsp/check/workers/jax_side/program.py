@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import importlib
 import os
@@ -213,6 +214,7 @@ def _reporting(run: _Run) -> Iterator[None]:
         replace(meta, "__call__", _made)
         replace(nnx.Optimizer, "update", _counted)
         replace(optax, "apply_updates", _counted)
+        replace(builtins, "__build_class__", _built)
         for name in ("JitWrapped", "SimpleJitWrapped"):
             if hasattr(compilation, name):
                 replace(getattr(compilation, name), "__call__", _compiled)
@@ -260,6 +262,19 @@ def _counted(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
         return result
 
     return update
+
+
+def _built(build: Callable[..., Any], run: _Run) -> Callable[..., Any]:
+    """What makes classes; the L-BFGS that is written into a conversion, which has no update of Flax, counts its steps."""
+
+    @functools.wraps(build)
+    def built(body: Any, name: str, *bases: Any, **options: Any) -> Any:
+        made = build(body, name, *bases, **options)
+        if name.startswith("LBFGS") and "step" in vars(made):
+            made.step = _counted(made.step, run)
+        return made
+
+    return built
 
 
 def _compiled(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:

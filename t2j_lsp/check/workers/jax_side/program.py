@@ -265,7 +265,7 @@ def _counted(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
 
 
 def _built(build: Callable[..., Any], run: _Run) -> Callable[..., Any]:
-    """What makes classes; the L-BFGS that is written into a conversion, which has no update of Flax, counts its steps."""
+    """What makes classes. The L-BFGS of a conversion has no update of Flax: its steps are counted."""
 
     @functools.wraps(build)
     def built(body: Any, name: str, *bases: Any, **options: Any) -> Any:

@@ -378,8 +378,4 @@ Row("torch.polar(abs, angle)", "lax.complex({abs} * jnp.cos({angle}), {abs} * jn
 Row("torch.view_as_complex(input)", "lax.complex({input}[..., 0], {input}[..., 1])")
 Row("torch.view_as_real(input)", "jnp.stack(({input}.real, {input}.imag), axis=-1)", result="float tensor")
 
-SPARSE = "JAX keeps sparse arrays in jax.experimental.sparse, with another interface."
-for name in ("sparse_csr_tensor", "sparse_compressed_tensor", "sparse_csc_tensor"):
-    refuse(f"torch.{name}", SPARSE)
-refuse("torch.Tensor.to_sparse", SPARSE)
 refuse("torch.quantize_per_tensor", "JAX has no quantised arrays.")

@@ -48,6 +48,9 @@ rule(
 )(matrix)
 for name in ("DoubleTensor", "LongTensor", "IntTensor"):
     refuse(f"torch.sparse.{name}", ELSE)
+for name in ("sparse_csr_tensor", "sparse_compressed_tensor", "sparse_csc_tensor"):
+    refuse(f"torch.{name}", ELSE)
+refuse("torch.Tensor.to_sparse", ELSE)
 
 
 def product(call: Call) -> Fact:

@@ -86,19 +86,24 @@ def class_of(kind: str) -> str | None:
     return next((name for name, known in CLASSES.items() if known.called == kind), None)
 
 
+def _is_object_of(fact: Fact, trait: Trait) -> bool:
+    """Whether a value is an object of a class of which a trait is stated."""
+    return isinstance(fact, Object) and class_of(fact.kind) in names_with(trait)
+
+
 def has_rules(fact: Fact) -> bool:
     """Whether a value is an object of a library's class whose methods and attributes have rules: a distribution."""
-    return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.MEMBERS_HAVE_RULES)
+    return _is_object_of(fact, Trait.MEMBERS_HAVE_RULES)
 
 
 def stands_alone(fact: Fact) -> TypeGuard[Object]:
     """Whether a value is an object that JAX's functions and operators take for no array: a sparse matrix."""
-    return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.ALONE)
+    return _is_object_of(fact, Trait.ALONE)
 
 
 def keeps_methods(fact: Fact) -> bool:
     """Whether a value is an object of a class whose methods stay as they are called, but for those with a rule."""
-    return isinstance(fact, Object) and class_of(fact.kind) in names_with(Trait.KEPT_METHODS)
+    return _is_object_of(fact, Trait.KEPT_METHODS)
 
 
 class Trait(Enum):

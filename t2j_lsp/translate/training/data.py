@@ -281,9 +281,7 @@ class Data:
     def _may_give_tensors(self, node: ast.expr, fact: Fact) -> bool:
         """Whether a function of the file that computes with torch is called, and what it gives isn't known."""
         called = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
-        if not isinstance(called, Function) or called.info.external:
-            return False
-        if knows_parts(fact):
+        if not isinstance(called, Function) or called.info.external or knows_parts(fact):
             return False
         function = called.info.node
         if function not in self._computing:

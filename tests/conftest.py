@@ -202,7 +202,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Marks each test with what it needs, by where it stands, and by what it names: programs are run beside texts."""
+    """Marks each test with what it needs, by where it stands, and by what it names: programs are run beside texts.
+
+    What a test or its file says itself counts.
+    """
+    if any(map(item.get_closest_marker, IN_SHARES)):
+        return
     place = f"{item.path.relative_to(ROOT).as_posix()}::{item.name}"
     kind = kind_of(place)
     if kind == "unit" and isinstance(item, pytest.Function):

@@ -17,6 +17,7 @@ from t2j_lsp import symbols
 
 from .constants import folded
 from .definitions import definition
+from .parts import of_parts, words
 from .transformer import Transformer, transformed
 
 NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm")
@@ -139,6 +140,18 @@ def _classes_of(text: str, others: tuple[tuple[str, str], ...]) -> tuple[str, ..
 
 @cache
 def _without(text: str, absent: frozenset[str], tuples: tuple[tuple[str, tuple[str, ...]], ...], unset: bool) -> str:
+    return of_parts(text, lambda part: _asking_less(part, absent, tuples, unset) if _may_ask(part, tuples) else part)
+
+
+def _may_ask(part: str, tuples: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
+    """Whether a part of a definition asks for classes, or holds a table of attributes or one of the ``tuples``."""
+    return not words(part).isdisjoint(("isinstance", "get_metadata", *HELD_BY, *(name for name, _ in tuples)))
+
+
+@cache
+def _asking_less(
+    text: str, absent: frozenset[str], tuples: tuple[tuple[str, tuple[str, ...]], ...], unset: bool
+) -> str:
     return transformed(text, lambda: _Absent(absent, dict(tuples), unset))
 
 

@@ -14,6 +14,7 @@ from t2j_lsp.translate.source.helpers import Helper, described
 
 from .definitions import annotated, definition, names_in, nodes
 from .joining import joined
+from .parts import of_parts
 from .transformer import Transformer, code, transformed
 
 LIBRARIES = {"jax", "jnp", "lax", "nnx", "optax"}
@@ -98,6 +99,13 @@ def _needed(text: str) -> frozenset[str]:
 @cache
 def _without(text: str, names: frozenset[str] | None, kept: frozenset[str] = frozenset()) -> str:
     """A definition without annotations by some names, or without all of them but those of the functions ``kept``."""
+    return of_parts(text, lambda part: _without_some(part, names, kept))
+
+
+@cache
+def _without_some(text: str, names: frozenset[str] | None, kept: frozenset[str]) -> str:
+    if not any(True for _ in annotated(definition(text))):
+        return text
     return transformed(text, lambda: _Annotations(names, kept))
 
 

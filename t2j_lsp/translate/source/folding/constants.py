@@ -16,6 +16,8 @@ from typing import Any
 
 import libcst as cst
 
+from .decidable import is_decidable
+from .parts import is_function, of_parts, words
 from .plainer import asks_none, plain_test, without_defaults, without_nothing
 from .transformer import Transformer, code, transformed
 
@@ -61,6 +63,21 @@ def folded(text: str, constants: Constants, method: str | None = None) -> str:
 
     With a ``method``, only in that method of a class.
     """
+    return of_parts(text, lambda part: _folded(part, *_said(part, constants, method)))
+
+
+def _said(part: str, constants: Constants, method: str | None) -> tuple[Constants, str | None]:
+    """The constants that a part of a definition may name, and the method that they are for."""
+    if method is not None and not is_function(part, method):
+        return (), None
+    named = tuple((name, value) for name, value in constants if words(part).issuperset(name.split(".")))
+    return named, method if named else None
+
+
+@cache
+def _folded(text: str, constants: Constants, method: str | None) -> str:
+    if not constants and not is_decidable(text):
+        return text
     return transformed(text, lambda: _Folder(dict(constants), method))
 
 
@@ -69,7 +86,7 @@ def without_instances(text: str, name: str) -> str:
     """The text of a definition in which nothing is an instance of a class."""
     if name not in text:
         return text
-    return transformed(transformed(text, lambda: _Instances(name)), lambda: _Folder({}, None))
+    return folded(transformed(text, lambda: _Instances(name)), ())
 
 
 def is_literal(node: ast.expr) -> bool:

@@ -11,6 +11,7 @@ import libcst as cst
 
 from .constants import UNKNOWN, parsed_literal, value_of
 from .definitions import annotated, definition, free_names, names_in, nodes
+from .parts import of_parts
 from .transformer import Transformer, transformed
 
 _CALLED: dict[str, Callable[..., Any]] = {one.__name__: one for one in (abs, bool, int, len, max, min, sum, tuple)}
@@ -36,7 +37,13 @@ def pure_functions(texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 def evaluated(text: str, functions: tuple[tuple[str, str], ...]) -> str:
     """The text of a definition with calls replaced by their values."""
     own = getattr(definition(text), "name", None)
-    if not any(_may_be_known(call, dict(functions), own) for call in nodes(definition(text))):
+    return of_parts(text, lambda part: _evaluated(part, functions, own))
+
+
+@cache
+def _evaluated(text: str, functions: tuple[tuple[str, str], ...], own: str | None) -> str:
+    known = dict(functions)
+    if not any(_may_be_known(call, known, own) for call in nodes(definition(text))):
         return text
     return transformed(text, lambda: _Evaluator(_made(functions), own))
 

@@ -14,6 +14,7 @@ import libcst as cst
 from .arguments import assigned_names
 from .constants import KINDS, folded, is_literal, literal
 from .definitions import defaults, is_given, nodes
+from .parts import is_function, of_parts, words
 from .transformer import Transformer, code, transformed
 from .uses import HelperCall, HelperUses
 
@@ -71,6 +72,11 @@ def unpassed_options(node: ast.FunctionDef, calls: Sequence[HelperCall]) -> Mapp
 @cache
 def with_values(text: str, known: tuple[tuple[str, str], ...], function: str) -> str:
     """A definition with literals for some calls in the function or method of a name."""
+    return of_parts(text, lambda part: _with_values(part, known, function) if is_function(part, function) else part)
+
+
+@cache
+def _with_values(text: str, known: tuple[tuple[str, str], ...], function: str) -> str:
     changed = transformed(text, lambda: _WithValues(dict(known), function))
     return folded(changed, ()) if changed != text else text
 
@@ -195,6 +201,18 @@ def never_none(text: str, names: frozenset[str], function: str | None = None) ->
 
     With a ``function``, in the function or method of that name, whose parameters they are.
     """
+    return of_parts(text, lambda part: _never_none(part, names, function) if _may_ask(part, names, function) else part)
+
+
+def _may_ask(part: str, names: frozenset[str], function: str | None) -> bool:
+    """Whether a part of a definition has parameters that may go, or may ask whether something is None."""
+    if function is not None:
+        return is_function(part, function)
+    return "None" in part and any(words(part).issuperset(name.split(".")) for name in names)
+
+
+@cache
+def _never_none(text: str, names: frozenset[str], function: str | None) -> str:
     changed = transformed(text, lambda: _NeverNone(names, function))
     return folded(changed, ()) if changed != text else text
 

@@ -11,6 +11,7 @@ from t2j_lsp.symbols import named_parameters
 
 from .constants import LOOSE
 from .definitions import defaults
+from .parts import of_parts, words
 from .transformer import Transformer, code, transformed
 
 SHORT = 60
@@ -59,7 +60,10 @@ def inlined(text: str, function: str) -> str | None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == definition.name:
             if not plan.fits(node):
                 return None
-    return transformed(text, lambda: _Inliner(definition.name, expression, plan))
+    name = definition.name
+    return of_parts(
+        text, lambda part: transformed(part, lambda: _Inliner(name, expression, plan)) if name in words(part) else part
+    )
 
 
 class _Plan:

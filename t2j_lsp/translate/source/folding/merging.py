@@ -16,6 +16,7 @@ from itertools import pairwise
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
 from .definitions import definition
+from .parts import of_parts
 from .variables import is_pure
 
 DEEPEST = 3
@@ -26,6 +27,11 @@ _OPERATORS = ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast
 @cache
 def merged(text: str, width: int) -> str:
     """A definition with such statements put together."""
+    return of_parts(text, lambda part: _merged(part, width))
+
+
+@cache
+def _merged(text: str, width: int) -> str:
     for _ in range(len(text)):
         changed = _once(text, width)
         if changed is None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 
 import libcst as cst
 
 from .docstrings import WithoutParameters
+from .parts import BODY, HEAD, is_function, of_parts, parts, words
 from .transformer import Transformer, code, transformed
 
 NEW = "__init__"
@@ -19,6 +21,13 @@ def without_parameters(text: str, function: str, names: frozenset[str], unsaid: 
 
     Nothing is said any more of those ``unsaid``, whose absence says enough.
     """
+    return of_parts(
+        text, lambda part: _without_parameters(part, function, names, unsaid) if is_function(part, function) else part
+    )
+
+
+@cache
+def _without_parameters(text: str, function: str, names: frozenset[str], unsaid: frozenset[str]) -> str:
     return transformed(text, lambda: _Parameters(function, names, unsaid))
 
 
@@ -28,13 +37,24 @@ def without_arguments(text: str, callee: str, gone: frozenset[int], names: froze
 
     ``super().__init__`` is a callee as well.
     """
+    return of_parts(text, lambda part: _without_arguments(part, callee, gone, names) if _calls(part, callee) else part)
+
+
+def _calls(part: str, callee: str) -> bool:
+    return words(part).issuperset(re.findall(r"\w+", callee))
+
+
+@cache
+def _without_arguments(text: str, callee: str, gone: frozenset[int], names: frozenset[str]) -> str:
     return transformed(text, lambda: _Arguments(callee, gone, names))
 
 
 @cache
 def without_methods(text: str, names: frozenset[str]) -> str:
     """A class without some of its methods and properties."""
-    return transformed(text, lambda: _Methods(names))
+    head, *body = parts(text) or (text,)
+    kept = [part for part in body if not any(is_function(HEAD + part, name) for name in names)]
+    return head + ("".join(kept) or BODY) if body else text
 
 
 class _Parameters(Transformer):
@@ -103,21 +123,3 @@ class _Arguments(Transformer):
             last = updated_node.args[-1]
             kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
         return updated_node.with_changes(args=kept)
-
-
-class _Methods(Transformer):
-    def __init__(self, names: frozenset[str]) -> None:
-        super().__init__()
-        self.names = names
-        self.depth = 0
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self.depth += 1
-
-    def leave_FunctionDef(
-        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
-    ) -> cst.FunctionDef | cst.RemovalSentinel:
-        self.depth -= 1
-        if not self.depth and original_node.name.value in self.names:
-            return cst.RemoveFromParent()
-        return updated_node

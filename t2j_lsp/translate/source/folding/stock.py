@@ -7,6 +7,7 @@ from functools import cache
 import libcst as cst
 
 from .constants import value_of
+from .parts import of_parts, words
 from .transformer import Transformer, code, transformed
 
 DEFAULTS: dict[str, dict[str, bool | int | float]] = {
@@ -25,6 +26,14 @@ DEFAULTS: dict[str, dict[str, bool | int | float]] = {
 @cache
 def without_stock_defaults(text: str, base: str | None) -> str:
     """The text of a definition, whose stock base is ``base``, without keywords that Flax would take anyway."""
+    return of_parts(text, lambda part: _without_defaults(part, base) if words(part) & _PASSED else part)
+
+
+_PASSED = frozenset(name for defaults in DEFAULTS.values() for name in defaults)
+
+
+@cache
+def _without_defaults(text: str, base: str | None) -> str:
     return transformed(text, lambda: _Defaults(base))
 
 

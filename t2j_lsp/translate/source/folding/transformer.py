@@ -31,7 +31,7 @@ _ATOMS = (cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString)
 
 _PLAIN = frozenset(("comma", "dot", "equal", "footer", "header", "lpar", "operator", "rpar", "semicolon"))
 """Fields that hold no code, as do those for white space and lines of comments."""
-KEPT = 32
+KEPT = 256
 """Trees that are kept: steps follow one another on the same texts."""
 
 

@@ -11,12 +11,18 @@ import libcst as cst
 
 from .constants import UNKNOWN, parsed_literal, value_of
 from .definitions import definition, nodes
+from .parts import of_parts
 from .transformer import Transformer, code, transformed
 
 
 @cache
 def unrolled(text: str) -> str:
     """The text of a definition without loops over one known element, and with attributes by their names."""
+    return of_parts(text, _unrolled)
+
+
+@cache
+def _unrolled(text: str) -> str:
     if not any(_may_change(node) for node in nodes(definition(text))):
         return text
     return transformed(text, _Unroller)

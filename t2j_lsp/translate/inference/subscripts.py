@@ -14,6 +14,7 @@ from t2j_lsp.translate.rule.facts import (
     Instance,
     Layer,
     ListOf,
+    MixedDict,
     Object,
     Scalar,
     Shape,
@@ -46,6 +47,8 @@ class SubscriptFacts:
                 if -len(owner.items) <= index.value < len(owner.items):
                     return owner.items[index.value]
                 return UNKNOWN
+            case MixedDict(items=items) if isinstance(index, Scalar):
+                return dict(items).get(index.value, UNKNOWN)
             case Tuple() | ListOf() if isinstance(node.slice, ast.Slice):
                 return ListOf(element(owner))
             case Shape():

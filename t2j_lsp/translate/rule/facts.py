@@ -78,6 +78,18 @@ class ListOf(Fact):
 
 
 @dataclass(frozen=True)
+class MixedTuple(Tuple):
+    """A batch that is a tuple, of whose items some may be texts."""
+
+
+@dataclass(frozen=True)
+class MixedDict(Fact):
+    """A batch that is a dict, of whose items some may be texts."""
+
+    items: tuple[tuple[str, Fact], ...]
+
+
+@dataclass(frozen=True)
 class Qual(Fact):
     """A library object by its qualified name: ``torch.nn``, ``torch.cat``, ``torch.float32``, ``numpy``."""
 

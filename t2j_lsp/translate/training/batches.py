@@ -8,7 +8,7 @@ from functools import cached_property
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import Fact, Instance, ListOf, Object, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Instance, ListOf, MixedDict, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -18,6 +18,7 @@ from .data import PIPELINE
 from .dict_order import DictOrder
 from .kept_values import as_arrays
 from .objects import Objects
+from .sample_parts import TEXTS, SampleParts, is_mixed
 
 OBJECTS = "The batches of this loader are objects, whose tensors stay PyTorch's: have collate_fn give a dict of them."
 
@@ -28,11 +29,11 @@ class Batches:
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
         self.objects = objects
+        self.samples = SampleParts(context.inference)
         self.inserted: dict[ast.stmt, list[tuple[str, bool]]] = {}
         """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
         self.mixed: set[tuple[ast.stmt, str]] = set()
-        """Those of which some items are moved to a device and others not, which may be texts."""
-
+        """Those that may be or hold texts: by what samples hold, or since only some items are moved to a device."""
         self.ordered: set[tuple[ast.stmt, str]] = set()
         """Those that are dicts, in a file that reads the order of such."""
 
@@ -78,12 +79,18 @@ class Batches:
 
     def _loop(self, loop: ast.For) -> None:
         perhaps = self._may_be_loader(loader_of(loop.iter))
+        unclear = self._unclear(loop)
         targets = [
             t
             for t in batch_targets(loop)
-            if isinstance(fact := self.ctx.fact(t), Tensor | ListOf) or perhaps and not is_known(fact)
+            if isinstance(fact := self.ctx.fact(t), Tensor | ListOf | Tuple | MixedDict)
+            and fact != TEXTS
+            or not is_known(fact)
+            and (perhaps or t.id in unclear)
         ]
-        waiting = {t.id: isinstance(self.ctx.fact(t), Tensor) for t in targets if self._is_read(t.id)}
+        waiting = {
+            t.id: isinstance(self.ctx.fact(t), Tensor) or t.id in unclear for t in targets if self._is_read(t.id)
+        }
         if not waiting:
             return
         parts: dict[str, list[ast.Call]] = {}
@@ -110,8 +117,15 @@ class Batches:
         order = DictOrder(self.ctx)
         self.ordered |= {(loop.body[0], t.id) for t in targets if order.is_batch(t) and order.is_read}
         self.mixed |= {(loop.body[0], name) for name in waiting if self._moves_items(loop, name)}
+        self.mixed |= {(loop.body[0], t.id) for t in targets if is_mixed(self.ctx.fact(t))}
+        self.mixed |= {(loop.body[0], name) for name in unclear}
         if waiting:
             self._insert(loop, waiting)
+
+    def _unclear(self, loop: ast.For) -> set[str]:
+        """The variables of a loop that are texts or tensors, as far as is known."""
+        names = [target.id for target in batch_targets(loop)]
+        return {name for index, name in enumerate(names) if len(names) > 1 and self.samples.part(index) == UNKNOWN}
 
     def _is_read(self, name: str) -> bool:
         """Whether the file reads a variable: ``_`` of ``for images, _ in loader`` need be no array."""
@@ -133,7 +147,8 @@ class Batches:
         text, report = self.ctx.source.segment(loader), self.ctx.report
 
         def handler(renderer: ExpressionRenderer) -> Piece:
-            return Piece(f"({as_arrays(report, renderer, 'batch', False).text} for batch in {text})")
+            mixed = self.samples.may_hold_texts
+            return Piece(f"({as_arrays(report, renderer, 'batch', False, mixed=mixed).text} for batch in {text})")
 
         self.ctx.plan.on_expression(loader, handler)
 
@@ -169,7 +184,8 @@ class Batches:
         if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):
             return
         text, report = self.ctx.source.segment(node), self.ctx.report
-        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, one))
+        mixed = not one and self.samples.may_hold_texts
+        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, one, mixed=mixed))
 
     def _is_dataset(self, node: ast.expr) -> bool:
         """Whether indexing a value gives an item of a torch data set: of that of a loader, too."""
@@ -279,7 +295,10 @@ class Batches:
         """``x, y = batch`` takes a list of tensors apart."""
         match statement:
             case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name) as value) if used == {name}:
-                self.ctx.plan.on_expression(value, lambda renderer: as_arrays(self.ctx.report, renderer, name, False))
+                report, mixed = self.ctx.report, is_mixed(self.ctx.fact(value))
+                self.ctx.plan.on_expression(
+                    value, lambda renderer: as_arrays(report, renderer, name, False, mixed=mixed)
+                )
                 return True
         return False
 
@@ -299,11 +318,8 @@ class Batches:
         return [f"{', '.join(names)} = {', '.join(arrays)}"]
 
     def _arrays(self, statement: ast.stmt, renderer: ExpressionRenderer, name: str, one: bool) -> str:
-        text = as_arrays(self.ctx.report, renderer, name, one, (statement, name) in self.ordered).text
-        if (statement, name) not in self.mixed:
-            return text
-        asarray = f"{renderer.need('jnp')}.asarray"
-        return text.replace(f"({asarray},", f'(lambda t: {asarray}(t) if hasattr(t, "shape") else t,')
+        ordered, mixed = (statement, name) in self.ordered, (statement, name) in self.mixed
+        return as_arrays(self.ctx.report, renderer, name, one, ordered, mixed).text
 
 
 def _is_dataset(fact: Fact) -> bool:

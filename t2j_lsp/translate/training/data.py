@@ -37,6 +37,7 @@ from .dict_order import DictOrder
 from .feeding_classes import feeds_alone, makes_one
 from .kept_values import as_arrays, holds_tensors, knows_parts, leave, written_names
 from .objects import Objects, VariableScope
+from .sample_parts import SampleParts
 from .spread_arguments import given_arguments
 
 PIPELINE = "torch.utils.data."
@@ -410,4 +411,5 @@ class Data:
             targets = around.targets if isinstance(around, ast.Assign) else []
             order = DictOrder(self.ctx)
             ordered = any(map(order.is_dict, targets)) and order.is_read
-            self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False, ordered))
+            mixed = SampleParts(self.ctx.inference).may_hold_texts
+            self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False, ordered, mixed))

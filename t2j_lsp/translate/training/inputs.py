@@ -34,6 +34,7 @@ from .masks import pass_positions
 from .objects import Objects, VariableScope
 from .once import GROWING, takes_arrays
 from .passed import Input, Kind, PassedOn
+from .sample_parts import is_mixed
 from .static_values import given_as_tuple, has_settings, is_called, must_be_static
 from .step_calls import Refused
 
@@ -180,6 +181,8 @@ class Inputs:
 
     def _name_of_made(self, node: ast.expr, made: ast.Call | ast.Subscript) -> str:
         if isinstance(made, ast.Subscript):
+            if isinstance(made.slice, ast.Constant) and isinstance(key := made.slice.value, str) and key.isidentifier():
+                return self._name(f".{key}")  # batch["image"]
             return self._name_of_part(made, held(made) or node)
         return self._name(".batch") if self.made.next_of(node) is not None else self._name_of_part(made, node)
 
@@ -316,6 +319,8 @@ class Inputs:
             raise Refused(f"the loss is computed with {ast.unparse(place)}, {_called(known)}")
         if isinstance(known, Function):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, a function that is defined inside another")
+        if is_mixed(known):
+            raise Refused(f"the loss is computed with {ast.unparse(place)}, which may hold texts beside its tensors")
         if isinstance(known, Instance):
             raise Refused(
                 f"the loss is computed with {ast.unparse(place)}, whose object can't be passed to a compiled function"

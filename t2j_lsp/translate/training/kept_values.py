@@ -10,14 +10,23 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, Statement
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.pieces import CONDITIONAL, Piece
 
 
-def as_arrays(report: Report, renderer: ExpressionRenderer, text: str, one: bool, ordered: bool = False) -> Piece:
-    """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays; ``ordered`` keeps the order of a dict."""
+def as_arrays(
+    report: Report, renderer: ExpressionRenderer, text: str, one: bool, ordered: bool = False, mixed: bool = False
+) -> Piece:
+    """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays; ``ordered`` keeps the order of a dict.
+
+    ``mixed``: where it isn't known of all of it that it is tensors, what else there is stays as it is.
+    """
     report.converted += not report.quiet
     text = f"{renderer.need('OrderedDict')}({text})" if ordered else text
     asarray = f"{renderer.need('jnp')}.asarray"
+    if mixed and one:
+        return Piece(f'{asarray}({text}) if hasattr({text}, "shape") else {text}', CONDITIONAL)
+    if mixed:
+        asarray = f'lambda t: {asarray}(t) if hasattr(t, "shape") else t'
     return Piece(f"{asarray}({text})" if one else f"{renderer.need('jax')}.tree.map({asarray}, {text})")
 
 

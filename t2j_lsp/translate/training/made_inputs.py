@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, Object, Qua
 
 from .flow import DataFlow
 from .host_values import made_of_host_values, makes_array, takes_next
+from .sample_parts import is_mixed
 
 
 class MadeInputs:
@@ -28,7 +29,19 @@ class MadeInputs:
 
     def of(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
         """What is passed in place of a variable: an array that is made of it, a part of the array that it is."""
-        return self.next_of(node) or self._made_of_values(node, exposed) or self._part_of_array(node, exposed)
+        return (
+            self.next_of(node)
+            or self._part_of_batch(node)
+            or self._made_of_values(node, exposed)
+            or self._part_of_array(node, exposed)
+        )
+
+    def _part_of_batch(self, node: ast.expr) -> ast.Subscript | None:
+        """``batch["x"]`` of a batch that may hold texts, which no compiled function takes."""
+        part = self.ctx.source.parents.get(node)
+        if isinstance(part, ast.Subscript) and part.value is node and is_mixed(self.ctx.fact(node)):
+            return part if isinstance(part.slice, ast.Constant) and isinstance(self.ctx.fact(part), Tensor) else None
+        return None
 
     def next_of(self, node: ast.expr) -> ast.Call | None:
         """``next(batches)`` around an iterator."""

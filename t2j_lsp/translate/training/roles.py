@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters, nearest
@@ -25,6 +26,7 @@ from t2j_lsp.translate.rule.facts import (
     Function,
     FunctionInfo,
     ListOf,
+    MixedDict,
     Object,
     Qual,
     Scalar,
@@ -48,6 +50,7 @@ from .batch_loops import (
 )
 from .batch_uses import BatchUses, assigned
 from .passed_optimizers import passed_optimizers
+from .sample_parts import SampleParts
 
 MODULE_METHODS = frozenset(
     {"train", "eval", "parameters", "named_parameters", "state_dict", "zero_grad", "load_state_dict"}
@@ -74,6 +77,7 @@ class _Roles:
         self.inference = inference
         self._parents = inference.source.parents
         self.uses = BatchUses(inference)
+        self.samples = SampleParts(inference)
         self.found: dict[ast.AST, Fact] = {}
 
     def facts(self) -> dict[ast.AST, Fact]:
@@ -193,9 +197,9 @@ class _Roles:
         if len(targets) == 1 and not self._whole(loop, targets[0].id):
             self._assume(targets[0], self._structure(loop, targets[0].id))
             return
-        for target in targets:
+        for index, target in enumerate(targets):
             if is_loader(fact) or self.uses.is_tensor(loop, target.id):
-                self._assume(target, TENSOR)
+                self._assume(target, self.samples.part(index) if len(targets) > 1 else TENSOR)
 
     def _next_batch(self, node: ast.Assign) -> None:
         """``x, y = next(batches)``, and ``batch = next(batches)``, of an iterator over a loader."""
@@ -207,9 +211,9 @@ class _Roles:
         if not isinstance(fact, Object) or fact.kind != "batches":
             return
         if isinstance(target, ast.Tuple | ast.List):
-            for one in target.elts:
+            for index, one in enumerate(target.elts):
                 if isinstance(one, ast.Name):
-                    self._assume(one, TENSOR)
+                    self._assume(one, self.samples.part(index))
         elif isinstance(target, ast.Name):
             scope = nearest(ast.FunctionDef, node, self._parents) or self.inference.source.tree
             whole = self._whole(scope, target.id)
@@ -232,7 +236,7 @@ class _Roles:
                 self._assume(node, TENSOR)
 
     def _assume(self, node: ast.AST, fact: Fact) -> None:
-        if self.fact(node) == UNKNOWN or node in self.found or isinstance(self.fact(node), Tensor | ListOf):
+        if self.fact(node) == UNKNOWN or node in self.found or isinstance(self.fact(node), Tensor | ListOf | MixedDict):
             self.found[node] = fact
 
     def _whole(self, loop: ast.AST, name: str) -> bool:
@@ -252,15 +256,11 @@ class _Roles:
         return self.uses.is_moved_or_called_on(loop, name)
 
     def _structure(self, loop: ast.AST, name: str) -> Fact:
-        for node in symbols.walk(loop):
-            match node:
-                case ast.Subscript(value=ast.Name(id=source), slice=ast.Constant(value=str())) if source == name:
-                    return ListOf(TENSOR, STR)
-                case ast.Attribute(value=ast.Name(id=source), attr="items" | "keys" | "values") if source == name:
-                    return ListOf(TENSOR, STR)
-                case ast.keyword(arg=None, value=ast.Name(id=source)) if source == name:
-                    return ListOf(TENSOR, STR)
-        return ListOf(TENSOR)
+        """What a batch is that isn't one tensor: a dict or a tuple of them, perhaps with texts beside."""
+        is_dict = any(map(partial(_is_of_dict, name=name), symbols.walk(loop)))
+        if not self.samples.may_hold_texts:
+            return ListOf(TENSOR, STR) if is_dict else ListOf(TENSOR)
+        return self.samples.batch(is_dict)
 
     def _losses(self) -> None:
         """``loss.backward()`` is only there on a tensor with one element."""
@@ -276,6 +276,18 @@ class _Roles:
                     for inner in stored[scope].get(name, ()):
                         if self.fact(inner) == UNKNOWN or inner in self.found:
                             self.found[inner] = Tensor(0, "float")
+
+
+def _is_of_dict(node: ast.AST, name: str) -> bool:
+    """Whether a variable is used as dicts are."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=source), slice=ast.Constant(value=str())):
+            return source == name
+        case ast.Attribute(value=ast.Name(id=source), attr="items" | "keys" | "values"):
+            return source == name
+        case ast.keyword(arg=None, value=ast.Name(id=source)):
+            return source == name
+    return False
 
 
 def _stores(scope: ast.AST) -> dict[str, list[ast.Name]]:
@@ -309,4 +321,4 @@ def _useful(fact: Fact) -> bool:
         return bool(transformation_of(fact))
     if isinstance(fact, ListOf | Tuple):
         return _useful(element(fact))
-    return is_module(fact) or is_tensor(fact) or isinstance(fact, Object | Function)
+    return is_module(fact) or is_tensor(fact) or isinstance(fact, Object | Function | MixedDict)

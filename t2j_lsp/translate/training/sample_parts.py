@@ -1,0 +1,178 @@
+"""What the samples of a file's loaders hold: tensors, or texts, of which a loader makes lists and no tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.rule.binding import argument
+from t2j_lsp.translate.rule.facts import (
+    STR,
+    TENSOR,
+    UNKNOWN,
+    Fact,
+    FunctionInfo,
+    Instance,
+    ListOf,
+    MixedDict,
+    MixedTuple,
+    Qual,
+    Scalar,
+    Tuple,
+)
+from t2j_lsp.translate.rule.library import Trait, names_with
+
+from .batch_loops import batch_targets
+from .batch_uses import BatchUses
+
+TEXTS = ListOf(STR)
+_LOADERS = names_with(Trait.STACKS_ROWS)
+Key = int | str
+"""Where a part stands in a sample that is a tuple, or in one that is a dict."""
+
+
+class SampleParts:
+    """Reads the functions that make samples and batches: ``__getitem__`` of data sets, and ``collate_fn``."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+
+    def part(self, key: Key) -> Fact:
+        """What stands in a part of a batch: `TEXTS`, an array, or UNKNOWN if it may be both.
+
+        It is taken for an array where no function of the file says what it is.
+        """
+        return self._joined.get(key, TENSOR)
+
+    @cached_property
+    def may_hold_texts(self) -> bool:
+        """Whether a part of something that the file's loaders give may be texts."""
+        return any(part != TENSOR for part in self._joined.values())
+
+    def batch(self, is_dict: bool) -> Fact:
+        """A batch of which some part may be texts."""
+        places = [part for key, part in self._joined.items() if isinstance(key, int)]
+        if is_dict or not places:
+            return MixedDict(tuple((key, part) for key, part in self._joined.items() if isinstance(key, str)))
+        return MixedTuple(tuple(places))
+
+    @cached_property
+    def _joined(self) -> dict[Key, Fact]:
+        return {key: self._join(key, found) for key, found in self._parts.items()}
+
+    def _join(self, key: Key, found: list[Fact]) -> Fact:
+        if all(map(_is_text, found)):
+            return TEXTS
+        texts = any(_is_text(fact) for fact in found)
+        unclear = any(not is_known(fact) for fact in found) and not self._is_computed_with(key)
+        return UNKNOWN if texts or unclear else TENSOR
+
+    @cached_property
+    def _parts(self) -> dict[Key, list[Fact]]:
+        parts: dict[Key, list[Fact]] = {}
+        for info in dict.fromkeys(self._makers()):
+            for key, fact in self._made(info):
+                parts.setdefault(key, []).append(fact)
+        return parts
+
+    def _makers(self) -> Iterator[FunctionInfo]:
+        """The functions that make what the file's loaders give."""
+        for node in self.inference.source.nodes:
+            func = self._fact(node.func) if isinstance(node, ast.Call) else UNKNOWN
+            if not isinstance(node, ast.Call) or not isinstance(func, Qual) or func.name not in _LOADERS:
+                continue
+            collate = next((k.value for k in node.keywords if k.arg == "collate_fn"), None)
+            if collate is not None:
+                if (info := called_function(self._fact(collate))) is not None:
+                    yield info
+                continue
+            data = argument(node, 0, "dataset")
+            held = self._fact(data) if data is not None else UNKNOWN
+            classes = [held.cls.info] if isinstance(held, Instance) else self.inference.classes.values()
+            yield from (c.methods["__getitem__"] for c in classes if "__getitem__" in c.methods)
+
+    def _made(self, info: FunctionInfo) -> Iterator[tuple[Key, Fact]]:
+        """The parts that a function gives a tuple or a dict."""
+        match info.result:
+            case Tuple(items=items):
+                yield from enumerate(items)
+        for node in symbols.walk(info.node):
+            match node:
+                case ast.Dict(keys=keys, values=values):
+                    named = zip(keys, values, strict=True)
+                case ast.Assign(targets=[ast.Subscript(value=ast.Name(), slice=index)], value=value):
+                    named = zip([index], [value], strict=True)
+                case _:
+                    continue
+            for key, given in named:
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield key.value, self._fact(given)
+
+    def _is_computed_with(self, key: Key) -> bool:
+        """Whether the file reads a part and computes with it, as with an array."""
+        uses = BatchUses(self.inference)
+        for node in self.inference.source.nodes:
+            match node:
+                case ast.Subscript(ctx=ast.Load(), slice=ast.Constant(value=value)) if value == key:
+                    if type(value) is type(key) and self._takes_arrays(node):
+                        return True
+                case ast.For() if isinstance(key, int):
+                    names = [target.id for target in batch_targets(node)]
+                    names = _unpacked(node, names[0]) if len(names) == 1 else names
+                    if key < len(names) and uses.is_tensor(node, names[key]):
+                        return True
+        return False
+
+    def _takes_arrays(self, part: ast.Subscript) -> bool:
+        """Whether what is done with a part is done with tensors only."""
+        match self.inference.source.parents.get(part):
+            case ast.Attribute(attr=attr):
+                return attr not in _OF_TEXTS
+            case ast.Call(func=ast.Name(id=name)):
+                return name not in _OF_ANY
+            case ast.Call(func=ast.Attribute(attr=attr)):
+                return attr not in _OF_LISTS
+            case ast.BinOp() | ast.keyword():
+                return True
+        return False
+
+    def _fact(self, node: ast.AST) -> Fact:
+        return self.inference.facts.get(node, UNKNOWN)
+
+
+_OF_TEXTS = frozenset(dir(str)) | frozenset(dir(list))
+_OF_LISTS = frozenset({"append", "extend", "join", "write", "print", "info", "add", "insert"})
+_OF_ANY = frozenset(
+    {"print", "len", "zip", "list", "tuple", "enumerate", "set", "sorted", "str", "repr", "type", "iter"}
+)
+
+
+def is_mixed(batch: Fact) -> bool:
+    """Whether a batch may hold texts beside its tensors."""
+    return isinstance(batch, MixedDict | MixedTuple)
+
+
+def _unpacked(loop: ast.For, name: str) -> list[str]:
+    """The names that ``x, y = batch`` in a loop gives the parts of what it iterates."""
+    for node in symbols.walk(loop):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=parts) | ast.List(elts=parts)], value=ast.Name(id=source)):
+                if source == name:
+                    return [ast.unparse(part) for part in parts]
+    return []
+
+
+def _is_text(fact: Fact) -> bool:
+    match fact:
+        case Scalar(kind=kind):
+            return kind == "str"
+        case ListOf(item=item, keys=None):
+            return _is_text(item)
+        case Tuple(items=items):
+            return bool(items) and all(map(_is_text, items))
+    return False

@@ -1,0 +1,151 @@
+"""Batches with texts beside their tensors: names of files, captions, which JAX has no arrays for."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.api import convert
+
+from .printed import printed
+
+HEAD = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Images(Dataset):
+    def __init__(self, names=None):
+        self.x = torch.linspace(-1, 1, 24).reshape(6, 4)
+        self.y = torch.tensor([0, 1, 2, 0, 1, 2])
+        self.names = names if names is not None else [f"image {i}" for i in range(6)]
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return SAMPLE
+
+model = nn.Linear(4, 3)
+for p in model.parameters():
+    nn.init.constant_(p, 0.1)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+loader = DataLoader(Images(), batch_size=3)
+
+"""
+DICT = (
+    HEAD.replace("SAMPLE", '{"image": self.x[i], "label": self.y[i], "name": self.names[i]}')
+    + """
+for batch in loader:
+    loss = criterion(model(batch["image"]), batch["label"])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(round(loss.item(), 4), batch["name"])
+
+def wrong(loader):
+    found = []
+    for batch in loader:
+        guess = model(batch["image"]).argmax(dim=1)
+        for name, p, y in zip(batch["name"], guess, batch["label"]):
+            if p.item() != y.item():
+                found.append(name.upper())
+    return found
+
+print(wrong(loader))
+first = next(iter(loader))
+print(first["name"][0], round(first["image"].sum().item(), 3))
+"""
+)
+TUPLE = (
+    HEAD.replace("SAMPLE", "self.x[i], self.y[i], self.names[i]")
+    + """
+for batch in loader:
+    x, y, names = batch
+    loss = criterion(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(round(loss.item(), 4), names)
+for batch in loader:
+    loss = criterion(model(batch[0]), batch[1])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(round(loss.item(), 4), batch[2][0])
+for i, (x, y, names) in enumerate(loader):
+    print(i, names[0].upper(), round(model(x).sum().item(), 4))
+x, y, names = next(iter(loader))
+print(names[-1], y.tolist())
+"""
+)
+PASSED = DICT.replace("Images()", "make()").replace(
+    "loader = ", "def make():\n    return Images(open('names').read().split('/'))\nloader = "
+)
+WHOLE = (
+    HEAD.replace("SAMPLE", '{"image": self.x[i], "label": self.y[i], "name": self.names[i]}')
+    + """
+def loss_of(batch):
+    return criterion(model(batch["image"]), batch["label"])
+
+for batch in loader:
+    loss = loss_of(batch)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+)
+COLLATED = (
+    HEAD.replace("SAMPLE", "self.names[i], self.x[i], self.y[i]")
+    .replace(
+        "loader =",
+        "def collate(rows):\n    names, x, y = zip(*rows)\n    return torch.stack(x), torch.stack(y)\n\nloader =",
+    )
+    .replace("batch_size=3", "batch_size=3, collate_fn=collate")
+    + """
+for x, y in loader:
+    loss = criterion(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(round(loss.item(), 4))
+"""
+)
+
+
+@pytest.mark.parametrize("source", [DICT, TUPLE], ids=["dict", "tuple"])
+def test_texts_stay_and_a_step_is_given_the_tensors_beside_them(source: str) -> None:
+    found = convert(source)
+    assert not found.gaps
+    assert printed(found.code) == printed(source)
+
+
+def test_a_step_takes_the_parts_of_a_batch_under_their_keys() -> None:
+    code = convert(DICT).code
+    assert "def train_step(model, optimizer, image, label):" in code
+    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in code
+    assert 'jax.tree.map(lambda t: jnp.asarray(t) if hasattr(t, "shape") else t, batch)' in code
+
+
+def test_parts_of_which_nothing_is_known_stay_if_they_are_no_tensors() -> None:
+    code = convert(PASSED).code
+    assert 'jax.tree.map(lambda t: jnp.asarray(t) if hasattr(t, "shape") else t, batch)' in code
+    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in code
+
+
+def test_a_batch_of_tensors_is_passed_as_a_whole() -> None:
+    code = convert(DICT.replace(', "name": self.names[i]', "").replace(', batch["name"]', "")).code
+    assert "jax.tree.map(jnp.asarray, batch)" in code
+    assert "train_step(model, optimizer, batch)" in code
+
+
+def test_a_step_that_a_function_gives_the_whole_batch_is_left_and_said() -> None:
+    gaps = convert(WHOLE).gaps
+    assert ["texts" in gap.reason for gap in gaps] == [True]
+
+
+def test_what_a_collate_function_gives_counts_and_not_the_samples_of_the_dataset() -> None:
+    found = convert(COLLATED)
+    assert not found.gaps
+    assert "x, y = jnp.asarray(x), jnp.asarray(y)" in found.code
+    assert printed(found.code) == printed(COLLATED)

@@ -23,6 +23,7 @@ from t2j_lsp.contract import (
     Translation,
 )
 from t2j_lsp.files.cells import Cells, NotebookProgram, with_displays
+from t2j_lsp.files.helper_modules import own_module
 from t2j_lsp.files.importers import used_elsewhere
 from t2j_lsp.files.notebook import NotebookTranslation, notebook_program, translate_notebook
 from t2j_lsp.files.sources import SourceFile, decode, neighbours, read_source
@@ -48,7 +49,8 @@ def convert(
     """Convert PyTorch source text to JAX.
 
     ``target`` is ``"nnx"`` (Flax NNX); ``"jax"`` are functions of a dict of parameters. ``x64`` keeps 64-bit dtypes.
-    ``helpers`` says where helper functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``. ``init`` says
+    ``helpers`` says where helper functions go: ``"inline"``, a sibling ``"module"``, or an ``"import"``; ``"auto"`` is
+    inline where they are short, else a module, the translation's ``helper_source``. ``init`` says
     whose default initial values layers get, ``"torch"`` or ``"flax"``. ``scan`` has layers that are alike and run one
     behind the other compiled once, by ``nnx.scan``. ``layout`` says what the outermost modules take and give:
     PyTorch's axes (``"nchw"``), or channels-last values (``"nhwc"``). ``resolve`` gives the source text of modules that
@@ -67,6 +69,8 @@ class FileConversion:
     source: SourceFile
     translation: Translation
     notebook: NotebookTranslation | None = None
+    helper_module: Path | None = None
+    """Where its helpers stand, ``translation.helper_source``; None where they are in the file itself."""
 
     @property
     def python(self) -> str:
@@ -86,6 +90,8 @@ class FileConversion:
     def to_json(self, target: str) -> dict[str, Any]:
         """The ``--json`` form; in a notebook each finding has its ``cell``, and lines count inside it."""
         form = self.translation.to_json(str(self.path), target)
+        if self.helper_module is not None:
+            form["helper_module"] = str(self.helper_module)
         if self.cells is not None:
             places = list(zip(self.translation.findings, self.cells, strict=True))
             for key, severity in (("gaps", Severity.GAP), ("notes", Severity.NOTE)):
@@ -93,11 +99,13 @@ class FileConversion:
         return form
 
 
-def convert_file(path: Path, options: Options, data: bytes | None = None) -> FileConversion:
+def convert_file(path: Path, options: Options, data: bytes | None = None, target: Path | None = None) -> FileConversion:
     """Convert a ``.py`` file or a notebook; imports of its own project are looked up on disk.
 
-    ``data`` stands for the file's bytes where they don't come from disk. Raises SourceError, naming the file and
-    the line, where it can't be read, decoded or parsed.
+    ``data`` stands for the file's bytes where they don't come from disk. ``target`` is where the conversion will be
+    written: with ``options.helpers`` ``"auto"``, long helpers go into a module of its own beside it. Without, and in
+    notebooks, they stay in the file. Raises SourceError, naming the file and the line, where it can't be read, decoded
+    or parsed.
     """
     options = replace(
         options,
@@ -107,12 +115,24 @@ def convert_file(path: Path, options: Options, data: bytes | None = None) -> Fil
     )
     try:
         source = read_source(path) if data is None else decode(data)
+        options, module = _with_own_module(path, source.text, options, target)
         if path.suffix == ".ipynb":
             notebook = translate_notebook(source.text, lambda text: translate(text, options))
             return FileConversion(path, source, notebook.translation, notebook)
-        return FileConversion(path, source, translate(source.text, options))
+        translation = translate(source.text, options)
+        return FileConversion(path, source, translation, helper_module=module if translation.helper_source else None)
     except SourceError as error:
         raise SourceError(f"{path}: {error}", error.line, error.column) from error
+
+
+def _with_own_module(path: Path, text: str, options: Options, target: Path | None) -> tuple[Options, Path | None]:
+    """The options with the module that long helpers of a file go to, where there may be one, and where it stands."""
+    if options.helpers != "auto":
+        return options, None
+    module = own_module(path, text, target) if target is not None and path.suffix != ".ipynb" else None
+    if module is None:
+        return replace(options, helpers="inline"), None
+    return replace(options, helper_module=module.name), module.path
 
 
 @cache

@@ -193,7 +193,10 @@ BORDERS = (
     Border("t2j_lsp.files.cells", ("t2j_lsp.contract",)),
     Border("t2j_lsp.files.notebook", ("t2j_lsp.contract", "t2j_lsp.files.cells", "t2j_lsp.translate")),
     Border("t2j_lsp.codemod", ("t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.translate"), frozenset({"libcst"})),
-    Border("t2j_lsp.files.helper_modules", ("t2j_lsp.translate",)),
+    Border(
+        "t2j_lsp.files.helper_modules",
+        ("t2j_lsp.contract", "t2j_lsp.files.importers", "t2j_lsp.files.written", "t2j_lsp.translate"),
+    ),
     Border("t2j_lsp.explain", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.translate")),
     Border(
         "t2j_lsp.migration.coverage",

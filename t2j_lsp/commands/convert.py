@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp.api import FileConversion, convert_file
-from t2j_lsp.contract import JSON_VERSION, Options, SourceError, T2JError
+from t2j_lsp.contract import HELPER_LINES, JSON_VERSION, HelperPlacement, Options, SourceError, T2JError
 from t2j_lsp.files import helper_modules
 from t2j_lsp.files.repointing import conversions_beside, repointed
-from t2j_lsp.files.sources import decode, python_files, write_output
+from t2j_lsp.files.sources import decode, python_files, refuse_to_write, write_output
 from t2j_lsp.libraries.along import Along
 
 from . import llm
@@ -59,9 +59,17 @@ def add_parser(commands: Subparsers) -> None:
     existing.add_argument("--force", action="store_true", help="replace files that t2j did not write")
     parser.add_argument(
         "--helpers",
-        choices=("inline", "module", "import"),
-        help="put helper functions into the output (default for a file), into one module beside what imports it "
-        "(default for a folder), or import them from t2j",
+        choices=("auto", "inline", "module", "import"),
+        help="auto (default): helper functions of a file go into the output, or if they are long into a module beside "
+        "it, net_helpers.py for net.py; those of a folder into one module. inline: into the output. module: whole, "
+        "into one module beside what imports it. import: from t2j",
+    )
+    parser.add_argument(
+        "--helper-lines",
+        metavar="N",
+        type=int,
+        default=HELPER_LINES,
+        help=f"the lines of code of helpers that stay in a file by --helpers auto ({HELPER_LINES})",
     )
     parser.add_argument(
         "--with",
@@ -88,12 +96,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Convert what the arguments name and return the exit code."""
     source = Path(arguments.source)
     is_folder = arguments.source != STDIN and source.is_dir()
-    arguments.helpers = arguments.helpers or ("module" if is_folder else "inline")
+    arguments.helpers = _placement(arguments, is_folder)
     check_target(arguments)
     options = Options(
         target=arguments.target,
         x64=arguments.x64,
         helpers=arguments.helpers,
+        helper_lines=arguments.helper_lines,
         init=arguments.init,
         scan=arguments.scan,
         layout=arguments.layout,
@@ -112,13 +121,24 @@ def run(arguments: argparse.Namespace) -> int:
         return _convert_one(source, arguments, along)
 
 
+def _placement(arguments: argparse.Namespace, is_folder: bool) -> HelperPlacement:
+    """Where helpers go. They stay in what is printed, and in what a model is asked about, which is run by itself."""
+    placement: HelperPlacement = arguments.helpers or "auto"
+    if placement != "auto":
+        return placement
+    if is_folder:
+        return "module"
+    return "auto" if arguments.output and arguments.llm == "off" else "inline"
+
+
 def _convert_one(source: Path, arguments: argparse.Namespace, along: Along) -> int:
     options = along.options
     if arguments.source == STDIN:
-        conversion = convert_file(Path("<stdin>"), options, sys.stdin.buffer.read())
+        place = _target(source, arguments) if arguments.output else None
+        conversion = convert_file(Path("<stdin>"), options, sys.stdin.buffer.read(), place)
     else:
         place = _target(source, arguments)
-        conversion = _noted(convert_file(source, _placed(replace(options, alone=True), place)), place)
+        conversion = _noted(convert_file(source, _placed(replace(options, alone=True), place), target=place), place)
     conversion = llm.completed(conversion, arguments)
     target, conflicts = _write(conversion, arguments)
     conflicts += _write_along(_target(source, arguments).parent, along, arguments)
@@ -128,6 +148,8 @@ def _convert_one(source: Path, arguments: argparse.Namespace, along: Along) -> i
         _summary(str(conversion.path), translation.converted, len(translation.gaps), len(translation.notes)),
         file=sys.stderr,
     )
+    if conversion.helper_module is not None:
+        print(f"{conversion.path}: its helpers are in {conversion.helper_module}", file=sys.stderr)
     left = show_along(along)
     written = Path(target) if arguments.output else None
     verdicts = check_all([(conversion, written)], arguments, options) if arguments.check else None
@@ -171,7 +193,12 @@ def _write(conversion: FileConversion, arguments: argparse.Namespace) -> tuple[s
         code = conversion.translation.code
         code = repointed(code, conversions_beside(conversion.path, target, code))
         conversion = replace(conversion, translation=replace(conversion.translation, code=code))
-    conflicts = _write_file(target, conversion.data, arguments)
+    conflicts = 0
+    if conversion.helper_module is not None and conversion.translation.helper_source is not None:
+        # Both or none.
+        refuse_to_write(target, conversion.data, force=arguments.force, merging=arguments.merge)
+        conflicts += _write_file(conversion.helper_module, conversion.translation.helper_source.encode(), arguments)
+    conflicts += _write_file(target, conversion.data, arguments)
     names = conversion.translation.needs.helpers
     if arguments.helpers == "module" and names:
         conflicts += _write_helpers(helper_modules.home(target, target.parent)[0], names, arguments)

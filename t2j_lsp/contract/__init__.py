@@ -19,15 +19,19 @@ from .differences import (
 from .layouts import ChannelsLast, channels_last_of
 from .programs import RUN_KINDS, Precision, ProgramReport, ProgramValues, SideTimes
 from .translation import (
+    CUT_HELPERS,
     DIFFERS,
     EDITOR_PREFIX,
     FIDELITY_TEXT,
     FORMER_CODES,
+    HELPER_LINES,
     HELPER_MARKS,
+    HELPERS_DOCSTRING,
     HINT_CODES,
     JSON_VERSION,
     MARK,
     NOTE_CODES,
+    OWN_HELPERS,
     SAME_CODES,
     AxisOrder,
     Fidelity,
@@ -70,15 +74,19 @@ from .verdicts import (
 )
 
 __all__ = [
+    "CUT_HELPERS",
     "DIFFERS",
     "EDITOR_PREFIX",
     "FIDELITY_TEXT",
     "FORMER_CODES",
+    "HELPERS_DOCSTRING",
+    "HELPER_LINES",
     "HELPER_MARKS",
     "HINT_CODES",
     "JSON_VERSION",
     "MARK",
     "NOTE_CODES",
+    "OWN_HELPERS",
     "RUN_KINDS",
     "SAME_CODES",
     "STAGES",

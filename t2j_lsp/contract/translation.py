@@ -14,10 +14,22 @@ MARK = "# TODO(t2j)"
 """How a comment starts that says above a statement of an output what of it stays."""
 
 HELPER_MARKS = ("written by t2j", "from t2j_lsp.rules.helpers.", "from torch_helpers import")
-"""What a converted file has that names helpers: above those that were copied into it, or where it imports them."""
+"""What a converted file has that names helpers: above those that were copied into it, or where it imports them. A
+module of its own says it itself."""
+
+HELPERS_DOCSTRING = '"""PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."""'
+"""The first line of a module of helpers."""
+
+OWN_HELPERS = "_helpers"
+"""What the module of one file's helpers is called: ``train.py`` has ``train_helpers.py``."""
+
+HELPER_LINES = 60
+"""Lines of code of helpers that a file of its own keeps in it; more go into a module beside it (``auto``)."""
 
 Target = Literal["nnx", "jax"]
-HelperPlacement = Literal["inline", "module", "import"]
+HelperPlacement = Literal["auto", "inline", "module", "import"]
+CUT_HELPERS: tuple[HelperPlacement, ...] = ("auto", "inline")
+"""Where helpers are one file's alone, and cut to what it uses of them."""
 InitialValues = Literal["torch", "flax"]
 AxisOrder = Literal["nchw", "nhwc"]
 
@@ -230,9 +242,13 @@ class Options:
     target: Target = "nnx"
     x64: bool = False
     helpers: HelperPlacement = "inline"
+    """Where helpers go: ``inline`` cut to what the text uses; ``auto`` too, or if they are long into a module of the
+    text's own, ``helper_module``; whole ones into the ``module`` that many files share, or imported from t2j."""
     init: InitialValues = "torch"
     scan: bool = False
     helper_module: str = "torch_helpers"
+    helper_lines: int = HELPER_LINES
+    """How many lines of code of helpers stay in the text where ``helpers`` is ``"auto"``."""
     path: str | None = None
     resolve: Callable[[int, str], str | None] | None = None
     layout: AxisOrder = "nchw"
@@ -266,7 +282,8 @@ class Translation:
     outcomes: tuple[Outcome, ...] = ()
     """What became of the statements around places that an explanation is asked for."""
     helper_source: str | None = None
-    """Text of the sibling helper module when ``Options.helpers`` is ``"module"``."""
+    """Text of the module beside the output that its helpers are imported from: ``Options.helpers`` is ``"module"``, or
+    ``"auto"`` and they are long."""
 
     @property
     def gaps(self) -> tuple[Finding, ...]:

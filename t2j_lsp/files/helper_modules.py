@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from t2j_lsp.contract import HELPERS_DOCSTRING, OWN_HELPERS
+
+from .importers import imported_through_its_folder
+from .written import has_base, is_written
+
 NAME = "torch_helpers"
-DOCSTRING = '"""PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."""'
 
 
 def home(path: Path, top: Path) -> tuple[Path, str]:
@@ -27,16 +32,70 @@ def home(path: Path, top: Path) -> tuple[Path, str]:
     return folder, dots + NAME
 
 
+@dataclass(frozen=True)
+class OwnModule:
+    """The module of one file's helpers, which stands beside it."""
+
+    path: Path
+    name: str
+    """How the file imports it."""
+
+
+def own_module(source: Path, text: str, target: Path) -> OwnModule | None:
+    """Where the helpers of ``source``, whose text this is, may go once it is written to ``target``.
+
+    None where they stay in the file: it is no module, the name is taken, or it isn't sure how the file would import
+    what stands beside it. Files that are run find it in their folder, and those that others import in their package.
+    """
+    path = own_path(target)
+    tree = _parsed(text.removeprefix("\ufeff"))
+    if path is None or tree is None or is_foreign(path) or target.exists() and not target.is_file():
+        return None
+    imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+    named = {n.module or "" for n in imports if isinstance(n, ast.ImportFrom)}
+    named |= {alias.name for n in imports for alias in n.names}
+    if path.stem in {name.rpartition(".")[2] for name in named}:
+        return None  # what it imports from there stays what it was
+    if any(isinstance(n, ast.ImportFrom) and n.level for n in imports):
+        return OwnModule(path, f".{path.stem}")
+    in_package = (target.parent / "__init__.py").exists()
+    if not in_package and not imported_through_its_folder(source):
+        return OwnModule(path, path.stem)
+    return None if _is_run(tree) else OwnModule(path, f".{path.stem}")
+
+
+def own_path(target: Path) -> Path | None:
+    """The path of the module of one file's helpers; None where the file's name is no module's."""
+    name = f"{target.stem}{OWN_HELPERS}"
+    return target.with_name(f"{name}.py") if target.suffix == ".py" and name.isidentifier() else None
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether something stands at a path that t2j did not write, edited or not."""
+    real = Path(os.path.realpath(path))
+    try:
+        data = real.read_bytes()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return bool(data) and not (has_base(real) or is_written(real, data) or data.startswith(HELPERS_DOCSTRING.encode()))
+
+
+def _is_run(tree: ast.Module) -> bool:
+    """Whether a file may be run by itself, and not only imported."""
+    from t2j_lsp.translate.source.folding.uses import runs
+
+    return runs(tree)
+
+
 def module_source(names: Iterable[str]) -> str:
     """The text of a module that defines these helpers and all they use."""
     # The translator is loaded where a text is made: who only wants to know the name does without.
-    from t2j_lsp.translate.output.imports import sort_imports
+    from t2j_lsp.translate.output.helper_module import module_text
     from t2j_lsp.translate.source.helpers import closure
 
-    helpers = closure(set(names))
-    imports = "\n".join(sort_imports({line for helper in helpers for line in helper.imports}))
-    blocks = [f"{DOCSTRING}\n\n{imports}", *(helper.text.rstrip("\n") for helper in helpers)]
-    return "\n\n\n".join(blocks) + "\n"
+    return module_text(closure(set(names)))
 
 
 def helpers_in(text: str) -> set[str]:

@@ -77,12 +77,33 @@ def _used(other: Path, stem: str) -> frozenset[str]:
     return kept[1]
 
 
-def _read(other: Path, stem: str) -> frozenset[str]:
+def imported_through_its_folder(path: Path) -> bool:
+    """Whether a file of the project, or one in the folder above, imports a module by its folder: ``models.net``."""
+    path = path.resolve()
+    stem, folder = re.escape(path.stem), re.escape(path.parent.name)
+    dotted = re.compile(
+        rf"^[ \t]*(?:from|import)[ \t]+(?:[\w.]*\b{folder}\.{stem}\b"
+        rf"|[\w.]*\b{folder}[ \t]+import[ \t]*(?:\([^)]*\b{stem}\b|[^(\n]*\b{stem}\b))",
+        re.M,
+    )
+    others = {*_files(path)[:MOST], *sorted(path.parent.parent.glob("*.py"))[:MOST]} - {path}
+    return any(dotted.search(_text(other, path.stem)) for other in others)
+
+
+def _text(path: Path, word: str) -> str:
+    """The text of a file that has a word in it; empty where it can't be read, or doesn't."""
     try:
-        text = other.read_text(encoding="utf-8", errors="replace")
+        if not stat.S_ISREG(path.stat().st_mode):
+            return ""  # to read a pipe waits for someone who writes
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return frozenset()
-    if stem not in text:
+        return ""
+    return text if word in text else ""
+
+
+def _read(other: Path, stem: str) -> frozenset[str]:
+    text = _text(other, stem)
+    if not text:
         return frozenset()
     found = set(re.findall(rf"\b{re.escape(stem)}\.(\w+)", text))
     for imported in re.findall(

@@ -158,21 +158,32 @@ def write_output(path: Path, data: bytes, *, force: bool = False, merging: bool 
     answer is what it came to. Raises T2JError where something is in the way that t2j did not write or that can't be
     merged, unless ``force``; and where the file can't be written.
     """
-    if path.is_file() or not path.exists():
-        path = Path(os.path.realpath(path))
+    refuse_to_write(path, data, force=force, merging=merging)
+    path = _followed(path)
     if force or may_replace(path, data):
         write_atomically(path, data)
         remember(path, data)
         return None
-    if not merging:
-        way = "--merge to merge the new conversion into it, or " if has_base(path) else ""
-        raise T2JError(f"{path} exists and is not as t2j wrote it; use {way}--force to replace it")
     current = decode(path.read_bytes())
     merged = merge_into(path, current.text, decode(data).text)
     write_atomically(path, current.encode(merged.text))
     # The base of the next merge is what was converted: in it, edits are still edits.
     remember(path, data)
     return merged
+
+
+def refuse_to_write(path: Path, data: bytes, *, force: bool = False, merging: bool = False) -> None:
+    """Raises T2JError where something is in the way that t2j did not write, unless it is replaced or merged into."""
+    path = _followed(path)
+    if force or merging or may_replace(path, data):
+        return
+    way = "--merge to merge the new conversion into it, or " if has_base(path) else ""
+    raise T2JError(f"{path} exists and is not as t2j wrote it; use {way}--force to replace it")
+
+
+def _followed(path: Path) -> Path:
+    """The file that a path leads to."""
+    return Path(os.path.realpath(path)) if path.is_file() or not path.exists() else path
 
 
 def merge_into(path: Path, mine: str, theirs: str) -> Merged:

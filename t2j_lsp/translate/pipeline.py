@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import takewhile
 
-from t2j_lsp.contract import MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
+from t2j_lsp.contract import CUT_HELPERS, MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.symbols import FunctionNode, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
@@ -28,8 +28,9 @@ from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.layout.short import short_layers
 from t2j_lsp.translate.output.along import report_files_to_convert
+from t2j_lsp.translate.output.helper_module import module_text
 from t2j_lsp.translate.output.helper_place import WrittenCode
-from t2j_lsp.translate.output.imports import copied_names, edit_imports, helper_text, loads
+from t2j_lsp.translate.output.imports import Brought, copied_names, edit_imports, loads
 from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes, rewrites
 from t2j_lsp.translate.output.reading import report_problems
@@ -41,7 +42,7 @@ from t2j_lsp.translate.rule.names import may_use_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.scan import plan as scan
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
-from t2j_lsp.translate.source.helpers import Helper, closure, helper_names, written_helpers
+from t2j_lsp.translate.source.helpers import closure, helper_names, written_helpers
 from t2j_lsp.translate.source.moved_imports import moved_prefixes, moved_text, reads_moved, uses_any
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.scopes import is_main
@@ -268,7 +269,7 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     if known.size > before:
         return None
     output, read = _read_names(context)
-    if options.helpers == "inline" and (copied_in := copied_names(context, read, needs)):
+    if options.helpers in CUT_HELPERS and (copied_in := copied_names(context, read, needs)):
         needs.claim_copied(closure(copied_in), context)
         if known.size > before:
             return None
@@ -279,14 +280,14 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     _mark_todos(context)
     _keep_comments(context.edits)
     own = frozenset(context.edits.made)
-    imports, _, copied = edit_imports(context, read, needs, output if lines is None else None)
+    brought = edit_imports(context, read, needs, output if lines is None else None)
     if known.size > before:
         return None
     code, source_map = parsed.apply(context.edits.made)
     if code == parsed.bom + parsed.text:
         source_map = []
     tree = _check(code)
-    written = {needs.renames.get(helper.name, helper.name) for helper in copied}
+    written = {needs.renames.get(helper.name, helper.name) for helper in brought.helpers}
     if lines is None and source_map and report_problems(context, tree, source_map, written):
         _mark_todos(context)
         code, source_map = parsed.apply(context.edits.made)
@@ -302,25 +303,18 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         code=code,
         findings=findings,
         source_map=tuple(moved[:count]),
-        needs=_contract_needs(imports, copied, needs),
+        needs=_contract_needs(brought, needs),
         converted=context.report.converted,
         edits=context.edits.effective(own),
         rewrites=forms,
         outcomes=became,
-        helper_source=_helper_module(context, copied, needs) if options.helpers == "module" and copied else None,
+        helper_source=module_text(brought.helpers, parsed.newline) if brought.apart and brought.helpers else None,
     )
 
 
-def _contract_needs(imports: list[str], copied: list[Helper], needs: NeededNames) -> Needs:
-    written = tuple((needs.renames.get(h.name, h.name), h.name) for h in copied)
-    return Needs(tuple(imports), tuple(h.name for h in copied), written)
-
-
-def _helper_module(context: Context, copied: list[Helper], needs: NeededNames) -> str:
-    from t2j_lsp.translate.output.imports import sort_imports
-
-    lines = sort_imports({line for h in copied for line in h.imports})
-    return "\n".join(lines) + "\n\n\n" + helper_text(copied, {}, context.source.newline) + "\n"
+def _contract_needs(brought: Brought, needs: NeededNames) -> Needs:
+    written = tuple((needs.renames.get(h.name, h.name), h.name) for h in brought.helpers)
+    return Needs(tuple(brought.lines), tuple(h.name for h in brought.helpers), written)
 
 
 def _report_outdated(context: Context) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from t2j_lsp.check.inputs import CommentError, comments_for
-from t2j_lsp.contract import HELPER_MARKS, ChannelsLast, channels_last_of
+from t2j_lsp.contract import HELPER_MARKS, HELPERS_DOCSTRING, OWN_HELPERS, ChannelsLast, channels_last_of
 
 from .objects import CheckedObject
 from .slice import Slicer
@@ -69,9 +69,22 @@ def counterpart(jax_side: Slicer, item: CheckedObject) -> Counterpart | None:
     node, entries = definitions.get(chosen), said.get(chosen, {})
     takes = item.is_class and isinstance(node, ast.FunctionDef) and _takes_parameters(node)
     init = (entries["init"],) if "init" in entries else tuple(_inits(definitions, chosen, item.name)) if takes else ()
-    renamed, written = bool(entries) or chosen != item.name, any(mark in jax_side.text for mark in HELPER_MARKS)
+    renamed, written = bool(entries) or chosen != item.name, _is_written(jax_side)
     weights, layout = entries.get("weights", {}), _layout(jax_side.text, node)
     return Counterpart(chosen, takes, init, weights, renamed, written, layout)
+
+
+def _is_written(side: Slicer) -> bool:
+    """Whether t2j wrote a file: it says so, or the module of its own does that it imports helpers from."""
+    if any(mark in side.text for mark in HELPER_MARKS):
+        return True
+    own = side.path.with_name(f"{side.path.stem}{OWN_HELPERS}.py")
+    if f"{own.stem} import " not in side.text:
+        return False
+    try:
+        return own.read_bytes().startswith(HELPERS_DOCSTRING.encode())
+    except OSError:
+        return False
 
 
 def _layout(text: str, node: _Definition | None) -> ChannelsLast | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
+from t2j_lsp.contract import CUT_HELPERS
 from t2j_lsp.translate.inference.containers import SEQUENTIAL, asked_of_containers
 from t2j_lsp.translate.inference.readers import reads_children
 from t2j_lsp.translate.inference.sequentials import home_of, is_stock_sequential
@@ -106,7 +107,7 @@ class ForeignChildren:
     def _stock_of(self, call: ast.Call) -> bool | None:
         """Whether a constructor makes an nnx.Sequential; None for a class without methods to read it."""
         if call not in self._stock and (home := home_of(self.ctx.inference, call)) is not None:
-            whole = self.ctx.options.helpers != "inline" or "__getitem__" in asked_of_containers(home)
+            whole = self.ctx.options.helpers not in CUT_HELPERS or "__getitem__" in asked_of_containers(home)
             self._stock[call] = True if is_stock_sequential(home, call) else False if whole else None
         return self._stock.get(call, False)
 

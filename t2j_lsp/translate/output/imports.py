@@ -7,10 +7,11 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from t2j_lsp import symbols
+from t2j_lsp.contract import CUT_HELPERS
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
 from t2j_lsp.translate.inference.class_labels import class_labels
@@ -18,6 +19,7 @@ from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_con
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import canonical, is_torch
+from t2j_lsp.translate.source.code_lines import lines_of
 from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, may_agree, told
 from t2j_lsp.translate.source.folding.annotations import (
     is_annotated,
@@ -32,6 +34,8 @@ from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
 
 from .helper_place import WrittenCode, first_user, rebound
+
+_PACKAGE = "t2j_lsp.rules.helpers"
 
 
 def loads(tree: ast.AST) -> Counter[str]:
@@ -56,14 +60,22 @@ def loads(tree: ast.AST) -> Counter[str]:
     return counts
 
 
-def edit_imports(
-    ctx: Context, read: Counter[str], needs: NeededNames, output: WrittenCode | None
-) -> tuple[list[str], list[Helper], list[Helper]]:
+@dataclass(frozen=True)
+class Brought:
+    """What an output gets besides the user's code."""
+
+    lines: list[str]
+    """The import lines that were added."""
+    helpers: list[Helper]
+    """All helpers that it needs."""
+    apart: bool
+    """Whether these stand in a module beside it."""
+
+
+def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: WrittenCode | None) -> Brought:
     """Record the edits of the import block, for an output that reads these names.
 
-    Copied helpers are cut to what ``output`` uses of them, what is written so far, if that is the whole file.
-
-    Returns the import lines that were added, the helpers that the file itself names, and all helpers it needs.
+    Its own helpers are cut to what ``output`` uses of them, what is written so far, if that is the whole file.
     """
     bound = _bound(ctx.inference)
     wanted = copied_names(ctx, read, needs)
@@ -76,8 +88,10 @@ def edit_imports(
             lines.add(aliased(line, needs))
             if alias in late:
                 ctx.edits.delete(late[alias])
-    if ctx.options.helpers == "inline":
-        everything = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
+    placement = ctx.options.helpers
+    if placement in CUT_HELPERS:
+        lacking = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
+        has_some, everything = len(lacking) < len(everything), lacking
         if everything and output is not None:
             asked, elsewhere = asked_of_containers(ctx.inference), asked_elsewhere(ctx.inference)
             cut = partial(specialised, everything, output.tree, needs.renames, wanted, asked, elsewhere)
@@ -85,29 +99,34 @@ def edit_imports(
             cut = partial(cut, width=ctx.source.line_limit, labels=labels)
             everything = _agreed(everything, cut, output.tree, wanted, needs)
             everything = _annotated_like(everything, ctx.source)
-        for helper in everything:
+            many = placement == "auto" and lines_of(h.text for h in everything) > ctx.options.helper_lines
+            if many and not has_some:  # those that the file has stay in it
+                placement = "module"
+        for helper in everything if placement != "module" else ():
             lines.update(aliased(line, needs) for line in helper.imports)
+    copies = placement in CUT_HELPERS
+    named = [h for h in everything if h.name in wanted]
     lines = {line for line in lines if bound_by(line) in late or not _already(line, ctx.source)}
-    defined = {needs.renames.get(h.name, h.name) for h in everything} | {bound_by(line) for line in lines}
+    defined = {needs.renames.get(h.name, h.name) for h in (everything if copies else named)}
+    defined |= {bound_by(line) for line in lines}
     if output is not None and _renames_imports(ctx.source):
         defined |= rebound(ctx.source, output.tree, loads)
     _remove_unused(ctx, Counter({name: count for name, count in read.items() if name not in defined}))
-    named = [h for h in everything if h.name in wanted]
-    if ctx.options.helpers != "inline" and named:
-        package = ctx.options.helper_module if ctx.options.helpers == "module" else "t2j_lsp.rules.helpers"
-        if ctx.options.helpers == "module":
-            listed = ", ".join(sorted(_import_name(h.name, needs) for h in named))
-            lines.add(f"from {package} import {listed}")
-        else:
-            for helper in named:
-                lines.add(f"from {package}.{helper.file[:-3]} import {_import_name(helper.name, needs)}")
+    beside: list[str] = []
+    if placement == "module" and named:
+        names = sorted(_import_name(h.name, needs) for h in named)
+        beside = [f"from {ctx.options.helper_module} import {', '.join(names)}"]
+    elif placement == "import":
+        for helper in named:
+            lines.add(f"from {_PACKAGE}.{helper.file[:-3]} import {_import_name(helper.name, needs)}")
     ordered = sort_imports(lines)
-    text = "".join(line + ctx.source.newline for line in ordered)
-    if ctx.options.helpers == "inline" and everything:
-        text += helper_text(everything, needs.renames, ctx.source.newline)
-    if text:
-        _insert(ctx, ordered, everything if ctx.options.helpers == "inline" else [], needs, output)
-    return ordered, named, everything
+    if ordered:
+        insert_imports(ctx.edits, ordered)
+    if beside:
+        import_beside(ctx.edits, beside[0])
+    if copies and everything:
+        _insert_helpers(ctx, everything, needs, output)
+    return Brought([*ordered, *beside], everything, placement == "module")
 
 
 def _agreed(whole: list[Helper], cut: Cut, user: ast.Module, wanted: set[str], needs: NeededNames) -> list[Helper]:
@@ -269,17 +288,12 @@ def _star_needed(ctx: Context) -> bool:
     return any(f.severity == "gap" for f in ctx.report.findings)
 
 
-def _insert(
-    ctx: Context, lines: list[str], copied: list[Helper], needs: NeededNames, output: WrittenCode | None
-) -> None:
-    """Put imports where the first torch import stood, and helpers in front of the first statement that may run one."""
-    if lines:
-        insert_imports(ctx.edits, lines)
-    if copied:
-        text = helper_text(copied, needs.renames, ctx.source.newline)
-        names = {needs.renames.get(h.name, h.name) for h in copied}
-        if output is None or not _insert_below(ctx.edits, text, output, names):
-            _insert_behind_imports(ctx.edits, text)
+def _insert_helpers(ctx: Context, copied: list[Helper], needs: NeededNames, output: WrittenCode | None) -> None:
+    """Put helpers in front of the first statement that may run one."""
+    text = helper_text(copied, needs.renames, ctx.source.newline)
+    names = {needs.renames.get(h.name, h.name) for h in copied}
+    if output is None or not _insert_below(ctx.edits, text, output, names):
+        _insert_behind_imports(ctx.edits, text)
 
 
 def _insert_below(edits: Edits, text: str, output: WrittenCode, names: set[str]) -> bool:
@@ -337,6 +351,28 @@ def insert_imports(edits: Edits, lines: list[str]) -> None:
             at_torch += ["", *group] if at_torch and group else group
     if at_torch:
         _at_torch(edits, at_torch, existing)
+
+
+def import_beside(edits: Edits, line: str) -> None:
+    """Record the edit that adds the import of a module beside the file: behind all others, in a group of its own."""
+    source = edits.source
+    existing = list(_top_imports(source))
+    kept = [n for n in existing if n not in edits.deleted and source.starts_line(n)]
+    torch = next((n for n in existing if _imports_torch(n) and source.starts_line(n)), None)
+    if len(line) > source.line_limit:
+        head, _, names = line.partition(" import ")
+        listed = "".join(f"    {name},{source.newline}" for name in names.split(", "))
+        line = f"{head} import ({source.newline}{listed})"
+    if not kept or torch is not None and torch.lineno > kept[-1].lineno:
+        # Where those of the other packages went; if none did, what is above it may part it already.
+        at = source.starts[torch.lineno - 1] if torch is not None else _head(source)
+        above = source.text[:at].rstrip(" \t")
+        parted = not above.strip() or above.endswith(("\n\n", "\r\n\r\n"))
+        follows = any(edit.start == at and edit.new for edit in edits.made)
+        _at_torch(edits, [line] if parted and not follows else ["", line], existing, -4)
+    else:
+        local = isinstance(kept[-1], ast.ImportFrom) and kept[-1].level > 0
+        edits.insert_after(kept[-1], [line] if local else ["", line])
 
 
 def _groups(lines: list[str]) -> tuple[list[str], list[str]]:
@@ -422,14 +458,18 @@ def _among(edits: Edits, lines: list[str], peers: list[ast.Import | ast.ImportFr
         edits.insert_after(peers[-1], behind)
 
 
-def _at_torch(edits: Edits, lines: list[str], existing: list[ast.Import | ast.ImportFrom]) -> None:
+def _at_torch(edits: Edits, lines: list[str], existing: list[ast.Import | ast.ImportFrom], priority: int = -5) -> None:
     source, newline = edits.source, edits.source.newline
     anchor = next((n for n in existing if _imports_torch(n)), None)
     if anchor is not None and edits.source.starts_line(anchor):
-        edits.insert_before(anchor, lines, priority=-5)
+        edits.insert_before(anchor, lines, priority)
         return
-    head = source.head_end
-    at = source.starts[head] if head < len(source.starts) else len(source.text)
+    at = _head(source)
     lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
     edits.keep_blanks(at)
-    edits.add(at, at, lead + "".join(line + newline for line in lines), -5)
+    edits.add(at, at, lead + "".join(line + newline for line in lines), priority)
+
+
+def _head(source: Source) -> int:
+    """Where imports go in a file that has none."""
+    return source.starts[source.head_end] if source.head_end < len(source.starts) else len(source.text)

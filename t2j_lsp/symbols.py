@@ -4,7 +4,8 @@
 captures of ``match``, walrus, ``global``), so that no pass has a list of its own.
 
 A conversion walks a file some thirty times. `walk` and `children` take half the time of those of ``ast``: left out is
-what no pass can use, fields with names or numbers and contexts (``ast.Load``, ``ast.Store``, ``ast.Del``).
+what no pass can use, fields with names or numbers and contexts (``ast.Load``, ``ast.Store``, ``ast.Del``). While
+`kept_walks` lasts, what was walked to its end is not walked again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import builtins
 import operator
 import symtable
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property, partial
 from itertools import takewhile
 from typing import TypeVar
@@ -345,8 +348,27 @@ def own_nodes(code: ast.AST) -> Iterator[ast.AST]:
             stack += children(node)
 
 
-def walk(node: ast.AST) -> Iterator[ast.AST]:
+_Walks = dict[ast.AST, list[ast.AST]]
+_walks: ContextVar[_Walks | None] = ContextVar("walks", default=None)
+
+
+@contextmanager
+def kept_walks() -> Iterator[None]:
+    """Keep what is below each node that is walked: for a time in which no tree is changed that was walked."""
+    token = _walks.set({})
+    try:
+        yield
+    finally:
+        _walks.reset(token)
+
+
+def walk(node: ast.AST) -> Iterable[ast.AST]:
     """The node and all below it, contexts left out, in the order of ``ast.walk``."""
+    kept = _walks.get()
+    return _walked(node, kept) if kept is None or node not in kept else kept[node]
+
+
+def _walked(node: ast.AST, kept: _Walks | None) -> Iterator[ast.AST]:
     found = [node]
     add = found.append
     for one in found:
@@ -359,3 +381,5 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
             elif isinstance(value, ast.AST):
                 add(value)
         yield one
+    if kept is not None:
+        kept[node] = found

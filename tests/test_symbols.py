@@ -10,6 +10,7 @@ from types import CodeType, ModuleType
 
 import pytest
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode, Symbols, asked_before, evaluated_once, scopes_around
 
 
@@ -159,3 +160,17 @@ def test_what_decides_whether_an_expression_runs(text: str, once: bool, asked: s
     here = next(n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "here")
     assert asked_before(here, parents) == asked
     assert evaluated_once(here, parents) == once
+
+
+def test_kept_walks_are_those_that_were_made() -> None:
+    tree = ast.parse("def f(x):\n    return [g(y, key=x) for y in x if y]\n")
+    plain = list(symbols.walk(tree))
+    with symbols.kept_walks():
+        assert next(iter(symbols.walk(tree))) is tree  # one that is not walked to its end
+        assert [list(symbols.walk(tree)) for _ in range(3)] == [plain] * 3
+        assert list(symbols.walk(tree.body[0])) == plain[1:]
+        with symbols.kept_walks():
+            tree.body.append(ast.Pass())
+            assert len(list(symbols.walk(tree))) == len(plain) + 1
+        assert list(symbols.walk(tree)) == plain
+    assert len(list(symbols.walk(tree))) == len(plain) + 1

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import takewhile
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import CUT_HELPERS, MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.symbols import FunctionNode, statement_of_the_file, with_ancestors
+from t2j_lsp.symbols import FunctionNode, kept_walks, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
 from t2j_lsp.translate.expressions.handlers import ExpressionHandler
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
@@ -82,7 +83,7 @@ def draft(source: str, options: Options, lines: Container[int], project: Neighbo
 
 def _quietly(source: str, options: Options, lines: Container[int] | None, project: Neighbours) -> Translation:
     load_rules()
-    with _no_garbage(), warnings.catch_warnings():
+    with _no_garbage(), kept_walks(), warnings.catch_warnings():
         # What the interpreter has to say of a text (invalid escapes in strings) is for its author.
         warnings.simplefilter("ignore", SyntaxWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -363,7 +364,7 @@ def _before_seeds(context: Context, node: ast.stmt) -> ast.stmt:
     """``node``, or the first statement in front of it, in its block, with a seed that is set only on a condition."""
     block = context.source.block_of(node) or []
     for other in block[: block.index(node)] if node in block else []:
-        inside = (n for n in ast.walk(other) if n in context.rngs.seeds and n is not other)
+        inside = (n for n in symbols.walk(other) if n in context.rngs.seeds and n is not other)
         if not isinstance(other, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(inside):
             return other
     return node

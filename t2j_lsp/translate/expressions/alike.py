@@ -92,7 +92,7 @@ def _class(inference: Inference, owner: ast.expr) -> object:
 
 def _computed(inference: Inference, loop: ast.For, names: set[str]) -> set[str]:
     """The names of parameters, and of what a loop computes of them."""
-    for statement in (n for s in loop.body for n in ast.walk(s)):
+    for statement in (n for s in loop.body for n in symbols.walk(s)):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _elementwise(inference, value, names):
                 names.add(name)
@@ -183,8 +183,8 @@ def holds_parameters(inference: Inference, holder: str) -> bool:
 
 def _averages(inference: Inference, info: FunctionInfo) -> bool:
     """Whether a function returns nothing but what is computed element by element of what it is given."""
-    given = {a.arg for a in ast.walk(info.node.args) if isinstance(a, ast.arg)}
-    for statement in ast.walk(info.node):
+    given = {a.arg for a in symbols.walk(info.node.args) if isinstance(a, ast.arg)}
+    for statement in symbols.walk(info.node):
         if isinstance(statement, ast.Return):
             if statement.value is None or not _elementwise(inference, statement.value, given):
                 return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -42,7 +43,7 @@ class Annotations:
     def _string(self, node: ast.Constant, text: str) -> Piece | None:
         """``"torch.Tensor"``, ``"dict[str, Tensor]"``: a type that is written as a string."""
         try:
-            named = {ast.unparse(n) for n in ast.walk(ast.parse(text.strip(), mode="eval"))}
+            named = {ast.unparse(n) for n in symbols.walk(ast.parse(text.strip(), mode="eval"))}
         except SyntaxError:
             return None
         segment = self.inference.source.segment(node)

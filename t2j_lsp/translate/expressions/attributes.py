@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
@@ -166,7 +167,7 @@ class Attributes:
         if not isinstance(node.value, ast.Name) or not self._stands_before_tensors_method(node):
             return None
         calls, function = list[ast.Call](), self.ctx.scope.function
-        for statement in ast.walk(function.node) if function is not None else ():
+        for statement in symbols.walk(function.node) if function is not None else ():
             if isinstance(statement, ast.Assign) and node.value.id in map(ast.unparse, _targets(statement)):
                 if not isinstance(statement.value, ast.Call):
                     return None
@@ -318,7 +319,7 @@ class Attributes:
         parent = self.ctx.source.parents.get(node)
         if not isinstance(parent, ast.IfExp) or parent.orelse is not node or not isinstance(parent.test, ast.Call):
             return False
-        classes = [self.ctx.fact(n) for a in parent.test.args[1:] for n in ast.walk(a)]
+        classes = [self.ctx.fact(n) for a in parent.test.args[1:] for n in symbols.walk(a)]
         return any(isinstance(c, Qual) and c.name.startswith("flax.") for c in classes)
 
     def _unsure(self, node: ast.Attribute, reason: str) -> Piece:

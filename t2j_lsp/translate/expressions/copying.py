@@ -128,7 +128,7 @@ class Copier:
         around = nearest(ast.ClassDef, node, self.ctx.source.parents)
         return around is not None and not any(
             isinstance(one, ast.Attribute) and one.attr == node.attr and isinstance(one.ctx, ast.Store)
-            for one in ast.walk(around)
+            for one in symbols.walk(around)
         )
 
     def _value_wanted(self, parent: ast.AST, field: str, child: ast.expr) -> bool:

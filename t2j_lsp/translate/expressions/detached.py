@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.source.text import Source
 
@@ -17,7 +18,7 @@ def is_detached(source: Source, node: ast.expr, seen: frozenset[str] = frozenset
             around = ancestors(node, source.parents)
             functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
             function = next((at for at in around if isinstance(at, functions)), source.tree)
-            values = [_given(source.parents.get(n), n) for n in ast.walk(function) if _binds(n, name)]
+            values = [_given(source.parents.get(n), n) for n in symbols.walk(function) if _binds(n, name)]
             known = (value is not None and is_detached(source, value, seen | {name}) for value in values)
             return bool(values) and all(known)
     return False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -17,7 +18,7 @@ DEVICE_TESTS = names_with(Trait.DEVICE_TEST)
 
 def differ_by_device(node: ast.If | ast.IfExp, inference: Inference) -> bool:
     """Whether both branches say the same in JAX, and nothing happens where it is asked which one is taken."""
-    if not node.orelse or any(_acts(inner, inference) for inner in ast.walk(node.test)):
+    if not node.orelse or any(_acts(inner, inference) for inner in symbols.walk(node.test)):
         return False
     return _same(node.body, node.orelse, inference) and _names_a_device(node)
 
@@ -31,7 +32,7 @@ def _acts(node: ast.AST, inference: Inference) -> bool:
 
 def _names_a_device(node: ast.AST) -> bool:
     """Whether a device is named in it; what is written twice otherwise stays as it was written."""
-    return any(isinstance(inner, ast.Attribute) and inner.attr == "cuda" for inner in ast.walk(node))
+    return any(isinstance(inner, ast.Attribute) and inner.attr == "cuda" for inner in symbols.walk(node))
 
 
 def _same(one: object, other: object, inference: Inference) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import CUT_HELPERS
 from t2j_lsp.translate.inference.containers import SEQUENTIAL, asked_of_containers
 from t2j_lsp.translate.inference.readers import reads_children
@@ -85,7 +86,7 @@ class ForeignChildren:
         if not isinstance(owner, Instance):
             return []
         classes = [info for info in owner.cls.info.ancestry() if info.external]
-        return [call for info in classes for call in ast.walk(info.node) if self._makes_sequential(call)]
+        return [call for info in classes for call in symbols.walk(info.node) if self._makes_sequential(call)]
 
     def _makes_sequential(self, node: ast.AST) -> TypeGuard[ast.Call]:
         home = home_of(self.ctx.inference, node) if isinstance(node, ast.Call) else None

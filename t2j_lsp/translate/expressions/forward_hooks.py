@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.module_methods import HOOKING
@@ -144,7 +145,7 @@ class Order:
 
     def _reaches(self, node: ast.AST, traced: list[ast.AST], depth: int) -> bool:
         """Whether code, or a function of the file that it names, differentiates or compiles."""
-        for inner in ast.walk(node):
+        for inner in symbols.walk(node):
             if inner in traced:
                 return True
             name = inner.id if isinstance(inner, ast.Name) else inner.attr if isinstance(inner, ast.Attribute) else None

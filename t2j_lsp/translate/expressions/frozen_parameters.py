@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import argument
@@ -33,7 +34,7 @@ def _is_listed(inference: Inference, node: ast.Call) -> bool:
     parent = inference.source.parents.get(node)
     if isinstance(parent, ast.comprehension):
         around = inference.source.parents.get(parent)
-        asked = (n for n in ast.walk(around) if isinstance(n, ast.Attribute)) if around is not None else ()
+        asked = (n for n in symbols.walk(around) if isinstance(n, ast.Attribute)) if around is not None else ()
         return isinstance(around, Comprehension) and not any(n.attr == "requires_grad" for n in asked)
     return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in _LISTING
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import arguments_of, bind
@@ -164,7 +165,7 @@ class FunctionValues:
         for name, made_up in coming.items():
             text = re.sub(rf"\b{made_up}\b", _SHORT.get(name, name), text)
         parameters = [_SHORT.get(name, name) for name in coming]
-        own = {n.id for n in ast.walk(ast.parse(result.text)) if isinstance(n, ast.Name)} - set(names)
+        own = {n.id for n in symbols.walk(ast.parse(result.text)) if isinstance(n, ast.Name)} - set(names)
         if len({*parameters}) < len(parameters) or own & {*parameters}:
             return None
         function = f"lambda {', '.join(parameters)}: {text}"
@@ -207,7 +208,7 @@ def as_function(text: str, names: list[str]) -> GivenFunction | None:
     last = first + len(names)
     others = [tree.func, *tree.args[:first], *tree.args[last:], *(k.value for k in tree.keywords)]
     if positions[first:last] != names or any(
-        isinstance(n, ast.Name) and n.id in names for other in others for n in ast.walk(other)
+        isinstance(n, ast.Name) and n.id in names for other in others for n in symbols.walk(other)
     ):
         return None
     behind = _by_name(tree, last)

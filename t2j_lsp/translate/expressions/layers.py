@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import nearest, with_ancestors
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
@@ -96,7 +97,7 @@ class Layers:
 
     def _of_argument(self, node: ast.Call, text: str, parameter: str, body: ast.expr) -> Piece | None:
         """``nn.LeakyReLU(0.2)(y)``, of a layer that is a lambda: its body, with the argument for the parameter."""
-        inside = list(ast.walk(body))
+        inside = list(symbols.walk(body))
         uses = [n for n in inside if isinstance(n, ast.Name) and n.id == parameter]
         plain = text.isascii() and "\n" not in text and not any(isinstance(n, _SCOPES) for n in inside)
         match node:

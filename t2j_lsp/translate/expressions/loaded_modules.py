@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.facts import Function
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -39,7 +40,7 @@ def is_used_as_module(ctx: Context, node: ast.expr, depth: int = 0) -> bool:
 def _reads(ctx: Context, target: ast.Name | ast.Attribute) -> Iterator[ast.expr]:
     """What is read by the same name in the same function, or anywhere if it is an attribute or of the module level."""
     around = next((at for at in ancestors(target, ctx.source.parents) if isinstance(at, ast.FunctionDef)), None)
-    inside = set(ast.walk(around)) if around is not None and isinstance(target, ast.Name) else None
+    inside = set(symbols.walk(around)) if around is not None and isinstance(target, ast.Name) else None
     text = ast.unparse(target)
     for node in ctx.source.nodes:
         if isinstance(node, type(target)) and isinstance(node.ctx, ast.Load) and (inside is None or node in inside):

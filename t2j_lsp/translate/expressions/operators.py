@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import AnyModule, Layer, Qual, Scalar, Tensor, is_module
@@ -92,7 +93,7 @@ class Operators:
                 return None
         if not isinstance(fact, Qual) or fact.name != "torch.nn.Module" or function is None:
             return None
-        if name not in {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}:
+        if name not in {a.arg for a in symbols.walk(function.node.args) if isinstance(a, ast.arg)}:
             return None
         given = self.inference.fact(node.args[0])
         if is_module(given) and not (isinstance(given, Layer) and LAYERS[given.name].function) and given != AnyModule():

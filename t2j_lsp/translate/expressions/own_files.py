@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -21,9 +22,9 @@ def was_written(ctx: Context, call: ast.expr) -> bool:
     Nothing that the name is made of changes in between.
     """
     name = _file(call, 0)
-    if name is None or not all(isinstance(n, _PLAIN | ast.expr_context | ast.operator) for n in ast.walk(name)):
+    if name is None or not all(isinstance(n, _PLAIN | ast.expr_context | ast.operator) for n in symbols.walk(name)):
         return False
-    parts = {ast.unparse(n) for n in ast.walk(name) if isinstance(n, ast.Name | ast.Attribute)}
+    parts = {ast.unparse(n) for n in symbols.walk(name) if isinstance(n, ast.Name | ast.Attribute)}
     at: ast.AST | None = call
     while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
         block = ctx.source.block_of(at) if isinstance(at, ast.stmt) else None
@@ -34,7 +35,7 @@ def was_written(ctx: Context, call: ast.expr) -> bool:
             if any(_saves(ctx, n, ast.unparse(name)) for n in inside):
                 return True
         at = ctx.source.parents.get(at)
-        if isinstance(at, ast.For | ast.While) and _sets(ast.walk(at), parts):
+        if isinstance(at, ast.For | ast.While) and _sets(symbols.walk(at), parts):
             return False
     return False
 
@@ -67,7 +68,7 @@ def _run(node: ast.AST) -> Iterator[ast.AST]:
     yield node
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
         return
-    if isinstance(node, ast.If) and not any(isinstance(n, _ORDERED) for n in ast.walk(node.test)):
+    if isinstance(node, ast.If) and not any(isinstance(n, _ORDERED) for n in symbols.walk(node.test)):
         yield from _run(node.test)
         return
     for child in ast.iter_child_nodes(node):

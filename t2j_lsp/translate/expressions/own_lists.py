@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode, ancestors, with_ancestors
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -25,17 +26,17 @@ def is_own_list(ctx: Context, node: ast.expr) -> bool:
     function = next((at for at in ancestors(node, parents) if isinstance(at, FunctionNode)), None)
     if not isinstance(node, ast.Name) or function is None:
         return False
-    names = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == node.id]
+    names = [n for n in symbols.walk(function) if isinstance(n, ast.Name) and n.id == node.id]
     made = [parents[n] for n in names if isinstance(n.ctx, ast.Store)]
-    arguments = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
-    outer = (n for n in ast.walk(function) if isinstance(n, ast.Global | ast.Nonlocal))
+    arguments = {a.arg for a in symbols.walk(function) if isinstance(a, ast.arg)}
+    outer = (n for n in symbols.walk(function) if isinstance(n, ast.Global | ast.Nonlocal))
     if not made or node.id in arguments or any(node.id in one.names for one in outer):
         return False
     if not all(isinstance(one, ast.Assign) and _is_new_list(ctx, one.value) for one in made):
         return False
     reads = [n for n in names if isinstance(n.ctx, ast.Load) and not _is_looked_at(ctx, n)]
     around = [loop for loop in ancestors(node, parents) if isinstance(loop, _LOOPS)]
-    repeated = any(one not in ast.walk(loop) for loop in around for one in made)
+    repeated = any(one not in symbols.walk(loop) for loop in around for one in made)
     return not reads or not repeated and all(read.lineno > node.lineno for read in reads)
 
 
@@ -77,7 +78,7 @@ def _is_looked_at(ctx: Context, name: ast.Name) -> bool:
 
 
 def _iterated(generators: Iterable[ast.comprehension]) -> set[ast.AST]:
-    return {node for one in generators for node in ast.walk(one.iter)}
+    return {node for one in generators for node in symbols.walk(one.iter)}
 
 
 def _is_of_lists(ctx: Context, func: ast.expr) -> bool:

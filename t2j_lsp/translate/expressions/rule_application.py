@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import ancestors, asked_before
 from t2j_lsp.translate.rule.binding import arguments_of, bind
@@ -188,7 +189,7 @@ class CallSite:
         if current is None or not current.hoistable:
             return None
         asked = asked_before(self.node, self.ctx.source.parents)  # `x is not None and f(x)`: f(x) may fail before that
-        if asked and any(isinstance(n, ast.Name) and n.id in asked for n in ast.walk(self.node)):
+        if asked and any(isinstance(n, ast.Name) and n.id in asked for n in symbols.walk(self.node)):
             return None
         if depends_on_order(node if node is not None else self.node, self.ctx.source.parents):
             return None
@@ -282,7 +283,7 @@ class RuleApplication:
 
     def _reads_the_same(self, made: ast.Call, node: ast.Call) -> bool:
         """Whether the names that a partial was given mean the same where it is called, and have the same values."""
-        names = {n.id for a in [*made.args[1:], *made.keywords] for n in ast.walk(a) if isinstance(n, ast.Name)}
+        names = {n.id for a in [*made.args[1:], *made.keywords] for n in symbols.walk(a) if isinstance(n, ast.Name)}
         if not names or made not in self.ctx.source.parents:
             return not names  # what another file gave it is not in reach here
         scope = self._function_around(made)
@@ -290,7 +291,7 @@ class RuleApplication:
             return not names & self.ctx.source.symbols.bound(scope)
         stores = [
             n.id
-            for n in ast.walk(scope or self.ctx.source.tree)
+            for n in symbols.walk(scope or self.ctx.source.tree)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         ]
         return all(stores.count(name) <= 1 for name in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Partial, Qual, Tensor, is_module_class
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import TENSOR_KEYWORDS
@@ -59,7 +60,7 @@ def _values(node: ast.Call) -> list[ast.expr]:
 def _asked(node: ast.Call, info: FunctionInfo) -> Iterator[ast.expr]:
     """The arguments of a call whose parameters the function asks for."""
     given = [a.arg for a in (*info.node.args.posonlyargs, *info.node.args.args)]
-    for inner in ast.walk(info.node):
+    for inner in symbols.walk(info.node):
         match inner:
             case ast.Call(func=ast.Name(id="signature") | ast.Attribute(attr="signature"), args=[ast.Name(id=name)]):
                 yield from (k.value for k in node.keywords if k.arg == name)

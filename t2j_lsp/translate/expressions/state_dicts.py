@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 
 from .state_order import in_torch_order
@@ -52,14 +53,14 @@ def _of_walk(inference: Inference, walk: ast.AST) -> str | None:
     loop = inference.source.parents.get(walk)
     if not isinstance(loop, ast.For | ast.comprehension) or loop.iter is not walk:
         return None
-    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    names = {n.id for n in symbols.walk(loop.target) if isinstance(n, ast.Name)}
     body: ast.AST = loop if isinstance(loop, ast.For) else inference.source.parents[loop]
-    for node in ast.walk(body):
+    for node in symbols.walk(body):
         if isinstance(node, ast.Name) and node.id in names and _is_written(inference, node):
             return _WRITES
     kept = [body.value] if isinstance(body, ast.DictComp) else [getattr(body, "elt", None)]
     if isinstance(body, ast.For):
-        kept = [n.value for n in ast.walk(body) if isinstance(n, ast.Assign)]
+        kept = [n.value for n in symbols.walk(body) if isinstance(n, ast.Assign)]
     held = any(isinstance(value, ast.Name) and value.id in names for value in kept)
     if isinstance(body, ast.For):
         return _FOLLOWS if held else None
@@ -90,9 +91,9 @@ def is_used_at_once(inference: Inference, value: ast.AST) -> bool:
     if reads is None or block is None:
         return False
     rest = block[block.index(parent) + 1 :]
-    last = max((i for i, s in enumerate(rest) for n in ast.walk(s) if n in reads), default=-1)
+    last = max((i for i, s in enumerate(rest) for n in symbols.walk(s) if n in reads), default=-1)
     around = rest[: last + 1]
-    inside = {n for s in around for n in ast.walk(s)}
+    inside = {n for s in around for n in symbols.walk(s)}
     return inside.issuperset(reads) and not any(may_train(inference, n) for n in inside)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.sequentials import is_stock_sequential
 from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, Instance, Layer, Scalar, Tensor, is_module
@@ -66,7 +67,7 @@ def children_of(info: ClassInfo) -> list[str] | None:
 def _is_shared(info: ClassInfo, children: set[str]) -> bool:
     """Whether two attributes may hold one child, which PyTorch counts once: ``self.out = self.embedding``."""
     variables: set[str] = set()
-    for node in ast.walk(info.node):
+    for node in symbols.walk(info.node):
         if isinstance(node, ast.Assign):
             names = [ast.unparse(target) for target in node.targets]
             held = [name for name in names if name.removeprefix("self.") in children and name.startswith("self.")]
@@ -80,12 +81,12 @@ def _is_shared(info: ClassInfo, children: set[str]) -> bool:
 def _is_computed(info: ClassInfo, name: str) -> bool:
     """Whether an attribute is only ever given numbers and results of operators, which are no modules."""
     given: list[ast.expr] = []
-    for node in ast.walk(info.node):
+    for node in symbols.walk(info.node):
         match node:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=attribute)], value=value):
                 given += [value] if attribute == name else []
             case ast.Assign(targets=targets) if any(
-                isinstance(n, ast.Attribute) and n.attr == name for t in targets for n in ast.walk(t)
+                isinstance(n, ast.Attribute) and n.attr == name for t in targets for n in symbols.walk(t)
             ):
                 return False
     return all(isinstance(value, ast.Constant | ast.BinOp | ast.Compare) for value in given)
@@ -119,7 +120,7 @@ def _assigned(info: ClassInfo) -> list[str] | None:
         match statement:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
                 plain.append(name)
-    for node in ast.walk(info.node):
+    for node in symbols.walk(info.node):
         match node:
             case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()) if name not in plain:
                 return None

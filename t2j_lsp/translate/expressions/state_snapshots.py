@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Function, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -47,7 +48,7 @@ def _is_walked(inference: Inference, walk: ast.AST) -> bool:
     """Whether a loop or comprehension goes over it, and no update of the module comes in between."""
     match inference.source.parents.get(walk):
         case ast.For(iter=over) as loop if over is walk:
-            return not any(may_train(inference, n) for s in loop.body for n in ast.walk(s))
+            return not any(may_train(inference, n) for s in loop.body for n in symbols.walk(s))
         case ast.comprehension(iter=over):
             return over is walk
     return False
@@ -78,7 +79,7 @@ def _reads(inference: Inference, call: ast.Call, place: int) -> bool:
     plain = [*node.args.posonlyargs, *node.args.args][called.info.owner is not None :]
     if place >= len(plain):
         return False
-    reads = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == plain[place].arg]
+    reads = [n for n in symbols.walk(node) if isinstance(n, ast.Name) and n.id == plain[place].arg]
     return all(
         isinstance(outer := inference.source.parents.get(read), ast.Call)
         and isinstance(saves := inference.fact(outer.func), Qual)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Tensor
@@ -145,7 +146,7 @@ class TensorMethods:
                 break
             loops = [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
             for loop in loops:
-                if any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(loop.target)):
+                if any(isinstance(n, ast.Name) and n.id == node.id for n in symbols.walk(loop.target)):
                     match loop.iter:
                         case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=[first, *_]):
                             return self.ctx.fact(first)

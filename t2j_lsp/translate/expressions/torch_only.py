@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.looked_up import looked_up
@@ -127,7 +128,7 @@ def _code_in_text(ctx: Context, node: ast.Call) -> str | None:
             return None
     for text in texts:
         try:
-            used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+            used = {n.id for n in symbols.walk(ast.parse(text)) if isinstance(n, ast.Name)}
         except (SyntaxError, ValueError):
             continue
         for statement in ctx.inference.source.nodes:
@@ -318,7 +319,7 @@ def problem_of_gradient(info: ClassInfo) -> str | None:
         first = next(iter([*method.node.args.posonlyargs, *method.node.args.args]), None)
         if not method.static or first is None:
             return OWN_GRADIENT
-        for inner in ast.walk(method.node):
+        for inner in symbols.walk(method.node):
             match inner:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=called)) if owner == first.arg:
                     if called != "save_for_backward":

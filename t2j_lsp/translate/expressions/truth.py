@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.host_random import ONCE, is_host_draw
 from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Object, is_tensor
 
@@ -65,7 +66,7 @@ class Truth:
         """Whether it is a comparison of values of unknown kind: of what has ``.all()``, numpy's arrays apart."""
         if not isinstance(node, ast.Compare | ast.BinOp):
             return False
-        facts = [self.ctx.fact(n) for n in ast.walk(node) if isinstance(n, ast.Name)]
+        facts = [self.ctx.fact(n) for n in symbols.walk(node) if isinstance(n, ast.Name)]
         return any(fact == UNKNOWN for fact in facts) and not any(isinstance(fact, Object) for fact in facts)
 
     def _is_said(self, node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.looked_up import asks_for_rngs, reached
 from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Qual, is_tensor
@@ -48,7 +49,7 @@ def report_called_attribute(ctx: Context, target: ast.Attribute, value: ast.expr
         and ctx.fact(n.func.value) == ctx.fact(target.value)
         and any(is_tensor(ctx.fact(a)) for a in n.args)
         for info in owner.ancestry()
-        for n in ast.walk(info.node)
+        for n in symbols.walk(info.node)
     ):
         report_unknown_makers(ctx, [value])
 
@@ -98,7 +99,7 @@ def _calls(ctx: Context, value: ast.expr, depth: int = 0) -> Iterator[ast.Call]:
         case ast.Call() if ctx.fact(value) == UNKNOWN:
             yield value
         case ast.Name() if ctx.fact(value) == UNKNOWN and ctx.scope.function is not None and not depth:
-            for node in ast.walk(ctx.scope.function.node):
+            for node in symbols.walk(ctx.scope.function.node):
                 if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [value.id]:
                     yield from _calls(ctx, node.value, 1)
 

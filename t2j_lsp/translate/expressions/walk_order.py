@@ -147,10 +147,10 @@ def reads_of(inference: Inference, node: ast.Assign | ast.NamedExpr) -> list[ast
         around = inference.source.parents[around]
     match targets:
         case [ast.Name(id=name)] if not _is_bound_otherwise(around, name):
-            uses = [n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name]
+            uses = [n for n in symbols.walk(around) if isinstance(n, ast.Name) and n.id == name]
             reads = [n for n in uses if isinstance(n.ctx, ast.Load)]
             known = len(reads) == len(uses) - 1 and (reads or isinstance(node, ast.NamedExpr))
-            own = set(ast.walk(node.value))
+            own = set(symbols.walk(node.value))
             return reads if known and own.isdisjoint(reads) else None
         case _:
             return None
@@ -160,7 +160,7 @@ def _is_bound_otherwise(scope: ast.AST, name: str) -> bool:
     """Whether a function's name is a parameter, too, or that of a scope around it."""
     return any(
         isinstance(n, ast.Global | ast.Nonlocal) and name in n.names or isinstance(n, ast.arg) and n.arg == name
-        for n in ast.walk(scope)
+        for n in symbols.walk(scope)
     )
 
 
@@ -200,8 +200,8 @@ def _writes_through(inference: Inference, walked: ast.AST) -> bool:
         _writes_through(inference, read) for read in reads_of(inference, node) or ()
     ):
         return True
-    items = {n.id for n in ast.walk(getattr(node, "target", node)) if isinstance(n, ast.Name)}
-    for inner in ast.walk(place):
+    items = {n.id for n in symbols.walk(getattr(node, "target", node)) if isinstance(n, ast.Name)}
+    for inner in symbols.walk(place):
         target: ast.AST | None = None
         match inner:
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name.endswith("_") and name[:1] != "_":

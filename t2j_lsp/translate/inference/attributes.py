@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import replace
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import stated_result
 from t2j_lsp.translate.rule.facts import (
     BOOL,
@@ -114,7 +115,7 @@ class AttributeFacts:
             and node.attr == "shape"
             and isinstance(node.value, ast.Name)
             and node.value.id == parameter.name
-            for node in ast.walk(function.node)
+            for node in symbols.walk(function.node)
         )
 
     def _instance_attribute(self, owner: Instance, name: str) -> Fact:

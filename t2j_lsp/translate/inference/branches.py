@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import UNKNOWN
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.source.scopes import is_fallback, is_main, merge, merge_fallback, replace_env
@@ -97,7 +98,7 @@ class Branches:
 def _captured(pattern: ast.pattern) -> set[str]:
     """The names that a pattern of ``match`` binds."""
     names: set[str | None] = set()
-    for node in ast.walk(pattern):
+    for node in symbols.walk(pattern):
         match node:
             case ast.MatchAs(name=name) | ast.MatchStar(name=name) | ast.MatchMapping(rest=name):
                 names.add(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, named_parameters, walk
 from t2j_lsp.translate.rule.facts import (
     NONE,
@@ -149,7 +150,7 @@ def _arrays_of_modules(inference: Inference) -> Iterator[ast.AST]:
     called = called_by_modules(inference.functions.values()) if written else set()
     for info, name in written:
         if info in called:
-            for node in ast.walk(info.node):
+            for node in symbols.walk(info.node):
                 stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
                 if stored or isinstance(node, ast.arg) and node.arg == name:
                     yield node

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, named_parameters, nearest
 from t2j_lsp.translate.rule.facts import Fact, Qual
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
@@ -70,7 +71,7 @@ def _asked(source: Source, node: ast.Call, name: ast.expr) -> Sequence[str]:
 def _stores(node: ast.AST, text: str) -> bool:
     return any(
         isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text
-        for n in ast.walk(node)
+        for n in symbols.walk(node)
     )
 
 

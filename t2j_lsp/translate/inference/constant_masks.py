@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -86,7 +87,7 @@ class _Reader:
             kept = [m for m in masks if not any(id(v) in wrong for one in m[1] for v in one.with_all())]
             if len(kept) == len(masks):
                 values = {v.value for v in needed}
-                inner = {n.slice for value in values for n in ast.walk(value) if isinstance(n, ast.Subscript)}
+                inner = {n.slice for value in values for n in symbols.walk(value) if isinstance(n, ast.Subscript)}
                 self.found.masks.update(mask for mask, _ in masks)
                 self.found.values |= values
                 self.found.known |= inner.union(mask for mask, _ in masks)
@@ -102,7 +103,7 @@ class _Reader:
                     self.versions.append(version)
                     return
         self._reads(node)
-        for stored in (n for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)):
+        for stored in (n for n in symbols.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)):
             self.now.pop(stored.id, None)
 
     def _reads(self, node: ast.AST) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.facts import (
     INT,
@@ -148,5 +149,5 @@ class ParameterEvidence:
 
 def _compares(index: ast.expr, name: str) -> bool:
     """``x[x > 0]``: a mask of the value itself."""
-    named = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(index))
+    named = any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(index))
     return named and isinstance(index, ast.Compare) and not isinstance(index.ops[0], ast.In | ast.NotIn | ast.Is)

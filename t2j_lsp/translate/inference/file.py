@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.factory import KEYS, SPEED, mark_factory_keywords
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
@@ -349,7 +350,7 @@ class Inference:
         return any(isinstance(fact, Qual) and is_jax(fact.name) for fact in self.env.values())
 
     def _libraries_named(self, info: FunctionInfo) -> list[str]:
-        facts = (self.facts.get(node) for node in ast.walk(info.node) if isinstance(node, ast.Name))
+        facts = (self.facts.get(node) for node in symbols.walk(info.node) if isinstance(node, ast.Name))
         return [fact.name for fact in facts if isinstance(fact, Qual)]
 
     @cached_property

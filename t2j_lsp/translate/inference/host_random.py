@@ -101,7 +101,7 @@ def _prints(node: ast.Call) -> bool:
 
 def prints_an_array(inference: Inference, node: ast.Call) -> bool:
     """Whether a print shows an array's values, and not its shape or text only."""
-    parts = [n for argument in (*node.args, *(k.value for k in node.keywords)) for n in ast.walk(argument)]
+    parts = [n for argument in (*node.args, *(k.value for k in node.keywords)) for n in symbols.walk(argument)]
     parents = inference.source.parents
     return any(_may_be_array(inference, n) and not isinstance(parents.get(n), ast.Attribute) for n in parts)
 
@@ -192,7 +192,7 @@ class _Passes:
         calls: list[ast.Call] = []
         inner: list[FunctionInfo] = []
         unknown = False
-        for node in (n for n in ast.walk(code) if isinstance(n, ast.Call)):
+        for node in (n for n in symbols.walk(code) if isinstance(n, ast.Call)):
             fact = self.facts.get(node.func, UNKNOWN)
             if _prints(node) or is_host_draw(fact) or _takes_out(node, self.facts):
                 calls.append(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Partial, is_module
 from t2j_lsp.translate.rule.join import element
 
@@ -32,7 +33,7 @@ class InnerScopes:
 
     def function(self, node: ast.Lambda, env: Env) -> Fact:
         """A lambda that makes a module stands for its class."""
-        scope = {**env, **{a.arg: UNKNOWN for a in ast.walk(node.args) if isinstance(a, ast.arg)}}
+        scope = {**env, **{a.arg: UNKNOWN for a in symbols.walk(node.args) if isinstance(a, ast.arg)}}
         for default in [*node.args.defaults, *node.args.kw_defaults]:
             self.infer.expr(default, env)
         body = self.infer.expr(node.body, scope)

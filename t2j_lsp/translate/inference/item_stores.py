@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, Scalar, Tensor
 
 from .forward_pass import dotted
@@ -53,7 +54,7 @@ def may_be_array(target: ast.Subscript, value: Fact, facts: Mapping[ast.AST, Fac
 
 def _used_as_container(name: str, around: ast.AST) -> bool:
     """Whether a name is used as a list or a dict is."""
-    for node in ast.walk(around):
+    for node in symbols.walk(around):
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr=attribute)):
                 if attribute in _OF_CONTAINERS and dotted(owner) == name:

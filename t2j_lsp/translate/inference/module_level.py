@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import FunctionInfo
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.text import Source
@@ -116,7 +117,7 @@ def _bound_names(statement: ast.stmt) -> set[str]:
 
 def _stored(node: ast.AST) -> set[str]:
     """Names that are assigned; those of functions in it are rarely the same, and then too many are found."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _bound_as(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
@@ -161,7 +162,7 @@ def _cut_all(body: Iterable[ast.stmt], name: str) -> Iterator[ast.stmt]:
 def names_in(nodes: Iterable[ast.AST | None]) -> Iterator[str]:
     """Names that stand in trees, in strings that may be annotations too."""
     for root in nodes:
-        for node in ast.walk(root) if root is not None else ():
+        for node in symbols.walk(root) if root is not None else ():
             match node:
                 case ast.Name(id=name):
                     yield name
@@ -200,7 +201,7 @@ def _tells_of_attributes(info: FunctionInfo) -> bool:
         return True
     arguments = [*info.node.args.posonlyargs, *info.node.args.args]
     instance = arguments[0].arg if arguments else ""
-    for node in ast.walk(info.node):
+    for node in symbols.walk(info.node):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == instance:
             if isinstance(node.ctx, ast.Store) or node.attr.startswith(("register_", "add_module", "__setattr__")):
                 return True

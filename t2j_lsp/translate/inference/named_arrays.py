@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
 
@@ -48,7 +49,7 @@ def _fills_dict(source: Source, call: ast.Call) -> bool:
                 return is_dict(source.parents.get(made))
             return isinstance(made, ast.DictComp)
         case ast.For(target=ast.Tuple(elts=[ast.Name(id=key), _])) if parent.iter is call:
-            return any(_is_item(n, key) for statement in parent.body for n in ast.walk(statement))
+            return any(_is_item(n, key) for statement in parent.body for n in symbols.walk(statement))
     return is_dict(parent)
 
 

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Qual, Tensor
 
 from .places import Env, Reached, crossed, overlap
@@ -60,7 +61,7 @@ class NumpyMemory:
 
     def bound(self, target: ast.expr, value: ast.expr, storage: Storage, env: Env) -> None:
         """An attribute is given a value."""
-        for call in ast.walk(value):
+        for call in symbols.walk(value):
             if isinstance(call, ast.Call) and call in storage.crossings:
                 base = storage.crossings[call]
                 if isinstance(target, ast.Attribute):
@@ -68,7 +69,7 @@ class NumpyMemory:
 
     def returns(self, info: FunctionInfo, value: ast.expr, held: Reached, storage: Storage) -> None:
         """A function hands a value out."""
-        within = set(ast.walk(value))
+        within = set(symbols.walk(value))
         for call, base in storage.crossings.items():
             if call in within or overlap(held.reach(), base.places):
                 self.returned.setdefault(info, set()).add(call)

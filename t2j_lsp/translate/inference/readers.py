@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import Class, Fact, Function, FunctionInfo, Instance, Layer
 
 from .builtin_calls import READERS
@@ -61,8 +62,8 @@ def _reads_parameter(info: FunctionInfo, name: str) -> bool:
     """Whether a function, or its class, reads children of what a parameter is given, or hands it on."""
     scope: ast.AST = info.owner.node if info.owner is not None else info.node
     held = {name, *_attributes(info.node, name)}
-    parents = {child: node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
-    for node in ast.walk(scope):
+    parents = {child: node for node in symbols.walk(scope) for child in ast.iter_child_nodes(node)}
+    for node in symbols.walk(scope):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and dotted(node) in held:
             parent = parents.get(node)
             if reads_children(node, parent) or isinstance(parent, ast.Call) and node in parent.args:
@@ -72,6 +73,6 @@ def _reads_parameter(info: FunctionInfo, name: str) -> bool:
 
 def _attributes(function: ast.AST, name: str) -> Iterator[str]:
     """The attributes that a function assigns a parameter to."""
-    for node in ast.walk(function):
+    for node in symbols.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == name:
             yield from (text for target in node.targets if (text := dotted(target)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.rule.facts import INT, UNKNOWN, Fact
 from t2j_lsp.translate.source.text import Source
@@ -48,13 +49,13 @@ class RepeatedSizes:
 
     def _key(self, node: ast.expr) -> tuple[ast.AST, str] | None:
         """The function around an expression of variables that keep their values in it, and its text."""
-        if self.facts.get(node, UNKNOWN) != UNKNOWN or not all(isinstance(n, _PARTS) for n in ast.walk(node)):
+        if self.facts.get(node, UNKNOWN) != UNKNOWN or not all(isinstance(n, _PARTS) for n in symbols.walk(node)):
             return None
         function = next((n for n in ancestors(node, self.source.parents) if isinstance(n, FunctionNode)), None)
         if function is None or isinstance(node, ast.Constant):
             return None
         stored = _stored(function)
-        names = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node)}
+        names = {getattr(n, "id", getattr(n, "attr", "")) for n in symbols.walk(node)}
         return (
             (function, ast.dump(node)) if all(stored[name] <= 1 for name in names) and _runs_whole(function) else None
         )
@@ -74,14 +75,14 @@ class RepeatedSizes:
 
 def _runs_whole(function: FunctionNode) -> bool:
     """Whether a function has no way past some of its statements but conditions."""
-    leaving = [n for n in ast.walk(function) if isinstance(n, ast.Return | ast.Break | ast.Continue)]
+    leaving = [n for n in symbols.walk(function) if isinstance(n, ast.Return | ast.Break | ast.Continue)]
     return all(node is function.body[-1] for node in leaving)
 
 
 def _stored(function: ast.AST) -> Counter[str]:
     """How often a function gives a variable or an attribute a value, parameters included."""
     stored: Counter[str] = Counter()
-    for node in ast.walk(function):
+    for node in symbols.walk(function):
         match node:
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 stored[name] += 1

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import evaluated_once
 from t2j_lsp.translate.rule.facts import FunctionInfo, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.names import TENSOR_ONLY
@@ -116,7 +117,7 @@ class _Function:
         self.node = node
         self.written_for = written_for
         """The parameters that somebody calls it to have written."""
-        arguments = [] if isinstance(node, ast.Module) else ast.walk(node.args)
+        arguments = [] if isinstance(node, ast.Module) else symbols.walk(node.args)
         info = None if isinstance(node, ast.Module) else inference.functions[node]
         self.info, self.written = info, written
         self.handed_back = filled(info, inference) if info is not None else None
@@ -365,7 +366,9 @@ class _Function:
         found: set[str] = set()
         for info in self.inference.functions.values():
             if not info.external:
-                loaded = {n.id for n in ast.walk(info.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                loaded = {
+                    n.id for n in symbols.walk(info.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+                }
                 found |= loaded - self.inference.source.symbols.bound(info.node)
         return frozenset(found)
 
@@ -388,10 +391,10 @@ class _Function:
         if isinstance(node, ast.Return) or isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             return None
         names = {name for name, held in env.items() if overlap(held.reach(), places)}
-        within = set(ast.walk(node))
+        within = set(symbols.walk(node))
         rest = self.statements[self.statements.index(node) + 1 :]
         again = repeated(node, self.inference.source.parents)
-        for inner in (n for place in [*again, *rest] for n in ast.walk(place)):
+        for inner in (n for place in [*again, *rest] for n in symbols.walk(place)):
             loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
             if loaded and inner not in within and not only_written(inner, self.inference.source.parents):
                 return None

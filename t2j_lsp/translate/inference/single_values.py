@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
 
@@ -15,7 +16,7 @@ def gives_one_value(forward: FunctionInfo, inference: Inference) -> bool:
     function = forward.node
     if not isinstance(function, ast.FunctionDef) or len(function.args.args) != 2:
         return False
-    inside = [n for n in ast.walk(function) if n is not function]
+    inside = [n for n in symbols.walk(function) if n is not function]
     if any(isinstance(n, FunctionNode | ast.Lambda | ast.Yield | ast.YieldFrom) for n in inside):
         return False
     if any(_unpacks(n, function.args.args[1].arg) for n in inside):

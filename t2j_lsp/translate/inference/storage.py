@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import (
     Class,
     ClassInfo,
@@ -297,7 +298,7 @@ def _kept_arguments(call: ast.Call, info: ClassInfo) -> list[ast.expr]:
         return [*call.args, *(k.value for k in call.keywords)] if info.node.decorator_list else []
     stored = {
         node.value.id
-        for node in ast.walk(method.node)
+        for node in symbols.walk(method.node)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
         if any(isinstance(target, ast.Attribute) for target in node.targets)
     }

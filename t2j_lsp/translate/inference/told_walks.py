@@ -129,7 +129,7 @@ def _is_looked_at(source: Source, made: ast.Call) -> bool:
     scope = next(n for n in ancestors(assigned, source.parents) if isinstance(n, _SCOPES))
     named = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == name]
     reads = [n for n in named if isinstance(n.ctx, ast.Load)]
-    inside = set(ast.walk(scope))
+    inside = set(symbols.walk(scope))
     if len(named) != len(reads) + 1 or not reads or not all(n in inside for n in reads):
         return False
     picked = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Qual, Scalar
 from t2j_lsp.translate.rule.join import element
@@ -60,7 +61,7 @@ def seeds_all(info: FunctionInfo, inference: Inference) -> bool:
     """Whether a fixture's seed is that of the fixture ``rngs``, from which the tests after it draw as well."""
     return (
         info.called_by == "pytest"
-        and any(seed_of(node, inference) for node in ast.walk(info.node))
+        and any(seed_of(node, inference) for node in symbols.walk(info.node))
         and bool(fixture_of(info, inference))
     )
 
@@ -93,7 +94,7 @@ def _given(inference: Inference) -> Iterator[tuple[ast.AST, Fact]]:
             if (decorator := fixture_of(info, one)) is not None:
                 given = keyword_of(decorator, "name")
                 name = given.value if isinstance(given, ast.Constant) else info.name
-                yields = any(isinstance(n, ast.Yield) for n in ast.walk(info.node))
+                yields = any(isinstance(n, ast.Yield) for n in symbols.walk(info.node))
                 fixtures[str(name)] = element(info.returns or UNKNOWN) if yields else info.returns or UNKNOWN
     for info in inference.functions.values():
         if not caller_of(info, inference):

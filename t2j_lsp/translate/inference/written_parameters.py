@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Instance, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -120,12 +121,12 @@ def is_used_beside(call: ast.Call, name: str, statement: ast.stmt, parents: Mapp
 
 def _uses_beside(call: ast.Call, name: str, statement: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> Iterator[bool]:
     """For each use of a name in the statement of a call, but not in the call, whether it comes behind the call."""
-    inside, around = set(ast.walk(call)), set(ancestors(call, parents))
+    inside, around = set(symbols.walk(call)), set(ancestors(call, parents))
     for choice in [n for n in around if isinstance(n, ast.IfExp)]:
         for arm in (choice.body, choice.orelse):
             if arm is not call and arm not in around and choice.test is not call and choice.test not in around:
-                inside |= set(ast.walk(arm))  # which isn't evaluated where the call is
-    for node in ast.walk(statement):
+                inside |= set(symbols.walk(arm))  # which isn't evaluated where the call is
+    for node in symbols.walk(statement):
         if not (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)) or node in inside:
             continue
         user = parents[node]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Qual, Scalar, Tuple
@@ -286,7 +287,10 @@ def _put_last(index: ast.expr, along: list[ast.expr | None]) -> dict[ast.expr, s
     order = [batch, *space, channels]
     elements = list(_elements(index))
     literal = all(
-        isinstance(n, ast.Constant | ast.UnaryOp | ast.USub | ast.Slice) for one in order if one for n in ast.walk(one)
+        isinstance(n, ast.Constant | ast.UnaryOp | ast.USub | ast.Slice)
+        for one in order
+        if one
+        for n in symbols.walk(one)
     )
     if literal:
         texts = [ast.unparse(one) if one is not None else ":" for one in order]

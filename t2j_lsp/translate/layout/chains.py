@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.unpacked import indexes_any
 from t2j_lsp.translate.rule.binding import SilentSite, argument, arguments_of, bind
@@ -273,7 +274,7 @@ class Chains:
         last = min((n for n in starts if n > place), default=len(block))
         elements: list[ast.expr] = []
         for one in block[first:last]:
-            for read in (n for n in ast.walk(one) if isinstance(n, ast.Name) and n.id == name):
+            for read in (n for n in symbols.walk(one) if isinstance(n, ast.Name) and n.id == name):
                 added = [] if read is node.value else _added(read, source.parents)
                 if added is None:
                     return None

@@ -125,7 +125,7 @@ class ClosedFunctions:
         if not isinstance(held, ast.Name) or function is None:
             return None
         uses: list[ast.AST] = []
-        for read in (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == held.id):
+        for read in (n for n in symbols.walk(function) if isinstance(n, ast.Name) and n.id == held.id):
             parent = self.parents[read]
             if not isinstance(read.ctx, ast.Load) or _fills(parent):
                 continue
@@ -163,8 +163,8 @@ class ClosedFunctions:
                 yield read
 
     def _of_target(self, target: ast.expr, loop: ast.For) -> Iterator[ast.AST]:
-        names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-        for node in (n for one in loop.body for n in ast.walk(one)):
+        names = {n.id for n in symbols.walk(target) if isinstance(n, ast.Name)}
+        for node in (n for one in loop.body for n in symbols.walk(one)):
             if isinstance(node, ast.Name) and node.id in names:
                 if not isinstance(self.inference.facts.get(node), Scalar | Tensor) or not isinstance(
                     node.ctx, ast.Load

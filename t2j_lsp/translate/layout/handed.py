@@ -60,7 +60,7 @@ class HandedOn:
         if key not in self._called:
             self._called[key] = None  # what hands itself on isn't followed
             named = not info.external and name in {a.arg for a in symbols.named_parameters(info.node)}
-            uses = [n for n in ast.walk(info.node) if isinstance(n, ast.Name) and n.id == name] if named else []
+            uses = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id == name] if named else []
             found = [self._called_at(use, info) for use in uses]
             if named and None not in found:
                 self._called[key] = {call for some in found for call in some or ()}
@@ -141,7 +141,7 @@ class HandedOn:
 
     def modules(self, info: FunctionInfo, name: str) -> list[ast.expr] | None:
         """The expressions that make what a parameter is given, which is kept in an attribute; None if not known."""
-        uses = [n for n in ast.walk(info.node) if isinstance(n, ast.Name) and n.id == name]
+        uses = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id == name]
         stores = [use for use in uses if isinstance(self.parents.get(use), ast.Assign)]
         others = [use for use in uses if use not in stores]
         if len(stores) != 1 or not all(compares_with_none(self.parents.get(use)) for use in others):
@@ -173,7 +173,7 @@ class HandedOn:
         if not isinstance(value, ast.Name) or function is None:
             return None
         made: list[ast.expr] = []
-        for use in (n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == value.id):
+        for use in (n for n in symbols.walk(function.node) if isinstance(n, ast.Name) and n.id == value.id):
             parent = self.parents.get(use)
             match parent:
                 case ast.Assign(targets=[ast.Name() as target], value=given) if target is use:

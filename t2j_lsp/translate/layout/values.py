@@ -87,7 +87,7 @@ class Values:
                     self._stored(target)
                 if parts is not None:
                     held = NamedValue(parts, frozenset({node}))
-                    self.state |= {n.id: held for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+                    self.state |= {n.id: held for t in targets for n in symbols.walk(t) if isinstance(n, ast.Name)}
             case ast.AugAssign():
                 self._augmented(node)
             case ast.Return(value=ast.expr() as value):
@@ -289,7 +289,7 @@ class Values:
                 return None
             case ast.ListComp() | ast.SetComp() | ast.DictComp():
                 saved = self.state
-                bound = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+                bound = {n.id for g in node.generators for n in symbols.walk(g.target) if isinstance(n, ast.Name)}
                 self.state = {n: h for n, h in saved.items() if n not in bound}
                 self._inside(node)
                 self.state = {n: h for n, h in saved.items() if n in self.state or n in bound}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, Function
@@ -40,4 +41,4 @@ def _is_pytorch(other: Inference, name: str) -> bool:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    return (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    return (n.id for n in symbols.walk(node) if isinstance(n, ast.Name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
@@ -47,7 +48,7 @@ class Applying(ChildCalls):
             raise Unconvertible(node, "its forward takes any keywords")
         if node.body[0].lineno == node.lineno:
             raise Unconvertible(node, "its forward stands on one line")
-        if any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node)):
+        if any(isinstance(one, ast.Yield | ast.YieldFrom) for one in symbols.walk(node)):
             raise Unconvertible(node, "its forward is a generator")
         for statement in node.body:
             self._statement(statement)
@@ -142,7 +143,7 @@ class Applying(ChildCalls):
         one.edits.append(Edit(*self.source.span(target), 0, shown))
         one.edits.append(Edit(*self.source.span(owner), 0, params))
         self.loops[target.id] = Held(held, name, f'state["{owner.attr}"][{index}]', target.id)
-        if any(isinstance(n, ast.Name) and n.id == target.id and self._is_value(n) for n in ast.walk(node)):
+        if any(isinstance(n, ast.Name) and n.id == target.id and self._is_value(n) for n in symbols.walk(node)):
             raise Unconvertible(node, f"the layer {target.id} of a loop is used in another way than by a call")
 
     def _unpacking_loop(
@@ -175,7 +176,7 @@ class Applying(ChildCalls):
         for place, name in enumerate(names):
             child = ListChild(held.node, tuple(row.items[place] for row in rows))
             self.loops[name] = Held(child, shown[place], f'state["{owner.attr}"][{index}][{place}]', name)
-            if any(isinstance(n, ast.Name) and n.id == name and self._is_value(n) for n in ast.walk(node)):
+            if any(isinstance(n, ast.Name) and n.id == name and self._is_value(n) for n in symbols.walk(node)):
                 raise Unconvertible(node, f"the layer {name} of a loop is used in another way than by a call")
 
     def _is_value(self, node: ast.Name) -> bool:
@@ -319,7 +320,7 @@ class Applying(ChildCalls):
             return None
         name, outer = self.fresh(f"{target.id}_params"), dict(self.loops)
         self.loops[target.id] = Held(held, name, "", target.id)
-        if any(isinstance(n, ast.Name) and n.id == target.id and self._is_value(n) for n in ast.walk(node)):
+        if any(isinstance(n, ast.Name) and n.id == target.id and self._is_value(n) for n in symbols.walk(node)):
             raise Unconvertible(node, f"the layer {target.id} of a loop is used in another way than by a call")
 
         def special(one: ast.AST) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import bind
@@ -169,7 +170,7 @@ class Constructor:
                         raise Unconvertible(statement, f"self.{target.attr} is a module, made beside other things")
                     self._assigned(statement, target.attr, value, found)
             case _:
-                targets = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and self.is_own(n)]
+                targets = [n for n in symbols.walk(statement) if isinstance(n, ast.Attribute) and self.is_own(n)]
                 stores = [n for n in targets if not isinstance(n.ctx, ast.Load)]
                 if stores and not hasattr(statement, "body"):
                     raise Unconvertible(statement, f"self.{stores[0].attr} is assigned in a way that is not read")
@@ -204,7 +205,7 @@ class Constructor:
             if child is not None:
                 self.appends[statement] = (owner.attr, child)
                 return
-        if any(self.is_own(n) for n in ast.walk(call) if isinstance(n, ast.Attribute)):
+        if any(self.is_own(n) for n in symbols.walk(call) if isinstance(n, ast.Attribute)):
             raise Unconvertible(statement, f"{ast.unparse(function)} changes what the constructor made")
 
     def _assigned(self, statement: ast.stmt, name: str, value: ast.expr, found: dict[str, list[_Assigned]]) -> None:
@@ -391,10 +392,10 @@ def children(attribute: Attribute) -> Iterator[Child]:
 def bound_inside(node: ast.AST) -> set[str]:
     """Names that lambdas and comprehensions inside an expression bind."""
     names: set[str] = set()
-    for inner in ast.walk(node):
+    for inner in symbols.walk(node):
         if isinstance(inner, ast.Lambda):
-            names |= {a.arg for a in ast.walk(inner.args) if isinstance(a, ast.arg)}
+            names |= {a.arg for a in symbols.walk(inner.args) if isinstance(a, ast.arg)}
         elif isinstance(inner, Comprehension):
-            targets = (n for g in inner.generators for n in ast.walk(g.target))
+            targets = (n for g in inner.generators for n in symbols.walk(g.target))
             names |= {n.id for n in targets if isinstance(n, ast.Name)}
     return names

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import MARK, Finding
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import CurrentStatement, Edits, Report, Scope
@@ -153,7 +154,7 @@ class ModuleFunctions:
             refused |= more
 
     def _names(self, info: ClassInfo, other: ClassInfo) -> bool:
-        return any(isinstance(n, ast.Name) and n.id == other.name for n in ast.walk(info.node))
+        return any(isinstance(n, ast.Name) and n.id == other.name for n in symbols.walk(info.node))
 
     # --- what is written ------------------------------------------------------------------------------------------
 
@@ -328,7 +329,7 @@ class ModuleFunctions:
                 above = self.source.line_text(first_line(statement) - 1)
                 yield statement, statement, above.partition(f"{MARK}: ")[2], NAME
                 continue
-            for node in ast.walk(statement):
+            for node in symbols.walk(statement):
                 reason = asked(node, draft)
                 if reason is not None:
                     yield statement, node, *reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.rule.facts import is_module
 
@@ -145,7 +146,7 @@ class Making(ChildMaking):
             self.gone.add(statement)
 
     def _in_place(self, node: ast.AST) -> None:
-        for one in ast.walk(node):
+        for one in symbols.walk(node):
             if isinstance(one, ast.expr) and is_module(self.inference.fact(one)) and not self.is_self(one):
                 raise Unconvertible(one, "its constructor makes a layer that is not given to an attribute at once")
             if isinstance(one, ast.Call) and (rule := self.random(one)) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import ClassInfo
 
 from .children import Unconvertible
@@ -35,7 +36,7 @@ def _calls(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     own = node.args.args[0].arg if node.args.args else ""
     return [
         call.func.attr
-        for call in ast.walk(node)
+        for call in symbols.walk(node)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and isinstance(call.func.value, ast.Name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Container
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Function, Qual, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -59,7 +60,7 @@ class ModuleSettings:
     def text(self, node: ast.expr) -> str:
         """An expression of the constructor as a function says it. Raises Unconvertible where it can't."""
         inner = bound_inside(node)
-        later = {id(n) for at in ast.walk(node) if isinstance(at, ast.Lambda) for n in ast.walk(at.body)}
+        later = {id(n) for at in symbols.walk(node) if isinstance(at, ast.Lambda) for n in symbols.walk(at.body)}
 
         def special(one: ast.AST) -> str | None:
             if isinstance(one, ast.Call):
@@ -124,7 +125,7 @@ class ModuleSettings:
         init = self.constructor.node
         if init is None or node.id not in self.source.symbols.bound(init):
             return None
-        stores = [n for n in ast.walk(init) if isinstance(n, ast.Name) and n.id == node.id and not _is_load(n)]
+        stores = [n for n in symbols.walk(init) if isinstance(n, ast.Name) and n.id == node.id and not _is_load(n)]
         if node.id in self.constructor.parameters:
             if stores:
                 raise Unconvertible(node, f"its constructor gives {node.id} another value, and a setting reads it")

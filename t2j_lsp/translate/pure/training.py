@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode, ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Edits
 from t2j_lsp.translate.inference.file import Inference
@@ -163,7 +164,7 @@ class TrainedModules:
         if not all(self._is_assigned(call) for call in stored):
             raise _Unsure
         changed = [one.made, *one.moves, *(s for s, _ in one.switches), *(made.args[0] for made in one.optimizers)]
-        parts = (node for root in changed for node in ast.walk(root))
+        parts = (node for root in changed for node in symbols.walk(root))
         one.handled |= {node for node in parts if isinstance(node, ast.expr | ast.stmt)}
         one.handled |= {node for call in one.calls for node in (call, call.func)}
 
@@ -227,8 +228,8 @@ class TrainedModules:
         if last is not None and self.source.parents[last[0]] not in around:
             raise _Unsure
         for loop in around:
-            if isinstance(loop, _LOOPS) and (last is None or last[0] not in ast.walk(loop)):
-                if any(switch in ast.walk(loop) for switch, _ in one.switches):
+            if isinstance(loop, _LOOPS) and (last is None or last[0] not in symbols.walk(loop)):
+                if any(switch in symbols.walk(loop) for switch, _ in one.switches):
                     raise _Unsure
         return last[1] if last is not None else True
 

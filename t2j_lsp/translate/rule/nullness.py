@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from weakref import WeakKeyDictionary
 
+from t2j_lsp import symbols
+
 from .facts import FunctionInfo
 
 _GIVE_NONE: WeakKeyDictionary[FunctionInfo, bool] = WeakKeyDictionary()
@@ -41,7 +43,7 @@ def _names_of_calls(function: FunctionInfo) -> frozenset[str]:
         _NAMES_OF_CALLS[function] = frozenset()
         _NAMES_OF_CALLS[function] = frozenset(
             target.id
-            for node in ast.walk(function.node)
+            for node in symbols.walk(function.node)
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             if _calls_what_gives_none(function, node.value)
             for target in node.targets
@@ -67,7 +69,9 @@ def _calls_what_gives_none(function: FunctionInfo, call: ast.Call) -> bool:
 
 def _gives_none(method: FunctionInfo) -> bool:
     """Whether a method gives None in one place and something in another."""
-    given = [node.value for node in ast.walk(method.node) if isinstance(node, ast.Return) and node.value is not None]
+    given = [
+        node.value for node in symbols.walk(method.node) if isinstance(node, ast.Return) and node.value is not None
+    ]
     known = [value for value in given if isinstance(value, ast.Constant | ast.IfExp | ast.Name)]
     return any(may_be_none(method, value) for value in known) and not all(
         isinstance(value, ast.Constant) and value.value is None for value in given
@@ -80,7 +84,7 @@ def _given(function: FunctionInfo, name: str, at: ast.expr) -> bool:
     while True:
         around = None
         for statement in block:
-            if any(node is at for node in ast.walk(statement)):
+            if any(node is at for node in symbols.walk(statement)):
                 around = statement
                 break
             if _settles(function, statement, name):
@@ -88,7 +92,7 @@ def _given(function: FunctionInfo, name: str, at: ast.expr) -> bool:
         if around is None:
             return False
         blocks = [getattr(around, field_name, None) for field_name in ("body", "orelse", "finalbody")]
-        inner = next((b for b in blocks if isinstance(b, list) and any(at in ast.walk(s) for s in b)), None)
+        inner = next((b for b in blocks if isinstance(b, list) and any(at in symbols.walk(s) for s in b)), None)
         if inner is None:
             return False
         if isinstance(around, ast.If):

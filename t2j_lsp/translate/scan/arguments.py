@@ -33,7 +33,7 @@ _SAME_EACH_TIME = frozenset({"int", "float", "bool", "str", "len", "max", "min",
 
 def differs(node: ast.expr) -> bool:
     """Whether an expression may have another value each time that it is evaluated, or makes a new object."""
-    for inner in ast.walk(node):
+    for inner in symbols.walk(node):
         match inner:
             case ast.Call(func=ast.Name(id=name)) if name in _SAME_EACH_TIME:
                 continue
@@ -127,7 +127,7 @@ def _is_handed_on(node: ast.expr, name: str) -> bool:
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return any(_is_handed_on(item, name) for item in items)
         case ast.ListComp() | ast.GeneratorExp() | ast.Dict() | ast.Lambda():
-            return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+            return any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(node))
     return False
 
 

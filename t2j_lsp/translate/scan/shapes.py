@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Instance, Layer, Qual, is_module
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -83,7 +84,7 @@ class KeptShapes:
             case ast.Expr() | ast.Assert() | ast.Pass() | ast.Raise():
                 return names
             case _:
-                ends.kept &= not any(isinstance(n, ast.Return) for n in ast.walk(node))
+                ends.kept &= not any(isinstance(n, ast.Return) for n in symbols.walk(node))
                 return names - _bound(node)
 
     def of_value(self, node: ast.expr, names: Names) -> bool:
@@ -115,7 +116,7 @@ class _Ends:
 
 
 def _bound(node: ast.AST) -> Names:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return frozenset(n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 def _bound_in(body: Sequence[ast.stmt]) -> Names:

@@ -118,7 +118,7 @@ class Stacks:
         layer = filled.elt
         if not isinstance(layer, ast.Call):
             raise NotAStack("its layers are not made where it is filled")
-        if any(isinstance(n, ast.Name) and n.id == index for n in ast.walk(layer)):
+        if any(isinstance(n, ast.Name) and n.id == index for n in symbols.walk(layer)):
             raise NotAStack(f"its layers are made with the index {index}, so they are not alike")
         if differs(count) or isinstance(count, ast.Constant) and (not isinstance(count.value, int) or count.value < 2):
             raise NotAStack("it isn't sure how many layers it has")
@@ -260,7 +260,7 @@ class Stacks:
         """Whether a name is read that no loop around binds."""
         around = ancestors(node, self.parents)
         targets = (at.target for at in around if isinstance(at, ast.For | ast.comprehension))
-        bound = any(isinstance(n, ast.Name) and n.id == node.id for target in targets for n in ast.walk(target))
+        bound = any(isinstance(n, ast.Name) and n.id == node.id for target in targets for n in symbols.walk(target))
         return isinstance(node.ctx, ast.Load) and not bound
 
     def _layer(self, stack: Stack) -> Fact:
@@ -280,10 +280,10 @@ class Stacks:
                 pass
             case _:
                 raise NotAStack("its loop does more than to hand one array from layer to layer")
-        if any(isinstance(n, ast.Name) and n.id == layer and self._reads_last(n) for n in ast.walk(function)):
+        if any(isinstance(n, ast.Name) and n.id == layer and self._reads_last(n) for n in symbols.walk(function)):
             raise NotAStack(f"{layer} is read outside of the loop")
         runs = 0
-        for node in ast.walk(value):
+        for node in symbols.walk(value):
             match node:
                 case ast.Call(func=ast.Name(id=called), args=[ast.Name(id=first), *_]) if called == layer:
                     runs += 1
@@ -297,7 +297,7 @@ class Stacks:
                     raise NotAStack(f"its loop hands {ast.unparse(node)} to each layer")
                 case ast.Subscript() | ast.NamedExpr() | ast.Starred() | ast.Lambda() | ast.Await():
                     raise NotAStack("its loop does more than to hand one array from layer to layer")
-        if runs != 1 or sum(isinstance(n, ast.Name) and n.id == layer for n in ast.walk(value)) != 1:
+        if runs != 1 or sum(isinstance(n, ast.Name) and n.id == layer for n in symbols.walk(value)) != 1:
             raise NotAStack("its loop does more than to run each layer once")
         if not self.shapes.of_value(value, frozenset({carried})):
             raise NotAStack(self._unsure(stack))

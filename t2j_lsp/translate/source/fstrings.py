@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
+from t2j_lsp import symbols
+
 from .concrete import Concrete, ReplacementField, Unreadable
 
 
@@ -31,7 +33,7 @@ def place_expressions(source: Text) -> None:
     for node in source.nodes:
         if not isinstance(node, ast.JoinedStr) or node in inner:
             continue  # an inner one is placed with the string around it
-        inner.update(n for n in ast.walk(node) if isinstance(n, ast.JoinedStr))
+        inner.update(n for n in symbols.walk(node) if isinstance(n, ast.JoinedStr))
         _place_string(source, node, _fields(source, node))
 
 
@@ -83,7 +85,7 @@ def _place(source: Text, node: ast.expr, start: int, end: int, fields: list[Repl
     fresh = _parsed(source.text[start:end])
     line = source.line_of(start)
     before = len(source.text[source.starts[line - 1] : start].encode()) - 1  # the bracket takes a column
-    for new, old in zip(ast.walk(fresh), ast.walk(node), strict=True):
+    for new, old in zip(symbols.walk(fresh), symbols.walk(node), strict=True):
         if hasattr(new, "lineno"):
             for name, column in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
                 setattr(old, column, getattr(new, column) + (before if getattr(new, name) == 1 else 0))

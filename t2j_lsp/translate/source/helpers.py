@@ -111,7 +111,15 @@ def _described(helper: Helper, node: ast.stmt, imports: Mapping[str, str]) -> He
 
 def described(helper: Helper) -> Helper:
     """A helper whose text was changed, with what it uses now; parts of it may have come from other files."""
-    return _described(helper, ast.parse(helper.text).body[0], all_imports())
+    uses, imports = _uses(helper.name, helper.text)
+    return replace(helper, uses=uses, imports=imports)
+
+
+@cache
+def _uses(name: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the definition of a name uses, and the import lines that it needs."""
+    one = _described(Helper(name, "", 1, text, (), ()), ast.parse(text).body[0], all_imports())
+    return one.uses, one.imports
 
 
 @cache

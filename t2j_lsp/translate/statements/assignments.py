@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -110,7 +111,7 @@ class Assignments:
         mentions = any(
             isinstance(f := self.ctx.fact(n), Qual)
             and (f.name in names_with(Trait.DEVICE_TEST) or CLASSES.get(f.name, TorchClass()).makes == "device")
-            for n in ast.walk(node.value)
+            for n in symbols.walk(node.value)
             if isinstance(n, ast.expr)
         )
         if not mentions or not (

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, walk
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -126,7 +127,7 @@ class Averages:
 def _gives(node: ast.AST, names: list[str]) -> bool:
     """Whether a loop or comprehension gives one of some names its value."""
     givers = [node] if isinstance(node, ast.For) else node.generators if isinstance(node, Comprehension) else []
-    return any(isinstance(n, ast.Name) and n.id in names for one in givers for n in ast.walk(one.target))
+    return any(isinstance(n, ast.Name) and n.id in names for one in givers for n in symbols.walk(one.target))
 
 
 def _model(node: ast.expr) -> ast.expr | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Qual
@@ -71,11 +72,11 @@ class ContextChoices:
     def _blocks(self, node: ast.Assign, name: str) -> list[ast.With] | None:
         """The blocks under what is assigned here; None where it is assigned elsewhere or used in any other way."""
         function, parents = self.ctx.scope.function, self.ctx.source.parents
-        if function is None or name in {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}:
+        if function is None or name in {a.arg for a in symbols.walk(function.node.args) if isinstance(a, ast.arg)}:
             return None
         around = parents.get(node)
         found: list[ast.With] = []
-        for use in ast.walk(function.node):
+        for use in symbols.walk(function.node):
             if not isinstance(use, ast.Name) or use.id != name or use is node.targets[0]:
                 continue
             call = parents.get(use)
@@ -97,10 +98,10 @@ class ContextChoices:
     def _is_same_in(self, test: ast.expr, node: ast.Assign) -> bool:
         """Whether a condition, asked once more anywhere below a statement, is what it is there."""
         function = self.ctx.scope.function
-        if function is None or not all(isinstance(part, _CONDITIONS) for part in ast.walk(test)):
+        if function is None or not all(isinstance(part, _CONDITIONS) for part in symbols.walk(test)):
             return False
-        names = {ast.unparse(part) for part in ast.walk(test) if isinstance(part, ast.Name | ast.Attribute)}
-        stored = (n for n in ast.walk(function.node) if isinstance(n, ast.Name | ast.Attribute))
+        names = {ast.unparse(part) for part in symbols.walk(test) if isinstance(part, ast.Name | ast.Attribute)}
+        stored = (n for n in symbols.walk(function.node) if isinstance(n, ast.Name | ast.Attribute))
         below = (n for n in stored if isinstance(n.ctx, ast.Store) and n.lineno > node.lineno)
         return not any(ast.unparse(n) in names for n in below)
 

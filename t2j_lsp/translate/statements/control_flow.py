@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.device_branches import differ_by_device
@@ -170,9 +171,9 @@ class ControlFlow:
 
     def _holds_step(self, node: ast.With | ast.AsyncWith) -> bool:
         """Whether a train step is made in a block, which alone takes gradients there: none is left to switch off."""
-        given = [n for item in node.items for n in ast.walk(item.context_expr) if isinstance(n, ast.Call)]
+        given = [n for item in node.items for n in symbols.walk(item.context_expr) if isinstance(n, ast.Call)]
         steps = self.ctx.plan.train_steps
-        return len(given) == len(node.items) and any(isinstance(n, ast.stmt) and n in steps for n in ast.walk(node))
+        return len(given) == len(node.items) and any(isinstance(n, ast.stmt) and n in steps for n in symbols.walk(node))
 
     def _context_name(self, item: ast.withitem) -> str:
         expression = item.context_expr
@@ -224,7 +225,7 @@ def _holds_nothing(ctx: Context, node: ast.If) -> bool:
 
 def does_nothing(ctx: Context, node: ast.If) -> bool:
     """Whether the test of a condition, and those of its ``elif``, only ask."""
-    asked = [n for n in ast.walk(node.test) if isinstance(n, _WITH_EFFECT)]
+    asked = [n for n in symbols.walk(node.test) if isinstance(n, _WITH_EFFECT)]
     facts = [ctx.fact(n.func) if isinstance(n, ast.Call) else UNKNOWN for n in asked]
     further = [one for one in node.orelse if len(node.orelse) == 1 and isinstance(one, ast.If)]
     asks = all(isinstance(fact, Qual) and fact.name in DEVICE_TESTS for fact in facts)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
@@ -45,7 +46,7 @@ def _plan(context: Context, forward: FunctionNode, text: str) -> None:
                 for node in forward.body[forward.body.index(copy[0]) : forward.body.index(last)]:
                     context.plan.on_statement(node, partial(_delete, context, node))
                 context.plan.on_statement(last, partial(_call_base, context, last))
-                context.plan.done_by_base.update(inner for node in (*copy, last) for inner in ast.walk(node))
+                context.plan.done_by_base.update(inner for node in (*copy, last) for inner in symbols.walk(node))
             return
 
 
@@ -94,14 +95,14 @@ def _is_call(context: Context, node: ast.stmt, stated: ast.Call) -> bool:
 
 def _is_read_again(function: FunctionNode, copy: Sequence[ast.stmt]) -> bool:
     """Whether something behind the copy reads a variable that the copy makes."""
-    inside = {id(node) for statement in copy for node in ast.walk(statement)}
+    inside = {id(node) for statement in copy for node in symbols.walk(statement)}
     made = {
         node.id
         for statement in copy[:-1]
-        for node in ast.walk(statement)
+        for node in symbols.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
-    return any(isinstance(n, ast.Name) and n.id in made and id(n) not in inside for n in ast.walk(function))
+    return any(isinstance(n, ast.Name) and n.id in made and id(n) not in inside for n in symbols.walk(function))
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -50,9 +51,9 @@ class Decorators:
     def cached(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
         """``@lru_cache`` of what makes arrays of its own: they are made outside of any trace, so that they last."""
         caches = [d for d in node.decorator_list if self.name(d) in CACHES]
-        if not caches or not any(map(self._makes_tensor, ast.walk(node))):
+        if not caches or not any(map(self._makes_tensor, symbols.walk(node))):
             return
-        asked = any(is_tensor(self.ctx.fact(n)) for n in ast.walk(node) if self._is_parameter(n, node))
+        asked = any(is_tensor(self.ctx.fact(n)) for n in symbols.walk(node) if self._is_parameter(n, node))
         if info.owner is not None and not info.static or info.takes_rngs or asked:
             self.ctx.report.note(caches[0], self.name(caches[0]), "value-needed", _KEPT)
             return
@@ -69,7 +70,7 @@ class Decorators:
 
     def _is_parameter(self, node: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef) -> TypeGuard[ast.Name]:
         """Whether a parameter is read."""
-        names = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+        names = {a.arg for a in symbols.walk(function.args) if isinstance(a, ast.arg)}
         return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names
 
     def _only_says_abstract(self, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement
 from t2j_lsp.translate.expressions.device_branches import DEVICE_TESTS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -57,7 +58,7 @@ class Effects:
             return False
         if not all(isinstance(one, ast.Call) and _writes(one.func) for one in (node.value.body, node.value.orelse)):
             return False
-        if any(isinstance(self.ctx.fact(part), Tensor) for part in ast.walk(node.value.test)):
+        if any(isinstance(self.ctx.fact(part), Tensor) for part in symbols.walk(node.value.test)):
             return False
         test = self.renderer.render(node.value.test).text
         body, otherwise = (self._as_statement(one) for one in (node.value.body, node.value.orelse))
@@ -120,7 +121,7 @@ class Effects:
         seed = given.get(fact.info.seeds_with)
         if seed is None or not self.ctx.source.starts_line(node) or not self.ctx.inference.draws:
             return False
-        text = self.renderer.render(seed).text if seed in ast.walk(call) else ast.unparse(seed)
+        text = self.renderer.render(seed).text if seed in symbols.walk(call) else ast.unparse(seed)
         generator = f"{self.renderer.need('nnx')}.Rngs({text})"
         function = self.ctx.scope.function
         line = start_of_rngs(function, generator) if function else f"rngs = {generator}"
@@ -132,7 +133,7 @@ class Effects:
 
     def dropped_condition(self, node: ast.If) -> bool:
         """``if torch.cuda.is_available(): torch.cuda.manual_seed_all(0)``: a condition with nothing left in it."""
-        asked = [n for n in ast.walk(node.test) if isinstance(n, ast.Call)]
+        asked = [n for n in symbols.walk(node.test) if isinstance(n, ast.Call)]
         if node.orelse or not asked or not all(self._is_of_device(call) for call in asked):
             return False
         if not all(map(self._goes, node.body)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.rule.facts import FunctionInfo, Instance, Qual, Tensor, is_module
@@ -38,7 +39,7 @@ class ErrorHandlers:
 
     def _raises(self, node: ast.Try, name: str) -> bool:
         """Whether it is PyTorch that raises such an error in a block, and not the user's own code."""
-        nodes = [inner for statement in node.body for inner in ast.walk(statement)]
+        nodes = [inner for statement in node.body for inner in symbols.walk(statement)]
         if any(isinstance(inner, ast.Raise) for inner in nodes):
             return False
         if name == "IndexError":
@@ -72,7 +73,7 @@ class ErrorHandlers:
                 info = called_function(fact)
                 own = info is not None and not info.external and not _raises_itself(info, error)
                 if error == "RuntimeError" and info is not None and own:
-                    return any(self._computes(n) for n in ast.walk(info.node) if isinstance(n, ast.Call))
+                    return any(self._computes(n) for n in symbols.walk(info.node) if isinstance(n, ast.Call))
         return False
 
     def _is_tensor(self, node: ast.expr) -> bool:
@@ -90,10 +91,10 @@ def _names(node: ast.expr | None) -> Iterator[str]:
 
 def _is_about_memory(handler: ast.ExceptHandler) -> bool:
     """Whether a handler is for a device that has no memory left: JAX's error of it is a RuntimeError, too."""
-    texts = [n.value for n in ast.walk(handler) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    texts = [n.value for n in symbols.walk(handler) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     return any("memory" in text.lower() for text in texts)
 
 
 def _raises_itself(info: FunctionInfo | None, error: str) -> bool:
     """Whether a function of the file raises errors of its own."""
-    return info is not None and error != "" and any(isinstance(n, ast.Raise) for n in ast.walk(info.node))
+    return info is not None and error != "" and any(isinstance(n, ast.Raise) for n in symbols.walk(info.node))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.variables import Variables
@@ -153,7 +154,7 @@ class LayerParameters:
         text = ast.unparse(layer)
         assigned = [
             node
-            for node in ast.walk(self.ctx.source.tree)
+            for node in symbols.walk(self.ctx.source.tree)
             if isinstance(node, ast.Assign | ast.AnnAssign)
             and text in map(ast.unparse, node.targets if isinstance(node, ast.Assign) else [node.target])
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.subscripts import PICKED_BY_MASK
@@ -76,4 +77,4 @@ def _masked(value: ast.expr, mask: ast.expr) -> ast.expr | None:
     """The ``y`` of ``y[mask]``; None for anything else, and for a mask that is computed anew by a call."""
     if not isinstance(value, ast.Subscript) or ast.unparse(value.slice) != ast.unparse(mask):
         return None
-    return value.value if not any(isinstance(n, ast.NamedExpr) for n in ast.walk(mask)) else None
+    return value.value if not any(isinstance(n, ast.NamedExpr) for n in symbols.walk(mask)) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.state_order import walked_in_torch_order
@@ -62,7 +63,7 @@ class ModuleLoops:
 
     def _key(self, node: ast.For | ast.AsyncFor, name: str, kind: str, owner: str) -> str:
         """The loop's first variable; where the body reads the name, it is made from the path."""
-        if not any(isinstance(n, ast.Name) and n.id == name for s in node.body for n in ast.walk(s)):
+        if not any(isinstance(n, ast.Name) and n.id == name for s in node.body for n in symbols.walk(s)):
             return "_"
         if kind == "children":
             return name
@@ -78,7 +79,7 @@ def _calls(node: ast.For | ast.AsyncFor, name: str) -> bool:
     return any(
         isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name
         for statement in node.body
-        for n in ast.walk(statement)
+        for n in symbols.walk(statement)
     )
 
 

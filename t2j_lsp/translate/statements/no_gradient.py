@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from itertools import takewhile
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -55,7 +56,7 @@ class NoGradient:
         bound = self._bound_in_front_of_end(node, around)
         self.wrap_returns(node)
         passes = UnknownPasses(self.ctx, node)
-        for inner in ast.walk(node):
+        for inner in symbols.walk(node):
             for target in assigned_names(inner):
                 if target.id not in used_later or target.id in names or not passes.carries(target):
                     continue
@@ -90,7 +91,7 @@ class NoGradient:
         if self.stopped.found(node, around, used_later) or self.stopped.filled(node, around, used_later):
             return None
         bound, names = self._bound_in_front_of_end(node, around), dict[str, None]()
-        for inner in ast.walk(node):
+        for inner in symbols.walk(node):
             if isinstance(inner, ast.Return | ast.Yield | ast.YieldFrom):
                 return None
             for target in assigned_names(inner):
@@ -124,7 +125,7 @@ class NoGradient:
         kept = [f"{text}[...]" for text, trained in self._variables_written(node).items() if trained]
         if not kept:
             return
-        if any(isinstance(n, ast.Return) for n in ast.walk(node)):
+        if any(isinstance(n, ast.Return) for n in symbols.walk(node)):
             self.ctx.report.gap(node, node.name, "refused", _RETURNS)
             return
         body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
@@ -146,7 +147,7 @@ class NoGradient:
         sure = [*node.body]
         sure += [
             n
-            for n in ast.walk(scope)
+            for n in symbols.walk(scope)
             if isinstance(n, ast.stmt) and n.lineno < node.lineno and parents.get(n) in around
         ]
         return given | {name.id for s in sure for name in assigned_names(s)}
@@ -157,14 +158,14 @@ class NoGradient:
         read: set[str] = set()
         bound: set[str] = set()
         for later in block[block.index(node) + 1 :] if block else []:
-            read |= {n.id for n in ast.walk(later) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+            read |= {n.id for n in symbols.walk(later) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
             bound |= {name.id for name in assigned_names(later)} - read
         return bound
 
     def wrap_returns(self, block: ast.stmt) -> None:
         """What a block or a function returns carries no gradient."""
         passes = UnknownPasses(self.ctx, block)
-        for node in ast.walk(block):
+        for node in symbols.walk(block):
             if not isinstance(node, ast.Return) or node.value is None or node in self.stopped.returns:
                 continue
             if passes.carries(node.value):
@@ -239,13 +240,13 @@ class NoGradient:
         read_beside = {text for method in beside for text in _attributes_after(method.node)}
         called_beside = {text for method in beside for text in _called_after(method.node)}
         written: dict[str, bool] = {}
-        for inner in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
+        for inner in (n for n in symbols.walk(node) if isinstance(n, ast.stmt)):
             for target, sources in writes(inner):
                 used = ast.unparse(target) in read or _owner(target) in called
                 if not used and self._is_trained(target):
                     used = ast.unparse(target) in read_beside or _owner(target) in called_beside
                 variable = self.variables.parameter(target) if used else None
-                facts = [self.ctx.fact(n) for s in sources for n in ast.walk(s) if isinstance(n, ast.expr)]
+                facts = [self.ctx.fact(n) for s in sources for n in symbols.walk(s) if isinstance(n, ast.expr)]
                 values = [f for f in facts if isinstance(f, Tensor) and not f.variable]
                 if variable is not None and (self._is_trained(target) or any(map(differentiable, values))):
                     written[variable[0]] = self._is_trained(target)
@@ -271,14 +272,14 @@ class NoGradient:
         classes = [cls for cls in self.ctx.inference.classes.values() if function.owner in cls.ancestry()]
         if any(function in _running(cls) for cls in classes) or self._is_called_by_others(function):
             return False
-        gives = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function.node))
+        gives = any(isinstance(n, ast.Return) and n.value is not None for n in symbols.walk(function.node))
         return function.name == "__init__" or not gives and any(cls.method("forward") is not None for cls in classes)
 
     def _is_called_by_others(self, function: FunctionInfo) -> bool:
         """Whether another module calls a method: ``self.block.clip()``."""
         for info in self.ctx.inference.classes.values():
             for method in info.methods.values() if info.is_module else ():
-                for call in ast.walk(method.node) if method.runs_in_module else ():
+                for call in symbols.walk(method.node) if method.runs_in_module else ():
                     match call:
                         case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name == function.name:
                             fact = self.ctx.fact(owner)
@@ -300,7 +301,7 @@ class NoGradient:
         if not isinstance(owner, Instance) or not isinstance(target, ast.Attribute):
             return False
         made = names_with(Trait.PARAMETER)
-        for inner in (n for info in owner.cls.info.ancestry() for n in ast.walk(info.node)):
+        for inner in (n for info in owner.cls.info.ancestry() for n in symbols.walk(info.node)):
             match inner:
                 case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Call(func=func)) if name == target.attr:
                     fact = self.ctx.fact(func)
@@ -312,14 +313,14 @@ def _attributes_after(function: ast.AST, node: ast.stmt | None = None) -> set[st
     """Attributes that are read behind a statement of a function, or anywhere in it, as text."""
     return {
         ast.unparse(n)
-        for n in ast.walk(function)
+        for n in symbols.walk(function)
         if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and _is_after(n, node)
     }
 
 
 def _called_after(function: ast.AST, node: ast.stmt | None = None) -> set[str]:
     """Attributes that are called behind a statement, or anywhere, as text: a module reads its parameters then."""
-    calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and _is_after(n, node))
+    calls = (n for n in symbols.walk(function) if isinstance(n, ast.Call) and _is_after(n, node))
     called = {ast.unparse(n.func) for n in calls if isinstance(n.func, ast.Attribute)}
     return called | {"self" for text in called if text.startswith("super(")}
 
@@ -337,7 +338,9 @@ def _running(cls: ClassInfo) -> Iterator[FunctionInfo]:
         seen.add(name)
         if method is not None:
             yield method
-            read = (n for n in ast.walk(method.node) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
+            read = (
+                n for n in symbols.walk(method.node) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+            )
             todo += [n.attr for n in read if ast.unparse(n.value) == "self"]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.rule.facts import Tensor
@@ -35,11 +36,11 @@ class Overwriting:
         given = (
             set()
             if function.runs_in_module
-            else {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}
+            else {a.arg for a in symbols.walk(function.node.args) if isinstance(a, ast.arg)}
         )
-        bound = {name.id for n in ast.walk(node) for name in assigned_names(n)}
+        bound = {name.id for n in symbols.walk(node) for name in assigned_names(n)}
         names: dict[str, None] = {}
-        for statement in (n for n in ast.walk(node) if isinstance(n, ast.stmt)):
+        for statement in (n for n in symbols.walk(node) if isinstance(n, ast.stmt)):
             for name in overwritten(statement):
                 filled = name.id in given and self.fills(node, name.id)
                 if name.id in used_later - bound and not filled and self._carries(name, function.node):
@@ -48,9 +49,9 @@ class Overwriting:
 
     def fills(self, block: ast.stmt, name: str) -> bool:
         """Whether what a block writes into an array reads no other arrays: initial values do not."""
-        for statement in (n for n in ast.walk(block) if isinstance(n, ast.stmt)):
+        for statement in (n for n in symbols.walk(block) if isinstance(n, ast.stmt)):
             if any(n.id == name for n in overwritten(statement)) or isinstance(statement, ast.Return):
-                read = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id != name)
+                read = (n for n in symbols.walk(statement) if isinstance(n, ast.Name) and n.id != name)
                 if any(isinstance(self.ctx.fact(n), Tensor) for n in read):
                     return False
         return True
@@ -62,7 +63,7 @@ class Overwriting:
             return False
         values = [
             n.value
-            for n in ast.walk(function)
+            for n in symbols.walk(function)
             if isinstance(n, ast.Assign | ast.AnnAssign | ast.NamedExpr)
             and n.value is not None
             and any(one.id == name.id for one in assigned_names(n))
@@ -70,9 +71,9 @@ class Overwriting:
         return not values or any(self._reads_floats(value) for value in values)
 
     def _reads_floats(self, value: ast.expr) -> bool:
-        parts = (self.ctx.fact(n) for n in ast.walk(value) if isinstance(n, ast.Name | ast.Attribute))
+        parts = (self.ctx.fact(n) for n in symbols.walk(value) if isinstance(n, ast.Name | ast.Attribute))
         calls = any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _root(n.func) == "self"
-                    for n in ast.walk(value))  # fmt: skip
+                    for n in symbols.walk(value))  # fmt: skip
         return calls or any(isinstance(fact, Tensor) and fact.dtype not in ("int", "bool") for fact in parts)
 
     def keep(self, first: ast.stmt, last: ast.stmt, texts: dict[str, str], stop: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import ClassInfo
 
 _ATTRIBUTES = "NNX has no place for attributes before __init__ runs: set them there"
@@ -15,10 +16,10 @@ _RNGS = "NNX hands __new__ the constructor's arguments, and rngs is one of them:
 
 def no_place_for(new: ast.FunctionDef | ast.AsyncFunctionDef, owner: ClassInfo) -> str | None:
     """Why a ``__new__`` can't stay; None if it can."""
-    stores = [n for n in ast.walk(new) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+    stores = [n for n in symbols.walk(new) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
     if any(isinstance(n.value, ast.Name) and n.value.id != "cls" for n in stores):
         return _ATTRIBUTES
-    returned = [n.value for n in ast.walk(new) if isinstance(n, ast.Return) and n.value is not None]
+    returned = [n.value for n in symbols.walk(new) if isinstance(n, ast.Return) and n.value is not None]
     if not all(_is_new(value, new) for value in returned):
         return _ANOTHER
     init = owner.method("__init__")
@@ -31,7 +32,7 @@ def _is_new(value: ast.expr, new: ast.FunctionDef | ast.AsyncFunctionDef) -> boo
         case ast.Call(func=ast.Attribute(attr="__new__")):
             return True
         case ast.Name(id=name):
-            stores = [n for n in ast.walk(new) if isinstance(n, ast.Assign) and name in map(ast.unparse, n.targets)]
+            stores = [n for n in symbols.walk(new) if isinstance(n, ast.Assign) and name in map(ast.unparse, n.targets)]
             return bool(stores) and all(_is_new(n.value, new) for n in stores)
         case _:
             return False

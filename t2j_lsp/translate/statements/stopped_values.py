@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
@@ -59,7 +60,7 @@ class StoppedValues:
         if not self._is_differentiated(around):
             return []
         passes, names = UnknownPasses(self.ctx, block), dict[str, None]()
-        for statement in (n for n in ast.walk(block) if isinstance(n, ast.stmt)):
+        for statement in (n for n in symbols.walk(block) if isinstance(n, ast.stmt)):
             for name in overwritten(statement):
                 outside = name.id in used_later and name.id not in self.bound_before(name, block)
                 if outside and passes.carries(name) and any(map(passes.carries, _written(statement))):
@@ -73,7 +74,7 @@ class StoppedValues:
         passes = UnknownPasses(self.ctx, block)
         mixed = self._mixed_names(block, used_later, passes)
         stores = self._is_differentiated(around)
-        for node in ast.walk(block):
+        for node in symbols.walk(block):
             match node:
                 case ast.Return(value=ast.expr() as value) if self._is_mixed(value, block, passes):
                     yield node, self._parts(value, block, passes)
@@ -93,7 +94,7 @@ class StoppedValues:
         """Names that are read behind a block and stand for what it made and for what was there, as it comes."""
         outside: dict[str, list[bool]] = {}
         unclear = overwritten_inside(block)
-        for node in ast.walk(block):
+        for node in symbols.walk(block):
             for name in assigned_names(node):
                 value = value_of(node, name)
                 if name.id not in used_later or name.id in unclear:
@@ -136,7 +137,7 @@ class StoppedValues:
         """The names that a block may have bound when it comes to a value."""
         around = takewhile(lambda at: at is not block, ancestors(value, self.ctx.source.parents))
         again = any(isinstance(at, _LOOPS) for at in around) or isinstance(block, _LOOPS)
-        parts = (n for n in ast.walk(block) if again or getattr(n, "lineno", value.lineno) < value.lineno)
+        parts = (n for n in symbols.walk(block) if again or getattr(n, "lineno", value.lineno) < value.lineno)
         return {name.id for part in parts for name in assigned_names(part)}
 
     def _stored(self, node: ast.stmt, block: ast.stmt, around: ast.AST, used_later: set[str]) -> Iterator[ast.expr]:
@@ -165,7 +166,7 @@ class StoppedValues:
             if not isinstance(owner, Instance) or isinstance(fact, Tensor) and fact.variable:
                 return False
             text = ast.unparse(place)
-            loads = (n for n in ast.walk(around) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load))
+            loads = (n for n in symbols.walk(around) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load))
             return any(ast.unparse(n) == text for n in loads if n.lineno > (block.end_lineno or 0))
         if isinstance(owner, Tensor | Layer | AnyModule | Instance):
             return False
@@ -184,7 +185,7 @@ class StoppedValues:
         if not isinstance(fact, Tensor) or fact.variable and not self.is_buffer(place) or not _is_self(place.value):
             return False
         others = (n for n in info.node.body if isinstance(n, ast.FunctionDef) and n is not function.node)
-        reads = (n for method in others if method.name != "__init__" for n in ast.walk(method))
+        reads = (n for method in others if method.name != "__init__" for n in symbols.walk(method))
         return any(
             isinstance(n, ast.Attribute) and n.attr == place.attr and isinstance(n.ctx, ast.Load) and _is_self(n.value)
             for n in reads
@@ -208,7 +209,7 @@ class StoppedValues:
         if function is None or not self.code.is_traced:
             return False
         passes = UnknownPasses(self.ctx, function.node)
-        returned = [n.value for n in ast.walk(around) if isinstance(n, ast.Return) and n.value is not None]
+        returned = [n.value for n in symbols.walk(around) if isinstance(n, ast.Return) and n.value is not None]
         return function.runs_in_module or any(map(passes.carries, returned))
 
 
@@ -248,14 +249,14 @@ def _written(statement: ast.stmt) -> list[ast.expr]:
 
 def overwritten_inside(block: ast.stmt) -> set[str]:
     """The names of the arrays whose values a block changes in place."""
-    return {name.id for part in ast.walk(block) if isinstance(part, ast.stmt) for name in overwritten(part)}
+    return {name.id for part in symbols.walk(block) if isinstance(part, ast.stmt) for name in overwritten(part)}
 
 
 def loads_after(function: ast.AST, node: ast.stmt) -> set[str]:
     """The names that are read behind a statement."""
     return {
         n.id
-        for n in ast.walk(function)
+        for n in symbols.walk(function)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.lineno > (node.end_lineno or node.lineno)
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.alike import writes_alike
 from t2j_lsp.translate.expressions.context import Edits, Names, Report
 from t2j_lsp.translate.expressions.copying import Headers
@@ -119,7 +120,7 @@ class Stores:
             return False
         arrays = [t for t in parts if isinstance(self.inference.fact(t.value), Tensor)]
         names = [t for t in node.targets if isinstance(t, ast.Name)]
-        read = {n.id for t in arrays for n in ast.walk(t) if isinstance(n, ast.Name)}
+        read = {n.id for t in arrays for n in symbols.walk(t) if isinstance(n, ast.Name)}
         fresh = isinstance(node.value, ast.BinOp) or _repeatable(node.value, arrays)  # no view of what is written
         if fresh and len(names) == 1 and len(arrays) == len(node.targets) - 1 and names[0].id not in read:
             return self._a_line_each(node, [(names[0], node.value), *((target, names[0]) for target in arrays)])
@@ -129,11 +130,11 @@ class Stores:
 
     def _one_by_one(self, node: ast.Assign, targets: ast.Tuple | ast.List) -> bool:
         """``x[i], x[j] = a, b``: an assignment for each target, where no value reads what another one writes."""
-        parts = [t for t in ast.walk(targets) if isinstance(t, ast.Subscript) and isinstance(t.ctx, ast.Store)]
+        parts = [t for t in symbols.walk(targets) if isinstance(t, ast.Subscript) and isinstance(t.ctx, ast.Store)]
         if not any(isinstance(self.inference.fact(t.value), Tensor) for t in parts):
             return False
         values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else []
-        read = {n.id for e in (*values, *(t.slice for t in parts)) for n in ast.walk(e) if isinstance(n, ast.Name)}
+        read = {n.id for e in (*values, *(t.slice for t in parts)) for n in symbols.walk(e) if isinstance(n, ast.Name)}
         single = not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) for e in (*targets.elts, *values))
         if isinstance(node.value, ast.Call) and single and len(parts) == len(targets.elts) and self._are_arrays(parts):
             return self._by_names(node, parts)
@@ -143,7 +144,7 @@ class Stores:
 
     def _are_arrays(self, parts: list[ast.Subscript]) -> bool:
         """Whether all parts are of arrays that have names, none of which says where another part is."""
-        read = {n.id for t in parts for n in ast.walk(t.slice) if isinstance(n, ast.Name)}
+        read = {n.id for t in parts for n in symbols.walk(t.slice) if isinstance(n, ast.Name)}
         held = [self.inference.fact(t.value) for t in parts]
         named = all(isinstance(t.value, ast.Name | ast.Attribute) for t in parts)
         return named and not read & {_holder(t) for t in parts} and all(isinstance(fact, Tensor) for fact in held)
@@ -357,7 +358,7 @@ def _holder(target: ast.expr) -> str:
 def _repeatable(value: ast.expr, targets: list[ast.Subscript]) -> bool:
     """Whether a value is the same each time it is written: a constant, or a name that no target changes."""
     value = value.operand if isinstance(value, ast.UnaryOp) else value
-    names = {n.id for t in targets for n in ast.walk(t.value) if isinstance(n, ast.Name)}
+    names = {n.id for t in targets for n in symbols.walk(t.value) if isinstance(n, ast.Name)}
     return isinstance(value, ast.Constant) or isinstance(value, ast.Name) and value.id not in names
 
 

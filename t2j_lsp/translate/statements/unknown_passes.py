@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import UNKNOWN, Class, ListOf, ModuleClass, Qual, Tensor, Tuple
 
@@ -20,7 +21,7 @@ class UnknownPasses:
     def __init__(self, context: Context, block: ast.stmt) -> None:
         self.ctx = context
         self._values: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(block):
+        for node in symbols.walk(block):
             if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
                 for name in assigned_names(node):
                     self._values.setdefault(name.id, []).append(node.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from itertools import takewhile
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, ancestors, nearest, walk
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -143,7 +144,7 @@ class WeightTying:
         filled: dict[ast.AST | None, tuple[set[str], set[str]]] = {}
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.If) and (kinds := self._classes_asked_for(node.test)) & LAYERS.keys():
-                fills = {ast.unparse(n) for n in node.body for part in ast.walk(n) if _is_weight(part)}
+                fills = {ast.unparse(n) for n in node.body for part in symbols.walk(n) if _is_weight(part)}
                 of_linears, of_tables = filled.setdefault(
                     nearest(ast.FunctionDef, node, self.ctx.source.parents), (set(), set())
                 )
@@ -153,7 +154,7 @@ class WeightTying:
 
     def _classes_asked_for(self, test: ast.expr) -> set[str]:
         """The layers that a condition names: ``isinstance(m, (nn.Linear, nn.Embedding))``."""
-        facts = (self.ctx.fact(node) for node in ast.walk(test) if isinstance(node, ast.Name | ast.Attribute))
+        facts = (self.ctx.fact(node) for node in symbols.walk(test) if isinstance(node, ast.Name | ast.Attribute))
         return {fact.name for fact in facts if isinstance(fact, Qual)}
 
     def _without_bias(self, layer: Layer) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.backward import differentiates
@@ -35,7 +36,7 @@ def with_asked_gradients_stored(inference: Inference, gaps: Iterable[Finding]) -
             found.setdefault(nearest(ast.FunctionDef, node, source.parents), []).append((node, text))
     edits: Edits = []
     for function, (first, *others) in found.items():
-        inside = ast.walk(function) if function is not None else source.nodes
+        inside = symbols.walk(function) if function is not None else source.nodes
         if others or any(differentiates(inference, n) for n in inside):
             continue  # its gradients would add up with these
         start, end = source.span(first[0])

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.inference.file import Inference
@@ -38,7 +39,7 @@ class _Method:
 
     def __init__(self, inference: Inference, info: FunctionInfo) -> None:
         self.inference, self.source, self.info = inference, inference.source, info
-        self.nodes = list(ast.walk(info.node))
+        self.nodes = list(symbols.walk(info.node))
         self.taken = {n.id for n in self.nodes if isinstance(n, ast.Name)}
         self.taken |= {n.arg for n in self.nodes if isinstance(n, ast.arg)}
         parameters = info.node.args.args
@@ -101,11 +102,11 @@ class _Method:
     def _evaluated(self, statement: ast.stmt) -> Iterator[ast.AST]:
         """The nodes of a statement, what is assigned before what it is assigned to."""
         if isinstance(statement, ast.Assign):
-            yield from ast.walk(statement.value)
+            yield from symbols.walk(statement.value)
             for target in statement.targets:
-                yield from ast.walk(target)
+                yield from symbols.walk(target)
         else:
-            yield from ast.walk(statement)
+            yield from symbols.walk(statement)
 
     def _hands_itself_on(self) -> bool:
         """Whether anything is given the object as a whole."""
@@ -116,7 +117,7 @@ class _Method:
     def _is_used_elsewhere(self, name: str) -> bool:
         """Whether a function that this one calls, or one that it calls, reads or sets such an attribute."""
         return any(
-            info.external or any(isinstance(n, ast.Attribute) and n.attr == name for n in ast.walk(info.node))
+            info.external or any(isinstance(n, ast.Attribute) and n.attr == name for n in symbols.walk(info.node))
             for info in reached_functions(self.inference, [self.info.node])
             if info is not self.info
         )

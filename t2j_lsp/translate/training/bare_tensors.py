@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.storage import VIEWS
@@ -83,7 +84,7 @@ class BareTensors:
 
     def _reads(self, name: str, call: ast.Call) -> Iterator[ast.Name]:
         """Where a name of the optimizer's scope is read, but for the optimizer's call."""
-        home, own = self.objects.home(name, self.objects.scope(call)), set(ast.walk(call))
+        home, own = self.objects.home(name, self.objects.scope(call)), set(symbols.walk(call))
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and node not in own:
                 if self.objects.home(name, self.objects.scope(node)) == home:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import is_known
@@ -200,10 +201,10 @@ class Batches:
 
     def _is_jax(self, statement: ast.stmt) -> bool:
         """Whether a statement makes arrays of the batch already, in a file that was converted before."""
-        return isinstance(statement, ast.Assign) and any(map(self._makes_arrays, ast.walk(statement.value)))
+        return isinstance(statement, ast.Assign) and any(map(self._makes_arrays, symbols.walk(statement.value)))
 
     def _names(self, node: ast.AST) -> set[str]:
-        return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
 
     # --- x = x.to(device) -----------------------------------------------------------------------------------------
 
@@ -214,9 +215,9 @@ class Batches:
         """
         if not isinstance(statement, ast.Assign):
             return None
-        moves = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and self._is_move(n)]
-        inside = {n for m in moves for n in ast.walk(m)}
-        for node in ast.walk(statement.value):
+        moves = [n for n in symbols.walk(statement.value) if isinstance(n, ast.Call) and self._is_move(n)]
+        inside = {n for m in moves for n in symbols.walk(m)}
+        for node in symbols.walk(statement.value):
             if isinstance(node, ast.Name) and node.id in used and node not in inside and not self._items(node, moves):
                 return None
         return moves if moves and not any(map(self._is_argument, moves)) else None
@@ -242,12 +243,12 @@ class Batches:
 
     def _reads_only(self, loop: ast.For, name: str, moves: list[ast.Call]) -> bool:
         """Whether a loop does nothing with a batch but to move its items."""
-        inside = {n for m in moves for n in ast.walk(m)}
-        return all(n in inside for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name)
+        inside = {n for m in moves for n in symbols.walk(m)}
+        return all(n in inside for s in loop.body for n in symbols.walk(s) if isinstance(n, ast.Name) and n.id == name)
 
     def _moves_items(self, loop: ast.For, name: str) -> bool:
         """Whether a loop moves items of a batch that it looks up by their names: ``batch["x"].to(device)``."""
-        for node in (n for s in loop.body for n in ast.walk(s)):
+        for node in (n for s in loop.body for n in symbols.walk(s)):
             match node:
                 case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Name(id=source), slice=key))):
                     if source == name and self._is_move(node) and isinstance(getattr(key, "value", None), str):
@@ -263,7 +264,7 @@ class Batches:
         place: ast.AST | None = node
         while place is not None and not isinstance(place, ast.stmt):
             if isinstance(place, ast.DictComp | ast.ListComp | ast.GeneratorExp):
-                return any(m in set(ast.walk(place)) for m in moves)
+                return any(m in set(symbols.walk(place)) for m in moves)
             place = self.ctx.source.parents.get(place)
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import is_module
 from t2j_lsp.translate.rule.library import is_loss
@@ -16,7 +17,7 @@ def called_modules(context: Context, slicer: UpdateSlicer, losses: list[tuple[in
     names: set[str] = set()
     nodes: list[ast.AST] = [slicer.items[i].node for i in range(losses[-1][0]) if slicer.plain(i)]
     for node in [*nodes, *(loss for _, loss in losses)]:
-        for inner in ast.walk(node):
+        for inner in symbols.walk(node):
             if isinstance(inner, ast.Name | ast.Attribute) and isinstance(inner.ctx, ast.Load):
                 fact = context.fact(inner)
                 parent = context.source.parents.get(inner)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.inference.file import Inference
@@ -101,9 +102,9 @@ def _loop(node: ast.For) -> _Loop | None:
 def _counted(source: Source, loop: _Loop) -> bool:
     """Whether nothing but the loop uses its variables, and where a count begins."""
     scope = next(iter(scopes_around(loop.node, source.parents)), source.tree)
-    inside = set(ast.walk(loop.node))
+    inside = set(symbols.walk(loop.node))
     names = (loop.key, loop.child)
-    outside = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id in names and n not in inside]
+    outside = [n for n in symbols.walk(scope) if isinstance(n, ast.Name) and n.id in names and n not in inside]
     if loop.counter is None:
         return not any(isinstance(n.ctx, ast.Load) for n in outside)
     stores = [source.parents[n] for n in outside if n.id == loop.key]
@@ -131,7 +132,7 @@ def _by_name(inference: Inference, loop: _Loop) -> str | None:
     taken = next(iter(picked.values()), [])
     if not picked or len(picked) > _MOST or any(one != taken for one in picked.values()):
         return None
-    if any(isinstance(n, ast.Name) and n.id == loop.key for s in taken for n in ast.walk(s)):
+    if any(isinstance(n, ast.Name) and n.id == loop.key for s in taken for n in symbols.walk(s)):
         return None
     text = _text(source, taken)
     return _looped(source, loop, [f"{source.segment(loop.module)}.{name}" for name in picked], text)
@@ -171,7 +172,7 @@ def _taken(body: Sequence[ast.stmt], key: str, value: int | str) -> Sequence[ast
 
 def _all(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     for statement in body:
-        yield from ast.walk(statement)
+        yield from symbols.walk(statement)
 
 
 def _holds(test: ast.expr, key: str, value: int | str) -> bool | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.source.positions import spans_lines
@@ -29,7 +30,7 @@ def with_class_patterns_as_conditions(inference: Inference, gaps: Iterable[Findi
 def _conditions(source: Source, node: ast.Match, subject: str) -> Edits | None:
     """A statement as ``if``, ``elif`` and ``else``; None where a pattern asks for more than a class."""
     asked = [_condition(source, case, subject) for case in node.cases]
-    if None in asked or "" in asked[:-1] or asked == [""] or any(map(spans_lines, ast.walk(node))):
+    if None in asked or "" in asked[:-1] or asked == [""] or any(map(spans_lines, symbols.walk(node))):
         return None
     outer, inner = source.indent(node.lineno), source.indent(node.cases[0].pattern.lineno)
     if not inner.startswith(outer) or not source.starts_line(node):

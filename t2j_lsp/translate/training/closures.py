@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.call_sites import called_function
@@ -106,7 +107,7 @@ class ClosureGradients:
 
     def _returned(self, one: AccumulatedTraining) -> ast.Return:
         """The closure's only ``return``, behind the backward pass. Raises Refused."""
-        returns = [n for n in ast.walk(self.function) if isinstance(n, ast.Return)]
+        returns = [n for n in symbols.walk(self.function) if isinstance(n, ast.Return)]
         last = self.function.body[-1]
         if len(returns) != 1 or one.block is not self.function.body or not self.ctx.source.starts_line(last):
             raise Refused(RETURNS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters, own_nodes
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
@@ -97,7 +98,7 @@ def _is_cut(
 
 def _keeps_values(function: ast.AST) -> bool:
     """Whether a function keeps what has a gradient: in a list, in an attribute, or as the graph of a gradient."""
-    for node in ast.walk(function):
+    for node in symbols.walk(function):
         if isinstance(node, ast.keyword) and node.arg in ("create_graph", None):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
@@ -115,7 +116,7 @@ def _is_library(context: Context, func: ast.Attribute) -> bool:
 
 def _values(function: ast.AST, name: str) -> Iterator[ast.expr | None]:
     """What a function gives a variable; None for what isn't an assignment of one name."""
-    for node in ast.walk(function):
+    for node in symbols.walk(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=one)], value=value) if one == name:
                 yield value
@@ -126,6 +127,6 @@ def _values(function: ast.AST, name: str) -> Iterator[ast.expr | None]:
                 if isinstance(node, ast.With):
                     held = [item.optional_vars for item in node.items]
                 for target in held:
-                    named = [n for n in ast.walk(target) if isinstance(n, ast.Name)] if target is not None else []
+                    named = [n for n in symbols.walk(target) if isinstance(n, ast.Name)] if target is not None else []
                     if any(n.id == name and not isinstance(n.ctx, ast.Load) for n in named):
                         yield None

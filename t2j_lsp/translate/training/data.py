@@ -236,7 +236,7 @@ class Data:
             for statement in reversed(block[: block.index(at)] if isinstance(at, ast.stmt) and at in block else ()):
                 match statement:
                     case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == read.id:
-                        if not any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)):
+                        if not any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(value)):
                             return statement
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
@@ -64,7 +65,7 @@ def is_seen_outside(objects: Objects, scope: VariableScope, node: ast.stmt, name
 def write_data(ctx: Context, node: ast.stmt, name: str, statements: StatementRewriter) -> None:
     """``w = w - lr * w_grad`` for ``w.data = w.data - lr * w.grad.data``, and so for ``w.data -= ...``."""
     assert isinstance(node, ast.Assign | ast.AugAssign)
-    for inner in ast.walk(node):
+    for inner in symbols.walk(node):
         if isinstance(inner, ast.Attribute) and inner.attr == "data":
             held = inner.value
             statements.renderer.put(inner, Piece(name) if is_name(held, name) else statements.renderer.render(held))

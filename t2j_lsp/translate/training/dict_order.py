@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
@@ -79,7 +80,7 @@ class DictOrder:
         """Whether a function uses a variable as dicts are used: ``batch["x"]``, ``batch.items()``."""
         around = ancestors(place, self.ctx.source.parents)
         scope = next((a for a in around if isinstance(a, ast.FunctionDef | ast.Lambda)), self.ctx.source.tree)
-        for node in ast.walk(scope):
+        for node in symbols.walk(scope):
             match node:
                 case ast.Subscript(value=ast.Name(id=used), slice=ast.Constant(value=str())) if used == name:
                     return True
@@ -89,7 +90,7 @@ class DictOrder:
 
     def loses(self, name: str, parts: Sequence[ast.AST]) -> bool:
         """Whether a variable that some code gives is a dict, which would come back in another order. Raises Refused."""
-        inside = [n for part in parts for n in ast.walk(part)]
+        inside = [n for part in parts for n in symbols.walk(part)]
         given = [n for n in inside if isinstance(n, ast.Assign) and name in map(ast.unparse, n.targets)]
         dicts = [n for n in given if is_dict(self.ctx.fact(n.value)) or self._is_unknown_dict(n, name)]
         if not dicts or not self.is_read:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Class, Function, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -53,17 +54,20 @@ class Loops:
             if self._goes_over(loop, uses, names):
                 self._vectorize(loop)
         inside = {
-            n for s in (*self.loops, *self.found.block) if s in self.loops or is_alias(s, plain) for n in ast.walk(s)
+            n
+            for s in (*self.loops, *self.found.block)
+            if s in self.loops or is_alias(s, plain)
+            for n in symbols.walk(s)
         }
         self.open = any(
             n not in inside and (n in uses or isinstance(n, ast.Name) and n.id in names)
             for s in self.found.block
-            for n in ast.walk(s)
+            for n in symbols.walk(s)
         )
         """Whether kept values are used elsewhere in the block."""
 
     def _goes_over(self, loop: ast.For, uses: set[ast.expr], names: set[str]) -> bool:
-        return any(n in uses or isinstance(n, ast.Name) and n.id in names for n in ast.walk(loop.iter))
+        return any(n in uses or isinstance(n, ast.Name) and n.id in names for n in symbols.walk(loop.iter))
 
     def _vectorize(self, loop: ast.For) -> None:
         match loop:
@@ -100,7 +104,7 @@ class Loops:
         made = [s for s in self.found.block if self._makes_list(s, lists)]
         if not lists or len(set(lists)) < len(lists) or len(made) != len(lists):
             return
-        block = {n for s in self.found.block for n in ast.walk(s)} - set(ast.walk(loop))
+        block = {n for s in self.found.block for n in symbols.walk(s)} - set(symbols.walk(loop))
         for name in lists:
             uses = [n for n in block if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
             joined = [self._joined(n) for n in uses if n.lineno > (loop.end_lineno or 0)]
@@ -112,7 +116,7 @@ class Loops:
             self.instead[self.source.span(joined[0])] = name
         self.loops.append(loop)
         self.gone += made
-        self.nodes |= set(ast.walk(loop))
+        self.nodes |= set(symbols.walk(loop))
         self.collected[loop] = collected
 
     def _makes_list(self, node: ast.stmt, names: Sequence[str]) -> bool:
@@ -143,7 +147,7 @@ class Loops:
         collected = self.collected[loop]
         named = [t.id if isinstance(t, ast.Name) else f"step{i or ''}" for i, t in enumerate(loop.target.elts)]
         instead = dict(replaces)
-        for node in ast.walk(loop):
+        for node in symbols.walk(loop):
             value = called_attribute(node, "item")
             if value is not None:
                 instead[source.span(node)] = f"{source.segment(value)}.detach().reshape(())"
@@ -186,7 +190,7 @@ def compiled_from(context: Context, found: RecordedEpisode, loops: Loops) -> int
         at += 1
     for statement in found.block[:at]:
         if not is_alias(statement, loops.plain):
-            if any(n in kept or isinstance(n, ast.Name) and n.id in names for n in ast.walk(statement)):
+            if any(n in kept or isinstance(n, ast.Name) and n.id in names for n in symbols.walk(statement)):
                 return None
     return at if any(s in loops.loops or not is_alias(s, loops.plain) for s in found.block[at:]) else None
 
@@ -196,9 +200,9 @@ def _compiles(context: Context, jittable: Jittable, node: ast.stmt, loops: Loops
         return True
     if node in loops.loops:
         assert isinstance(node, ast.For)
-        inner = [n for s in node.body for n in ast.walk(s) if called_attribute(n, "item") is not None]
+        inner = [n for s in node.body for n in symbols.walk(s) if called_attribute(n, "item") is not None]
         return all(jittable.problem(part, inner) is None for s in node.body for part in _values(s))
-    if not isinstance(node, ast.Assign) or any(isinstance(n, ast.Lambda | ast.IfExp) for n in ast.walk(node)):
+    if not isinstance(node, ast.Assign) or any(isinstance(n, ast.Lambda | ast.IfExp) for n in symbols.walk(node)):
         return False
     targets = [one for t in node.targets for one in (t.elts if isinstance(t, ast.Tuple) else [t])]
     if not all(isinstance(one, ast.Name) for one in targets):
@@ -219,7 +223,7 @@ def _values(node: ast.stmt) -> list[ast.expr]:
 def inputs(found: RecordedEpisode, loops: Loops, statements: Sequence[ast.stmt]) -> list[str]:
     """The variables of the update that some of its statements read before they give them values."""
     before = {name for s in found.block if s not in statements for name in stores(s)}
-    before |= {argument.arg for argument in ast.walk(found.update.args) if isinstance(argument, ast.arg)}
+    before |= {argument.arg for argument in symbols.walk(found.update.args) if isinstance(argument, ast.arg)}
     kept = {one.name for one in found.lists}
     out: list[str] = []
     bound: set[str] = set()

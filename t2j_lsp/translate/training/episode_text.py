@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -56,16 +57,16 @@ class _Writer:
     def edits(self) -> Edits | None:
         """The edits of the whole file; None if a name that they need is taken."""
         found, source = self.found, self.source
-        in_update = set(ast.walk(found.update))
+        in_update = set(symbols.walk(found.update))
         for kept in (one for one in found.lists if one.in_module):
-            aliases = {n for s in found.block if is_alias(s, self.plain) for n in ast.walk(s)}
+            aliases = {n for s in found.block if is_alias(s, self.plain) for n in symbols.walk(s)}
             others = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == kept.name]
             if any(n not in in_update or not aliases for n in others):
                 return None
         acting, update = self._acting(), self._update()
         if not self.act or acting is None or update is None:
             return None
-        written = {n for s in (*found.acting.compiled, *found.acting.tail, *found.block) for n in ast.walk(s)}
+        written = {n for s in (*found.acting.compiled, *found.acting.tail, *found.block) for n in symbols.walk(s)}
         out: Edits = [acting, *update, *self._definition(), *self._lists()]
         for use, text in self.plain.items():
             if use not in written:
@@ -187,7 +188,7 @@ class _Writer:
         given = inputs(found, loops, found.block[at:]) if at is not None else []
         begin = self._lines([found.block[at]])[0] if at is not None else start
         instead = spans(source, self.plain.items()) | loops.instead
-        for node in (n for s in found.block for n in ast.walk(s) if at is None and n not in loops.nodes):
+        for node in (n for s in found.block for n in symbols.walk(s) if at is None and n not in loops.nodes):
             value = called_attribute(node, "item")
             if value is not None and isinstance(self.ctx.fact(value), Tensor):
                 instead[source.span(node)] = f"{source.segment(value)}.detach().item()"
@@ -228,7 +229,7 @@ class _Writer:
     def _cut(self, statements: Sequence[ast.stmt]) -> dict[tuple[int, int], str]:
         """``.detach()`` behind calls that make a tensor of values, through which no gradient flows."""
         out = {}
-        for node in (n for s in statements for n in ast.walk(s) if isinstance(n, ast.Call)):
+        for node in (n for s in statements for n in symbols.walk(s) if isinstance(n, ast.Call)):
             fact = self.ctx.fact(node.func)
             if isinstance(fact, Qual) and fact.name in names_with(Trait.FROM_VALUES):
                 _, end = self.source.span(node)

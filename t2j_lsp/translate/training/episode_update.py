@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, Tensor
@@ -24,8 +25,8 @@ class UpdateCheck:
     def check(self) -> None:
         """Raises Unseen unless the block can be a function of the kept values, which are used nowhere else."""
         found = self.found
-        inside = {n for s in found.block for n in ast.walk(s)}
-        rest = {n for s in found.rest for n in ast.walk(s)}
+        inside = {n for s in found.block for n in symbols.walk(s)}
+        rest = {n for s in found.rest for n in symbols.walk(s)}
         refused = (ast.Return, ast.Global, ast.Nonlocal, ast.Delete, ast.FunctionDef, ast.ClassDef, ast.With, ast.Try)
         need(not any(isinstance(n, refused) for n in inside))
         need(all(self.source.starts_line(s) for s in found.update.body))
@@ -33,7 +34,7 @@ class UpdateCheck:
         for kept in found.recorded:
             for use in kept.uses:
                 need(use in inside or self._is_filled(use, found.acting) or use in rest and self._clears(use))
-            cleared = [n for s in found.rest for n in ast.walk(s) if n in kept.uses and s in self._statements(n)]
+            cleared = [n for s in found.rest for n in symbols.walk(s) if n in kept.uses and s in self._statements(n)]
             need(cleared)
             need(not any(self._changes(n) for n in kept.uses if n in inside))
         for kept in found.recorded:
@@ -57,7 +58,7 @@ class UpdateCheck:
         if isinstance(fact, Qual) and not is_torch(fact.name):
             need(not any(isinstance(self.inference.fact(a), Tensor) for a in node.args))
         if isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "bool", "print"):
-            need(not any(isinstance(self.inference.fact(n), Tensor) for a in node.args for n in ast.walk(a)))
+            need(not any(isinstance(self.inference.fact(n), Tensor) for a in node.args for n in symbols.walk(a)))
         need(not isinstance(getattr(fact, "info", None), FunctionInfo))
 
     def _is_sequence(self, use: ast.expr, name: str) -> bool:

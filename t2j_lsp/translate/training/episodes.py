@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.gates import Gate
@@ -121,7 +122,7 @@ class _Finder:
     def _is_plain(self, node: ast.AST | None) -> bool:
         """Whether it is a function of the module level without decorators."""
         plain = isinstance(node, ast.FunctionDef) and not node.decorator_list and node in self.source.tree.body
-        return plain and not any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(node))  # type: ignore[arg-type]
+        return plain and not any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in symbols.walk(node))  # type: ignore[arg-type]
 
     def _is_optimizer(self, node: ast.expr) -> bool:
         fact = self.inference.fact(node)
@@ -172,7 +173,7 @@ class _Finder:
     def _check_optimizer(self, name: str, statements: list[ast.stmt]) -> None:
         """Raises Unseen if it is used by anything but the update."""
         loads = [n for n in self._named(name) if isinstance(n.ctx, ast.Load)]
-        inside = {n for s in statements for n in ast.walk(s)}
+        inside = {n for s in statements for n in symbols.walk(s)}
         need(all(n in inside for n in loads))
 
     def _class(self, module: str) -> ClassInfo:
@@ -300,13 +301,13 @@ class _Finder:
             names = target.elts if isinstance(target, ast.Tuple) else [target]
             if not all(isinstance(one, ast.Name) for one in names):
                 return False
-        if any(isinstance(n, ast.Lambda | ast.IfExp | ast.comprehension | ast.NamedExpr) for n in ast.walk(node)):
+        if any(isinstance(n, ast.Lambda | ast.IfExp | ast.comprehension | ast.NamedExpr) for n in symbols.walk(node)):
             return False
         return self._jittable.problem(node) is None
 
     def _converted(self, node: ast.stmt) -> Iterator[ast.expr]:
         """What library functions make tensors of."""
-        for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+        for call in (n for n in symbols.walk(node) if isinstance(n, ast.Call)):
             fact = self.inference.fact(call.func)
             if isinstance(fact, Qual) and is_torch(fact.name) and call.args:
                 value = call.args[0]
@@ -334,8 +335,8 @@ class _Finder:
         need(name.id not in self.source.symbols.bound_again)
         info: FunctionInfo | None = getattr(fact, "info", None)
         if isinstance(info, FunctionInfo):
-            need(not any(is_module(self.inference.fact(n)) for n in ast.walk(info.node) if isinstance(n, ast.Name)))
-            need(not any(isinstance(n, ast.Global) for n in ast.walk(info.node)))
+            need(not any(is_module(self.inference.fact(n)) for n in symbols.walk(info.node) if isinstance(n, ast.Name)))
+            need(not any(isinstance(n, ast.Global) for n in symbols.walk(info.node)))
             return
         need(isinstance(fact, Scalar | Class) or name.id not in self.source.symbols.module)
 
@@ -350,7 +351,7 @@ class _Finder:
                 if kept is not None and any(n.id in made for n in reads(call.args[0])):
                     need(kept.item is None and all(self._differentiable(p, acting) for p in self.parts(call.args[0])))
                     kept.item = call.args[0]
-                    seen |= set(ast.walk(statement))
+                    seen |= set(symbols.walk(statement))
         for statement in acting.tail:
             need(not stores(statement) & made)
             for name in (n for n in reads(statement) if n.id in made and n not in seen):
@@ -361,7 +362,7 @@ class _Finder:
                 need(all(n.id in made or isinstance(self.inference.fact(n), Qual) for n in reads(value)))
                 need(isinstance(self.inference.fact(value), Tensor))
                 acting.taken.setdefault(ast.unparse(value), []).append(value)
-                seen |= set(ast.walk(value))
+                seen |= set(symbols.walk(value))
 
     def parts(self, item: ast.expr) -> list[ast.expr]:
         """The arrays of an item: those of a tuple, or of a named one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments
@@ -25,7 +26,7 @@ class FreshLeaves:
 
     def is_fresh(self, name: str, block: Sequence[ast.stmt], back: ast.stmt) -> bool:
         """Whether a variable holds a new tensor whenever the backward pass ``back`` of a block is made."""
-        at = next((i for i, s in enumerate(block) if back in ast.walk(s)), len(block))
+        at = next((i for i, s in enumerate(block) if back in symbols.walk(s)), len(block))
         return self._given_in(name, block[:at], block, at, 0)
 
     def _given_in(self, name: str, front: Sequence[ast.stmt], block: Sequence[ast.stmt], at: int, depth: int) -> bool:
@@ -33,7 +34,7 @@ class FreshLeaves:
         if depth > 4:
             return False
         for index in range(len(front) - 1, -1, -1):
-            if not any(_binds(n, name) for n in ast.walk(front[index])):
+            if not any(_binds(n, name) for n in symbols.walk(front[index])):
                 continue
             value = _value(front[index], name)
             return value is not None and self._is_new(value, front[:index], block, at, depth + 1)
@@ -43,10 +44,10 @@ class FreshLeaves:
         """The same for what a block has from its loop, or from the end of it; or a function as its parameter."""
         around = self.ctx.source.parents.get(block[0])
         if isinstance(around, ast.For) and list(around.body) == list(block):
-            if any(_binds(n, name) for n in ast.walk(around.target)):
+            if any(_binds(n, name) for n in symbols.walk(around.target)):
                 return self._loads(around.iter)
-            again = [i for i in range(at, len(block)) if any(_binds(n, name) for n in ast.walk(block[i]))]
-            if not again or any(isinstance(n, ast.Continue) for s in block for n in ast.walk(s)):
+            again = [i for i in range(at, len(block)) if any(_binds(n, name) for n in symbols.walk(block[i]))]
+            if not again or any(isinstance(n, ast.Continue) for s in block for n in symbols.walk(s)):
                 return False
             value = _value(block[again[-1]], name)
             if value is None or not self._is_new(value, block[: again[-1]], block, at, depth):
@@ -70,7 +71,7 @@ class FreshLeaves:
         node: ast.AST = value
         while (parent := self.ctx.source.parents.get(node)) is not None:
             if isinstance(parent, ast.For) and node in parent.body:
-                if any(_binds(n, value.id) for n in ast.walk(parent.target)):
+                if any(_binds(n, value.id) for n in symbols.walk(parent.target)):
                     return self._loads(parent.iter)
                 return False
             if isinstance(parent, ast.FunctionDef | ast.Lambda):

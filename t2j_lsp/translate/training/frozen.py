@@ -7,6 +7,7 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
@@ -45,14 +46,14 @@ class Frozen:
             if isinstance(n, ast.stmt) and (module := frozen_module(n)) is not None
         ]
         toggled = self._toggled(all_frozen)
-        inside_toggled = {n for t in toggled for n in ast.walk(t)}
+        inside_toggled = {n for t in toggled for n in symbols.walk(t)}
         all_frozen = [one for one in all_frozen if one.node not in inside_toggled]
         some_frozen = [by_name for n in self.ctx.source.nodes if (by_name := freezing_by_name(n)) is not None]
         freezing = [one.node for one in (*all_frozen, *some_frozen)]
         harmless = [n for n in freezing if self._harmless(n)]
         named = [n for n in self.ctx.source.nodes if _frozen_as_made(n) is not None and self._harmless(n)]
         flags = {n: _flag_of_pairs(n) or n for n in freezing}
-        inside = {i for n in [*flags.values(), *named, *toggled] for i in ast.walk(n)} - set(freezing)
+        inside = {i for n in [*flags.values(), *named, *toggled] for i in symbols.walk(n)} - set(freezing)
         others = [n for n in self.ctx.source.nodes if n not in inside]
         single = [n for n in others if (owner := _freezes_one(n)) is not None and self._may_be_trained(owner)]
         updated = [self._resolved(one) for one in (*all_frozen, *some_frozen) if one.node not in harmless]
@@ -86,7 +87,7 @@ class Frozen:
         toggled = Toggled(self.ctx, self.objects).switches()
         if not toggled:
             return []
-        inside = {n for node in toggled for n in ast.walk(node)}
+        inside = {n for node in toggled for n in symbols.walk(node)}
         others = [one.node for one in all_frozen if one.node not in inside]
         if self._thawed(inside) or not all(map(self._harmless, others)) or self._flags_are_read():
             return []
@@ -178,7 +179,7 @@ class Frozen:
         None where that isn't known: ``for child in model.children()``.
         """
         for around in ancestors(node, self.ctx.source.parents):
-            if isinstance(around, ast.For) and any(_is_named(n, name) for n in ast.walk(around.target)):
+            if isinstance(around, ast.For) and any(_is_named(n, name) for n in symbols.walk(around.target)):
                 written = isinstance(around.target, ast.Name) and isinstance(around.iter, ast.List | ast.Tuple)
                 return [ast.unparse(item) for item in around.iter.elts] if written else None  # type: ignore[attr-defined]
         parts = ast.Name | ast.Attribute | ast.Subscript
@@ -218,7 +219,7 @@ class Frozen:
                 pass
             case _:
                 return False
-        inside = list(ast.walk(function.node))
+        inside = list(symbols.walk(function.node))
         reads = [n for n in inside if isinstance(n, ast.Name) and n.id == name]
         kept = not all(self.objects.scope(n) == made and self._passes(n) for n in reads)
         if kept or any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal) for n in inside):
@@ -257,7 +258,7 @@ class Frozen:
                 pass
             case _:
                 return None
-        returned = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return)]
+        returned = [n.value for n in symbols.walk(function.node) if isinstance(n, ast.Return)]
         default = next((value for parameter, value in defaults(function) if parameter.arg == asked), None)
         if not isinstance(default, ast.Constant) or default.value:
             return None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, ClassInfo, Instance, ListOf, Object, Qual, Tuple
@@ -99,7 +100,7 @@ class FrozenGroups:
         return module.removeprefix("self.") if one.node in function.node.body else None
 
     def _class_of(self, target: str, call: ast.Call) -> ClassInfo | None:
-        for node in ast.walk(call):
+        for node in symbols.walk(call):
             if isinstance(node, ast.expr) and ast.unparse(node) == target:
                 fact = self.ctx.fact(node)
                 return fact.cls.info if isinstance(fact, Instance) else None

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import Instance, Layer, Tensor, is_module
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
@@ -214,7 +215,7 @@ class _Reader:
             if len(options) != len(item.keys) or "params" not in options:
                 raise UnclearGroups(UNKNOWN_PARAMETERS)
             options.pop("name", None)
-            if any(isinstance(n, ast.Call) for k, v in options.items() if k != "params" for n in ast.walk(v)):
+            if any(isinstance(n, ast.Call) for k, v in options.items() if k != "params" for n in symbols.walk(v)):
                 raise UnclearGroups("An option of a parameter group is computed in place: give it a name first.")
             out.append((self.picked(options.pop("params")), options))
         return out

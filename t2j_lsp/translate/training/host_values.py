@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, evaluated_once
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ListOf, Qual, Tensor, is_module
@@ -25,7 +26,9 @@ def makes_array(inference: Inference, node: ast.AST) -> bool:
 
 def given_before(inference: Inference, flow: DataFlow, code: Sequence[ast.AST], own: set[str]) -> set[ast.AST]:
     """What is made in front of the step that some code moves into, of what isn't its ``own``."""
-    calls = [n for part in code for n in ast.walk(part) if isinstance(n, ast.Call) and flow.reads(n).isdisjoint(own)]
+    calls = [
+        n for part in code for n in symbols.walk(part) if isinstance(n, ast.Call) and flow.reads(n).isdisjoint(own)
+    ]
     made = {n for n in calls if makes_array(inference, n) and made_of_host_values(inference, n)}
     return made | {n for n in calls if takes_next(inference, n, code)}
 
@@ -41,7 +44,7 @@ def takes_next(inference: Inference, node: ast.AST, code: Sequence[ast.AST]) -> 
         return False
     text, named = ast.unparse(taken), 0
     for part in code:
-        named += sum(isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == text for n in ast.walk(part))
+        named += sum(isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == text for n in symbols.walk(part))
     return named == 1 and any(_always(node, part, inference) for part in code)
 
 
@@ -57,7 +60,7 @@ def _always(node: ast.AST, code: ast.AST, inference: Inference) -> bool:
 
 def made_of_host_values(inference: Inference, call: ast.Call) -> bool:
     """Whether an array is made of a list of values, or by NumPy, and of nothing that JAX computes."""
-    facts = [inference.fact(n) for n in ast.walk(call) if isinstance(n, ast.expr) and n is not call]
+    facts = [inference.fact(n) for n in symbols.walk(call) if isinstance(n, ast.expr) and n is not call]
     if any(isinstance(fact, Tensor) or is_module(fact) for fact in facts):
         return False
     names = {fact.name for fact in facts if isinstance(fact, Qual)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import MODULE_ONLY
@@ -30,7 +31,7 @@ class IdleGroups:
         scope = self.objects.scope(parameters)
         made = self._made(parameters, scope)
         while made:
-            inside = {n for s in (*(s for each in made.values() for s in each), parameters) for n in ast.walk(s)}
+            inside = {n for s in (*(s for each in made.values() for s in each), parameters) for n in symbols.walk(s)}
             read = {n.id for n in self.ctx.source.nodes if _is_load(n, made) and n not in inside}  # type: ignore[attr-defined]
             read |= kept & made.keys()
             if not read:
@@ -45,8 +46,8 @@ class IdleGroups:
         made: dict[str, list[ast.stmt]] = {}
         todo = [parameters]
         while todo:
-            for name in {n.id for n in ast.walk(todo.pop()) if isinstance(n, ast.Name)} - made.keys():
-                stores = [s for s in statements if any(_is_store(n, name) for n in ast.walk(s) if s is not n)]
+            for name in {n.id for n in symbols.walk(todo.pop()) if isinstance(n, ast.Name)} - made.keys():
+                stores = [s for s in statements if any(_is_store(n, name) for n in symbols.walk(s) if s is not n)]
                 values = [value for s in stores if (value := _given(s, name)) is not None]
                 if stores and len(values) == len(stores) and all(map(_is_pure, values)):
                     made[name] = stores
@@ -65,12 +66,12 @@ def _given(statement: ast.stmt, name: str) -> ast.expr | None:
 def _is_pure(value: ast.expr) -> bool:
     """Whether a value is made of parameters and their names, and nothing else happens."""
     return all(_is_harmless(n) for n in _calls(value)) and not any(
-        isinstance(n, ast.NamedExpr) for n in ast.walk(value)
+        isinstance(n, ast.NamedExpr) for n in symbols.walk(value)
     )
 
 
 def _calls(value: ast.expr) -> Iterator[ast.Call]:
-    return (n for n in ast.walk(value) if isinstance(n, ast.Call))
+    return (n for n in symbols.walk(value) if isinstance(n, ast.Call))
 
 
 def _is_harmless(call: ast.Call) -> bool:

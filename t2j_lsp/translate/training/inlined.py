@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.symbols import ancestors, scopes_around
 from t2j_lsp.translate.inference.file import Inference
@@ -86,13 +87,13 @@ def _keeps_values_for(inference: Inference, info: FunctionInfo, others: Sequence
         for target in statement.targets
         if isinstance(target, ast.Attribute)
     }
-    read = (n for other in others for n in ast.walk(other.node) if isinstance(n, ast.Attribute))
+    read = (n for other in others for n in symbols.walk(other.node) if isinstance(n, ast.Attribute))
     return any(isinstance(n.ctx, ast.Load) and ast.unparse(n) in stored for n in read)
 
 
 def _makes_gradient(info: FunctionInfo, parts: Sequence[StepCall]) -> bool:
     """Whether a function computes gradients, and makes no update by hand with them."""
-    reads = any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(info.node))
+    reads = any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in symbols.walk(info.node))
     return any(part.kind == "backward" for part in parts) and not reads
 
 
@@ -104,8 +105,8 @@ def _leaves_update(parts: Sequence[StepCall]) -> bool:
 def _computes_loss(info: FunctionInfo, parts: Sequence[StepCall]) -> bool:
     """Whether what a function differentiates is the value of a call that it makes itself."""
     names = {text for p in parts if p.kind == "backward" for text in _variables(p.subject)}
-    for node in ast.walk(info.node):
-        if isinstance(node, ast.Assign) and any(isinstance(n, ast.Call) for n in ast.walk(node.value)):
+    for node in symbols.walk(info.node):
+        if isinstance(node, ast.Assign) and any(isinstance(n, ast.Call) for n in symbols.walk(node.value)):
             if {text for t in node.targets for text in _variables(t)} & names:
                 return True
     return False
@@ -159,7 +160,7 @@ class _Inlining:
         beside = [s for one in calls for s in one.unit]
         if len(set(owners)) < len(owners) or len(set(beside)) < len(beside) or not self._taken.isdisjoint(beside):
             raise Keeps("two calls stand on one line")
-        if any(isinstance(n, ast.Name | ast.Attribute) and self._is_wanted(n, info) for n in ast.walk(info.node)):
+        if any(isinstance(n, ast.Name | ast.Attribute) and self._is_wanted(n, info) for n in symbols.walk(info.node)):
             raise Keeps("it calls another one, which goes first")
         edits = [
             (*one.span, InlinedCall(self.inference, info, one, first=index == 0).parts())
@@ -180,7 +181,7 @@ class _Inlining:
     def _calls(self, info: FunctionInfo) -> list[ast.Call]:
         """All calls of a function, if it has no other use. Raises Keeps."""
         found: list[ast.Call] = []
-        inner = set(ast.walk(info.node))
+        inner = set(symbols.walk(info.node))
         for node in self.source.nodes:
             if not self._names(node, info):
                 continue
@@ -224,8 +225,8 @@ class _Inlining:
         if not all(isinstance(n, ast.Call | ast.Attribute | ast.Tuple | ast.List | ast.keyword) for n in around):
             raise Keeps("a call stands in an expression")
         effects = (ast.Call, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
-        inside = set(ast.walk(call))
-        others = [n for n in ast.walk(statement) if isinstance(n, effects) and n not in around and n not in inside]
+        inside = set(symbols.walk(call))
+        others = [n for n in symbols.walk(statement) if isinstance(n, effects) and n not in around and n not in inside]
         if others or isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Name):
             raise Keeps("something is computed before a call, in its statement")
         block = self.source.block_of(statement)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, FunctionNode, Scope, ancestors, scopes_around
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
@@ -76,7 +77,7 @@ class InlinedCall:
             ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Match, ast.Try,
         )  # fmt: skip
         for statement in self.body:
-            for inner in ast.walk(statement):
+            for inner in symbols.walk(statement):
                 if isinstance(inner, refused) and not _deletes_items(inner):
                     raise Keeps("it has more than plain statements")
                 if isinstance(inner, ast.Name) and (inner.id == "super" or inner.id.startswith("__")):
@@ -86,11 +87,11 @@ class InlinedCall:
         if not self.body:
             raise Keeps("it has no statements")
         own = self.source.symbols.bound(node)
-        for inner in ast.walk(node):
+        for inner in symbols.walk(node):
             if isinstance(inner, Comprehension) and self.source.symbols.bound(inner) & own:
                 raise Keeps("a comprehension of it has a name for something else")
         around = scopes_around(node, self.source.parents)
-        read = {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name)} - own
+        read = {n.id for s in node.body for n in symbols.walk(s) if isinstance(n, ast.Name)} - own
         for name in read:
             if self.source.symbols.home(name, around) is not self.source.symbols.home(name, self.place.scopes):
                 raise Keeps(f"{name} means something else where it is called")
@@ -113,7 +114,7 @@ class InlinedCall:
                 continue
             match self.body[0]:
                 case ast.Assign(targets=[ast.Name(id=stored)], value=first) if text is not None and stored == parameter:
-                    reads = [n for n in ast.walk(first) if isinstance(n, ast.Name) and n.id == parameter]
+                    reads = [n for n in symbols.walk(first) if isinstance(n, ast.Name) and n.id == parameter]
                     self.assigned |= dict.fromkeys(reads, text)
                 case _:
                     self.before.append((names[parameter], value))
@@ -123,7 +124,7 @@ class InlinedCall:
 
     def _stores(self, name: str) -> list[ast.AST]:
         """The statements that give a variable a value."""
-        nodes = [n for s in self.body for n in ast.walk(s)]
+        nodes = [n for s in self.body for n in symbols.walk(s)]
         stores = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and not _is_load(n)]
         return [self.source.parents[n] for n in stores]
 
@@ -137,8 +138,8 @@ class InlinedCall:
         match self.place.statement, self.result:
             case ast.Assign(targets=[ast.Name(id=target)], value=value), ast.Name(id=result):
                 known = {n for text in names.values() for n in text.split(".")}
-                given = {n.id for n in ast.walk(self.place.call) if isinstance(n, ast.Name)}
-                own = {n.id for s in self.info.node.body for n in ast.walk(s) if isinstance(n, ast.Name)} - {name}
+                given = {n.id for n in symbols.walk(self.place.call) if isinstance(n, ast.Name)}
+                own = {n.id for s in self.info.node.body for n in symbols.walk(s) if isinstance(n, ast.Name)} - {name}
                 if value is self.place.call and result == name and target not in known | given | own:
                     return target
         return None
@@ -177,7 +178,7 @@ class InlinedCall:
             return None
         fact = self.inference.fact(value)
         attributes = {
-            n.attr for s in self.body for n in ast.walk(s) if isinstance(n, ast.Attribute) and not _is_load(n)
+            n.attr for s in self.body for n in symbols.walk(s) if isinstance(n, ast.Attribute) and not _is_load(n)
         }
         steady = is_module(fact) or is_tensor(fact) or isinstance(fact, Object | Function | Qual)
         steady = steady or isinstance(fact, Instance) and self._is_made_once(text)
@@ -197,7 +198,7 @@ class InlinedCall:
         """A name for a parameter that is bound: the argument's, if nothing else reads that."""
         if isinstance(value, ast.Name):
             scope = self._scope()
-            reads = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == value.id and _is_load(n)]
+            reads = [n for n in symbols.walk(scope) if isinstance(n, ast.Name) and n.id == value.id and _is_load(n)]
             home = self.source.symbols.home(value.id, self.place.scopes)
             if reads == [value] and home is (None if isinstance(scope, ast.Module) else scope):
                 return value.id
@@ -205,9 +206,9 @@ class InlinedCall:
 
     def _free(self, name: str) -> str:
         """A name that where the function is put has for nothing else."""
-        inner = set(ast.walk(self.info.node))
+        inner = set(symbols.walk(self.info.node))
         taken: set[str] = set()
-        for node in ast.walk(self._scope()):
+        for node in symbols.walk(self._scope()):
             if node not in inner:
                 match node:
                     case ast.Name(id=one) | ast.arg(arg=one) | ast.alias(asname=str(one)) | ast.alias(name=one):
@@ -318,7 +319,7 @@ class InlinedCall:
         node = self.info.node
         if self.docstring is not None:
             return node.body[0].end_lineno or node.lineno
-        ends = [node.lineno, *(n.end_lineno or 0 for n in ast.walk(node.args) if isinstance(n, ast.expr | ast.arg))]
+        ends = [node.lineno, *(n.end_lineno or 0 for n in symbols.walk(node.args) if isinstance(n, ast.expr | ast.arg))]
         return max([*ends, (node.returns.end_lineno or 0) if node.returns is not None else 0])
 
     def _moved(self, start: int, end: int, indent: str | None) -> list[Fragment]:
@@ -340,7 +341,7 @@ class InlinedCall:
 
     def _renamed(self) -> Iterator[tuple[ast.Name, str]]:
         for statement in self.info.node.body:
-            for node in ast.walk(statement):
+            for node in symbols.walk(statement):
                 if isinstance(node, ast.Name):
                     text = self.assigned.get(node) or self.names.get(node.id, node.id)
                     if text != node.id:
@@ -367,7 +368,7 @@ class InlinedCall:
 
 
 def _computes(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Call | ast.Await | ast.NamedExpr) for n in ast.walk(node))
+    return any(isinstance(n, ast.Call | ast.Await | ast.NamedExpr) for n in symbols.walk(node))
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass
 from functools import partial
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
@@ -85,7 +86,7 @@ def _is_used(inference: Inference, call: ast.Call) -> bool:
     match first, statement:
         case ast.Subscript(), ast.Assign(targets=[ast.Name(id=name)], value=value) if value is first:
             around = nearest(ast.FunctionDef, call, parents) or inference.source.tree
-            reads = [n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name]
+            reads = [n for n in symbols.walk(around) if isinstance(n, ast.Name) and n.id == name]
             return all(_fails_with_none(inference, n) for n in reads if isinstance(n.ctx, ast.Load))
         case ast.Subscript(), _:
             return _fails_with_none(inference, first)
@@ -112,7 +113,7 @@ def plan_input_gradients(context: Context) -> None:
 
 
 def _plan(context: Context, found: InputGradient) -> None:
-    inside = set(ast.walk(found.call))
+    inside = set(symbols.walk(found.call))
     for part in found.parts:
         if _is_read_only_in(context, part, inside):
             context.plan.on_statement(part, partial(_gone, context, part))
@@ -129,7 +130,7 @@ def _is_read_only_in(context: Context, made: ast.Assign, inside: set[ast.AST]) -
     """Whether a call alone reads what a statement of its function assigns, once."""
     assert isinstance(made.targets[0], ast.Name)
     function = nearest(ast.FunctionDef, made, context.source.parents)
-    named = [n for n in ast.walk(function or made) if isinstance(n, ast.Name) and n.id == made.targets[0].id]
+    named = [n for n in symbols.walk(function or made) if isinstance(n, ast.Name) and n.id == made.targets[0].id]
     return function is not None and all(n is made.targets[0] or n in inside for n in named)
 
 
@@ -159,12 +160,14 @@ def _assigned_before(inference: Inference, call: ast.Call, name: str) -> ast.Ass
         statement = inference.source.parents[statement]
     block = inference.source.block_of(statement) or []
     front = block[: block.index(statement)] if statement in block else []
-    assignments = [s for s in front if any(_binds(n, name) for n in ast.walk(s))]
+    assignments = [s for s in front if any(_binds(n, name) for n in symbols.walk(s))]
     match assignments:
         case [*_, ast.Assign(targets=[ast.Name()]) as made]:
-            read = {n.id for n in ast.walk(made.value) if isinstance(n, ast.Name)}
+            read = {n.id for n in symbols.walk(made.value) if isinstance(n, ast.Name)}
             between = front[front.index(made) + 1 :]
-            fresh = name not in read and not any(_binds(n, one) for s in between for n in ast.walk(s) for one in read)
+            fresh = name not in read and not any(
+                _binds(n, one) for s in between for n in symbols.walk(s) for one in read
+            )
             return made if len(assignments) == 1 or fresh else None
     return None
 
@@ -175,19 +178,21 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 def _depends_directly(inference: Inference, made: ast.Assign, name: str) -> bool:
     """Whether a value is computed from a variable, and from nothing else that was."""
-    whole = {n for call in ast.walk(made.value) if _is_gradient_by(inference, call, name) for n in ast.walk(call)}
-    read = {n.id for n in ast.walk(made.value) if isinstance(n, ast.Name) and n not in whole}
+    whole = {
+        n for call in symbols.walk(made.value) if _is_gradient_by(inference, call, name) for n in symbols.walk(call)
+    }
+    read = {n.id for n in symbols.walk(made.value) if isinstance(n, ast.Name) and n not in whole}
     if whole:
         read.add(name)
     block = inference.source.block_of(made) or []
     front = block[: block.index(made)]
-    last = max((i for i, s in enumerate(front) if any(_binds(n, name) for n in ast.walk(s))), default=-1)
+    last = max((i for i, s in enumerate(front) if any(_binds(n, name) for n in symbols.walk(s))), default=-1)
     for statement in front[last + 1 :]:
-        names = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
+        names = [n for n in symbols.walk(statement) if isinstance(n, ast.Name)]
         if any(n.id == name for n in names) and any(_binds(n, n.id) and n.id in read for n in names):
             return False
     behind = block[block.index(made) + 1 :]
-    return name in read and not any(_binds(n, name) for s in behind for n in ast.walk(s))
+    return name in read and not any(_binds(n, name) for s in behind for n in symbols.walk(s))
 
 
 def _is_gradient_by(inference: Inference, node: ast.AST, name: str) -> bool:

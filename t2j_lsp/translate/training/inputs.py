@@ -101,7 +101,7 @@ class Inputs:
 
     def _check_module(self, text: str, parts: Sequence[ast.AST]) -> None:
         """Raises Refused if what holds the modules that are updated is no module: ``agent`` of ``agent.net``."""
-        for node in (n for part in parts for n in ast.walk(part)):
+        for node in (n for part in parts for n in symbols.walk(part)):
             if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) == text:
                 fact = self.ctx.fact(node)
                 if isinstance(fact, Instance) and not is_module(fact):

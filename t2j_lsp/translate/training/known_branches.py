@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.translate.inference.call_sites import facts_given
 from t2j_lsp.translate.inference.file import Inference
@@ -62,7 +63,7 @@ def _taken(source: Source, node: ast.If, branch: list[ast.stmt]) -> Edits | None
     start, end = source.span(node)
     if not branch or not source.starts_line(node) or not source.starts_line(branch[0]) or source.text[start] == "e":
         return None
-    if any(spans_lines(n) for s in branch for n in ast.walk(s)):
+    if any(spans_lines(n) for s in branch for n in symbols.walk(s)):
         return None
     outer, inner = source.indent(node.lineno), source.indent(branch[0].lineno)
     first, last = source.starts[branch[0].lineno - 1], source.span(branch[-1])[1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.symbols import ancestors, named_parameters
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
@@ -172,7 +173,7 @@ class _LeftOut:
             given = [value for one, value in bound_arguments(call, info) if one.arg == parameter.arg]
             if len(given) != 1 or given[0] not in self.names:
                 raise _Stays
-        for node in ast.walk(info.node):
+        for node in symbols.walk(info.node):
             if isinstance(node, ast.Name) and node.id == parameter.arg and node not in self.names:
                 raise _Stays
         self._without(parameter, everything)
@@ -182,7 +183,7 @@ class _LeftOut:
         source, body = self.source, branch.body
         if any(other in ancestors(branch, self.parents) for other in self.branches) or not self._is_first(branch):
             raise _Stays
-        if not source.starts_line(body[0]) or any(spans_lines(n) for s in body for n in ast.walk(s)):
+        if not source.starts_line(body[0]) or any(spans_lines(n) for s in body for n in symbols.walk(s)):
             raise _Stays
         begin, end = source.starts[branch.lineno - 1], _end(source.starts, branch, len(source.text))
         first, last = source.starts[body[0].lineno - 1], _end(source.starts, body[-1], len(source.text))

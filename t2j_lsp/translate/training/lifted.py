@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.call_sites import called_function
@@ -82,7 +83,7 @@ class Lifting:
 
     def leave(self, statement: ast.stmt, reason: str) -> None:
         """Have functions that code calls which stays PyTorch stay as they are, when the file is written again."""
-        for node in ast.walk(statement):
+        for node in symbols.walk(statement):
             if (
                 isinstance(node, ast.Call)
                 and node in self.passed
@@ -166,7 +167,7 @@ class Lifting:
         names = [one.name for one in found]
         own = source.symbols.bound(node)
         if isinstance(node, ast.AsyncFunctionDef) or any(
-            isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(node)
+            isinstance(n, ast.Yield | ast.YieldFrom) for n in symbols.walk(node)
         ):
             raise Refused(f"{info.name} reads {read} from outside, and is no plain function.")
         if set(names) & own or len(set(names)) < len(names) or not source.starts_line(node.body[0]):
@@ -191,7 +192,7 @@ class Lifting:
         others = [c for c in self.ctx.inference.classes.values() if c is not owner and info.name in c.methods]
         if any(owner in c.ancestry() or c in owner.ancestry() for c in others) or owner.has_generator:
             raise Refused(f"{reason}: another class has a method of this name.")
-        for inner in ast.walk(node):
+        for inner in symbols.walk(node):
             if isinstance(inner, ast.Name) and inner.id == "self":
                 parent = self.ctx.source.parents.get(inner)
                 if not isinstance(parent, ast.Attribute) or not isinstance(parent.ctx, ast.Load):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Instance, Qual, Tensor
@@ -60,7 +61,7 @@ def selection_in_forward(inference: Inference, info: ClassInfo) -> str | None:
         if method is None or method in seen or method.external:
             continue
         seen.add(method)
-        for node in ast.walk(method.node):
+        for node in symbols.walk(method.node):
             if (problem := selection(inference, node)) is not None:
                 return f"in {info.name}, {problem}"
             if isinstance(node, ast.Call):
@@ -80,8 +81,8 @@ def selects(mask: ast.expr) -> str:
 def pass_positions(inference: Inference, inputs: Mapping[str, Input], parts: Sequence[ast.AST]) -> None:
     """Pass ``jnp.nonzero(mask)`` for masks that come from outside of a step. Raises Refused for others."""
     parents = inference.source.parents
-    made = {n for one in inputs.values() if one.given for place in one.places for n in ast.walk(place)}
-    for node in (n for part in parts for n in ast.walk(part) if n not in made):
+    made = {n for one in inputs.values() if one.given for place in one.places for n in symbols.walk(place)}
+    for node in (n for part in parts for n in symbols.walk(part) if n not in made):
         mask = mask_of(inference, node)
         if mask is None:
             continue

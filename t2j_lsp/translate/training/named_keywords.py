@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, ClassInfo
@@ -32,7 +33,7 @@ def _named(inference: Inference, info: ClassInfo) -> Edits:
     given = init.args
     if given.kwarg is None or given.kwonlyargs or given.defaults or given.posonlyargs:
         return []
-    taken = [n for n in ast.walk(init) if isinstance(n, ast.Name)]
+    taken = [n for n in symbols.walk(init) if isinstance(n, ast.Name)]
     reads = [n for n in taken if n.id == given.kwarg.arg]
     if given.vararg is not None and any(n.id == given.vararg.arg for n in taken):
         return []

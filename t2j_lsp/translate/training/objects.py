@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import walk, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
@@ -168,7 +169,7 @@ class Objects:
             return [node]
         if isinstance(fact, Function) and fact.info.node in self.ctx.inference.functions:
             constructors: list[ast.Call] = []
-            for inner in ast.walk(fact.info.node):
+            for inner in symbols.walk(fact.info.node):
                 if isinstance(inner, ast.Return) and inner.value is not None:
                     made = self.constructors(inner.value, VariableScope(fact.info), depth + 1)
                     if made is None:
@@ -355,12 +356,12 @@ class Objects:
 
     def _mentions(self, scope: VariableScope, name: str) -> bool:
         """Whether a name stands in a scope."""
-        return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(scope.node or self.tree))
+        return any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(scope.node or self.tree))
 
     def _same_self(self, base: ast.expr, where: VariableScope, scope: VariableScope) -> bool:
         """``self.model`` is the same in every method of a class."""
         mine, other = self.owner(where), self.owner(scope)
-        names_self = any(isinstance(n, ast.Name) and n.id == "self" for n in ast.walk(base))
+        names_self = any(isinstance(n, ast.Name) and n.id == "self" for n in symbols.walk(base))
         return names_self and mine is not None and mine is other
 
     def _receivers(self, base: ast.expr, where: VariableScope) -> Iterator[tuple[str, VariableScope]]:
@@ -370,7 +371,7 @@ class Objects:
             of_self = name.startswith("self.") and name.removeprefix("self.").isidentifier()
             if of_self and any(ast.unparse(same_module(value)) == text for value in values):
                 yield name, where
-        for call in ast.walk(where.node or self.tree):
+        for call in symbols.walk(where.node or self.tree):
             if not isinstance(call, ast.Call) or self.scope(call) != where:
                 continue
             info = called_function(self.ctx.fact(call.func))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.forward_hooks import HOOKS
@@ -50,8 +51,8 @@ class OutsideUpdates:
         self.repeated = RepeatedCalls(context.inference, objects, steps.hosts, steps.used)
 
     def plan(self) -> None:
-        left = {n for s in self.steps.refused for n in ast.walk(s)}
-        used = {n for s in self.steps.used for n in ast.walk(s)}
+        left = {n for s in self.steps.refused for n in symbols.walk(s)}
+        used = {n for s in self.steps.used for n in symbols.walk(s)}
         for node in self.ctx.source.nodes:
             if node in left:
                 continue
@@ -104,7 +105,7 @@ class OutsideUpdates:
         fact = self.ctx.fact(node.value)
         scaler = isinstance(fact, Object) and fact.kind == "scaler"
         context = self.steps.reader.open_context(node.value) and any(
-            self.steps.reader.is_autocast(n) for n in ast.walk(node.value)
+            self.steps.reader.is_autocast(n) for n in symbols.walk(node.value)
         )
         if not (scaler or context) or self.steps.refused:
             return
@@ -154,7 +155,7 @@ class OutsideUpdates:
                 node, lambda statements: self._change_rate(node, owner, value, statements, change)
             )
         else:
-            refused = [n for n in ast.walk(target) if isinstance(n, ast.Attribute) and self._is_torch_only(n)]
+            refused = [n for n in symbols.walk(target) if isinstance(n, ast.Attribute) and self._is_torch_only(n)]
             if refused:
                 self.ctx.plan.on_statement(node, lambda statements: self._refuse(refused[0]))
 
@@ -167,7 +168,7 @@ class OutsideUpdates:
                 body=[ast.Assign() | ast.AugAssign() | ast.Expr() as body],
                 orelse=[],
             ) if (value := _new_rate(body, group)) is not None:
-                for inner in ast.walk(value):
+                for inner in symbols.walk(value):
                     if isinstance(inner, ast.Subscript) and ast.unparse(inner) == f"{group}['lr']":
                         self.ctx.plan.on_expression(inner, lambda renderer: self._rate(renderer, owner))
                 self.ctx.plan.on_statement(
@@ -185,7 +186,7 @@ class OutsideUpdates:
         value: ast.expr,
         statements: StatementRewriter,
     ) -> None:
-        if any(isinstance(n, ast.Name) and n.id == group and self._foreign(n) for n in ast.walk(value)):
+        if any(isinstance(n, ast.Name) and n.id == group and self._foreign(n) for n in symbols.walk(value)):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
             return
         if not isinstance(body, ast.AugAssign):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.file import Inference
@@ -58,7 +59,7 @@ def plan_training(context: Context) -> None:
     steps.plan()
     Undifferentiated(context, objects, steps).plan()
     OutsideUpdates(context, objects, optimizers, steps, batches).plan()
-    _convert_batches(context, batches, {n for s in steps.refused for n in ast.walk(s)})
+    _convert_batches(context, batches, {n for s in steps.refused for n in symbols.walk(s)})
 
 
 def _convert_batches(context: Context, batches: Batches, left: set[ast.AST]) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import statement_of_the_file
 from t2j_lsp.translate.expressions.array_numbers import is_array_with_axes
 from t2j_lsp.translate.expressions.context import Context, Edits
@@ -225,7 +226,7 @@ class Region:
         for index in sorted([*update.slice.delayed, *update.slice.split]):
             node = self.items[index].node
             for (writer, held), waiting in update.slice.saved.items():
-                for read in ast.walk(node) if index in waiting else ():
+                for read in symbols.walk(node) if index in waiting else ():
                     if isinstance(read, ast.Name) and read.id == held:
                         self.ctx.scope.renamed[read] = update.saved[writer, held]
             if index not in update.slice.split:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.call_sites import called_function, reached_functions
 from t2j_lsp.translate.inference.file import Inference
@@ -61,8 +62,8 @@ class RepeatedCalls:
 
     def _is_step(self, function: ast.AST) -> bool:
         """Whether a function makes updates, and none in a loop of its own: then it is called in one."""
-        loops = [n for n in ast.walk(function) if isinstance(n, ast.For | ast.While)]
-        return function in self.hosts and not any(n in self.used for loop in loops for n in ast.walk(loop))
+        loops = [n for n in symbols.walk(function) if isinstance(n, ast.For | ast.While)]
+        return function in self.hosts and not any(n in self.used for loop in loops for n in symbols.walk(loop))
 
     def _trains(self, owner: ClassInfo | None) -> bool:
         """Whether a method of the class makes updates."""
@@ -79,7 +80,7 @@ class RepeatedCalls:
     def _trains_in(self, loops: Iterable[ast.AST]) -> bool:
         """Whether a loop has or calls what makes updates."""
         outermost = list(loops)[-1:]
-        calls = [n for loop in outermost for n in ast.walk(loop) if isinstance(n, ast.Call)]
+        calls = [n for loop in outermost for n in symbols.walk(loop) if isinstance(n, ast.Call)]
         called = [called_function(self.inference.fact(call.func)) for call in calls]
         return any(info is not None and info.node in self.hosts for info in called)
 

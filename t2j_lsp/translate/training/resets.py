@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, Function, FunctionInfo, Qual, Scalar, Shape, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -24,7 +25,7 @@ def resets_state(inference: Inference, node: ast.stmt) -> bool:
 
 def _has_no_gradient(inference: Inference, value: ast.AST, depth: int = 0) -> bool:
     """Whether all that a value is computed from are numbers, and arrays that are made on the spot."""
-    for node in ast.walk(value):
+    for node in symbols.walk(value):
         match node:
             case ast.Call():
                 if not _makes_arrays(inference, node, depth):
@@ -41,7 +42,7 @@ def _is_made_here(value: ast.AST, node: ast.expr) -> bool:
     """Whether a function that makes a value gives a name to a part of it: ``h0 = torch.zeros(2, 3)``."""
     return isinstance(node, ast.Name) and any(
         isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
-        for n in ast.walk(value)
+        for n in symbols.walk(value)
     )
 
 
@@ -60,5 +61,5 @@ def _makes_arrays(inference: Inference, call: ast.Call, depth: int) -> bool:
 
 def _returns_no_gradient(inference: Inference, info: FunctionInfo, depth: int) -> bool:
     body = ast.Module(body=list(info.node.body), type_ignores=[])
-    sets = any(isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) for n in ast.walk(body))
+    sets = any(isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) for n in symbols.walk(body))
     return not sets and _has_no_gradient(inference, body, depth)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.file import Inference
@@ -30,7 +31,7 @@ def draw_once(ctx: Context, statements: StatementRewriter, items: Sequence[Item]
     for index in made.shared:
         node = items[index].node
         for call in list(_draws(node, ctx.inference)):
-            as_outside(ctx, statements, list(ast.walk(call)))
+            as_outside(ctx, statements, list(symbols.walk(call)))
             before, text = rendered(ctx, statements, call, node)
             name = ctx.names.fresh(NOISE)
             statements.renderer.put(call, Piece(name))
@@ -41,8 +42,8 @@ def draw_once(ctx: Context, statements: StatementRewriter, items: Sequence[Item]
 
 def forward_outside(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> list[str]:
     """The lines of a shared forward pass in front of the steps, where ``self.generator`` has no name of a step."""
-    drawn = {inner for call in _draws(node, ctx.inference) for inner in ast.walk(call)}
-    as_outside(ctx, statements, [n for n in ast.walk(node) if n not in drawn])
+    drawn = {inner for call in _draws(node, ctx.inference) for inner in symbols.walk(call)}
+    as_outside(ctx, statements, [n for n in symbols.walk(node) if n not in drawn])
     return converted(ctx, statements, node)
 
 
@@ -56,7 +57,7 @@ def as_outside(ctx: Context, statements: StatementRewriter, nodes: Sequence[ast.
 
 def draws_elsewhere(node: ast.AST, inference: Inference) -> bool:
     """Whether a statement calls a function of the file that draws, which would do so twice."""
-    calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
+    calls = (n for n in symbols.walk(node) if isinstance(n, ast.Call))
     return any(isinstance(f := inference.fact(c.func), Function) and f.info.takes_rngs for c in calls)
 
 

@@ -70,7 +70,7 @@ class UpdateSlicer:
     def binds(self, index: int, name: str) -> bool:
         """Whether an item gives a variable a new value."""
         node = self.items[index].node
-        targets = [n for t in node.targets for n in ast.walk(t)] if isinstance(node, ast.Assign) else []
+        targets = [n for t in node.targets for n in symbols.walk(t)] if isinstance(node, ast.Assign) else []
         return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in targets)
 
     def plain(self, index: int) -> bool:
@@ -291,14 +291,14 @@ def _number(call: ast.Call) -> ast.expr | None:
 
 def _takes_numbers(node: ast.stmt, name: str) -> bool:
     """Whether a statement reads nothing of an array but its number: ``loss.item()``."""
-    taken = [n for n in ast.walk(node) if isinstance(n, ast.Call) and _number(n) is not None]
-    inside = {n for call in taken for n in ast.walk(call)}
-    return all(n in inside for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name)
+    taken = [n for n in symbols.walk(node) if isinstance(n, ast.Call) and _number(n) is not None]
+    inside = {n for call in taken for n in symbols.walk(call)}
+    return all(n in inside for n in symbols.walk(node) if isinstance(n, ast.Name) and n.id == name)
 
 
 def _changes_in_place(node: ast.stmt, name: str) -> bool:
     """Whether a statement may write into the tensor that a variable holds, which others may hold too."""
-    for inner in ast.walk(node):
+    for inner in symbols.walk(node):
         match inner:
             case ast.AugAssign(target=target):
                 pass
@@ -306,7 +306,7 @@ def _changes_in_place(node: ast.stmt, name: str) -> bool:
                 pass
             case _:
                 continue
-        if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(target)):
+        if any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(target)):
             return True
     return False
 

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.inference.file import Inference
@@ -145,10 +146,10 @@ def _lists(source: Source, loop: ast.For, texts: set[str]) -> _Lists | None:
             names |= found
     if set(names) != texts or len(set(names.values())) < len(names):
         return None
-    inside = {n for statement in (*made, loop) for n in ast.walk(statement)}
+    inside = {n for statement in (*made, loop) for n in symbols.walk(statement)}
     roots = {text.partition("[")[0] for text in texts}
     reads: list[ast.expr] = []
-    for node in ast.walk(scope):
+    for node in symbols.walk(scope):
         if isinstance(node, ast.Name) and node.id in roots and node not in inside:
             place = source.parents[node] if node.id not in names else node
             if not isinstance(place, ast.expr) or ast.unparse(place) not in names or place.lineno < loop.lineno:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
@@ -132,7 +133,7 @@ def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: b
             options = dict(defaults(info))
             given = [one for one in given if _is_number(options.get(one))]
         names = {parameter.arg for parameter in given}
-        reads = [n for n in ast.walk(info.node) for name in names if _is_read(n, name) and n not in seen]
+        reads = [n for n in symbols.walk(info.node) for name in names if _is_read(n, name) and n not in seen]
         seen.update(reads)
         found += reads
         queue += reads
@@ -166,7 +167,7 @@ def _static_place(node: ast.expr, inference: Inference) -> bool:
         case ast.Compare():
             return not any(isinstance(inference.fact(c), Tensor) for c in (parent.left, *parent.comparators))
         case ast.For(target=ast.Name(id=name)) if parent.iter is child:
-            return must_be_static([n for s in parent.body for n in ast.walk(s) if _is_read(n, name)], inference)
+            return must_be_static([n for s in parent.body for n in symbols.walk(s) if _is_read(n, name)], inference)
         case ast.BoolOp() | ast.Slice() | ast.comprehension() | ast.For():
             return True
         case ast.keyword():

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context, Names
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.binding import argument
@@ -62,7 +63,7 @@ class _Body:
     def bound(self) -> set[str]:
         """Names that the code assigns, which are its own from the first line on."""
         tree = ast.parse("\n".join([*self.lines, *(line for before, _ in self.losses for line in before)]))
-        return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        return {n.id for n in symbols.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
 
 
 class StepWriter:
@@ -195,7 +196,7 @@ def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> 
     """``self.model`` is ``model`` inside the step."""
     texts = {i.text: i.name for i in inputs if i.text != i.name}
     for part in parts if texts else ():
-        for node in ast.walk(part):
+        for node in symbols.walk(part):
             if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in texts:
                 ctx.scope.renamed[node] = texts[ast.unparse(node)]
 

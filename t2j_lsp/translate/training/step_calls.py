@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import argument
@@ -167,7 +168,7 @@ class Reader:
 
     def calls_module(self, node: ast.AST) -> bool:
         """Whether a module may be called in some code, by itself or by a function that is given it."""
-        return any(isinstance(n, ast.expr) and is_module(self.inference.fact(n)) for n in ast.walk(node))
+        return any(isinstance(n, ast.expr) and is_module(self.inference.fact(n)) for n in symbols.walk(node))
 
     def has_no_gradient(self, node: ast.stmt) -> bool:
         """Whether it is a block under ``torch.no_grad()``."""
@@ -295,12 +296,14 @@ def _is_whole(node: ast.If, losses: Sequence[ast.expr], around: Sequence[ast.stm
     """
     if not any((p := reader.read(s)) is not None and p.kind == "step" for s in node.body):
         return False
-    needed = {n.id for loss in losses for n in ast.walk(loss) if isinstance(n, ast.Name)}
-    bound = {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    needed = {n.id for loss in losses for n in symbols.walk(loss) if isinstance(n, ast.Name)}
+    bound = {
+        n.id for s in node.body for n in symbols.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
     if not needed <= bound:
         return False
     for statement in reversed([*around[: list(around).index(node)], *node.body]):
-        names = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
+        names = [n for n in symbols.walk(statement) if isinstance(n, ast.Name)]
         given = {n.id for n in names if isinstance(n.ctx, ast.Store)}
         if not needed & given:
             continue

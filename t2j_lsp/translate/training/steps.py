@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 from typing import cast
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import MARK
 from t2j_lsp.symbols import ancestors, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.backward import differentiates
@@ -110,7 +111,7 @@ class Steps:
     def _is_marked(self, node: ast.stmt) -> bool:
         """Whether an earlier conversion left the statement, what it stands in, or what stands in it."""
         around = ancestors(node, self.ctx.source.parents)
-        return any(one in self.marked for one in (*ast.walk(node), *around))
+        return any(one in self.marked for one in (*symbols.walk(node), *around))
 
     def insert(self, place: ast.AST, lines: list[str], behind: ast.stmt | None = None) -> None:
         """Put a compiled function in front of the top-level statement around ``place``, or ``behind`` another one."""
@@ -166,11 +167,11 @@ class _ScopePlan:
 
     def _leave(self, reason: str) -> None:
         """Leave every loop of the scope that computes gradients, or the function if none does."""
-        roots = [n for n in loops(self.body) if any(differentiates(self.ctx.inference, i) for i in ast.walk(n))]
+        roots = [n for n in loops(self.body) if any(differentiates(self.ctx.inference, i) for i in symbols.walk(n))]
         if not roots and self.info is not None:
             roots = [self._loop_around(self.info.node)]
         elif not roots:
-            roots = [n for n in self.body if any(differentiates(self.ctx.inference, i) for i in ast.walk(n))]
+            roots = [n for n in self.body if any(differentiates(self.ctx.inference, i) for i in symbols.walk(n))]
         for root in roots:
             if not isinstance(root, ast.FunctionDef | ast.ClassDef) or root is (self.info.node if self.info else None):
                 self.steps.leave(root, reason)
@@ -295,7 +296,7 @@ class _ScopePlan:
         for update in one.updates:
             code = [update.items[i].node for i in update.slice.moved] if update.once else []
             self.ctx.plan.traced.update(n for node in code for n in taken_out(self.ctx.inference, node))
-            self.steps.uncompiled.update(n for node in code for n in ast.walk(node))
+            self.steps.uncompiled.update(n for node in code for n in symbols.walk(node))
         self._check_shared(one)
 
         def write(statements: StatementRewriter) -> None:
@@ -368,7 +369,9 @@ class _ScopePlan:
             for index in update.slice.shared:
                 node = one.items[index].node
                 calls = [
-                    n for n in ast.walk(node) if isinstance(n, ast.Call) and ast.unparse(n.func) in modules and n.args
+                    n
+                    for n in symbols.walk(node)
+                    if isinstance(n, ast.Call) and ast.unparse(n.func) in modules and n.args
                 ]
                 drawn = draws_elsewhere(node, self.ctx.inference)
                 if len(calls) != 1 or not isinstance(node, ast.Assign) or drawn:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
@@ -67,7 +68,7 @@ class StoredGradients:
     def plan(self, one: AccumulatedTraining, phase: Phase) -> None:
         """An update that only computes gradients, and what reads them. Raises Refused."""
         loops = [training for node in self._statements() if (training := self._loop(node)) is not None]
-        inside = {n for loop in loops for n in ast.walk(loop.node)}
+        inside = {n for loop in loops for n in symbols.walk(loop.node)}
         direct = [n for n in self._gradients() if n not in inside]
         clearing = [s for s in self._statements() if s not in inside and cleared(s) is not None]
         direct.sort(key=lambda n: (n.lineno, n.col_offset))
@@ -94,7 +95,7 @@ class StoredGradients:
             isinstance(n, ast.Attribute) and n.attr == "grad"
             for s in self._statements()
             if (call := update_call(self.ctx, s)) is not None
-            for n in ast.walk(call.loop)
+            for n in symbols.walk(call.loop)
         )
 
     # --- finding --------------------------------------------------------------------------------------------------
@@ -106,7 +107,9 @@ class StoredGradients:
 
     def _gradients(self) -> list[ast.Attribute]:
         """Every ``x.grad`` of the scope."""
-        own = {n for s in self._statements() if not isinstance(s, ast.FunctionDef | ast.ClassDef) for n in ast.walk(s)}
+        own = {
+            n for s in self._statements() if not isinstance(s, ast.FunctionDef | ast.ClassDef) for n in symbols.walk(s)
+        }
         return [
             n
             for n in own
@@ -146,7 +149,7 @@ class StoredGradients:
         for node in self.ctx.source.nodes:
             match node:
                 case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                    if any(is_flag(n) for n in ast.walk(value)):
+                    if any(is_flag(n) for n in symbols.walk(value)):
                         return True
                 case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=target), attr="requires_grad")]):
                     if target == name or self._iterates(node, target, name):
@@ -193,7 +196,7 @@ class StoredGradients:
         """A loop over tensors or parameters that reads or clears their gradients. Raises Refused."""
         place, call = node, update_call(self.ctx, node)
         node = node if call is None else call.loop
-        reads = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "grad"]
+        reads = [n for n in symbols.walk(node) if isinstance(n, ast.Attribute) and n.attr == "grad"]
         if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
             return None
         if not any(is_name(n.value, node.target.id) for n in reads):
@@ -294,7 +297,7 @@ class StoredGradients:
         grads: dict[str, str],
     ) -> None:
         plan = self.ctx.plan
-        gone = {n for s in clearing for n in ast.walk(s)}
+        gone = {n for s in clearing for n in symbols.walk(s)}
         for node in direct:
             if node not in gone:
                 name = grads[node.value.id] if isinstance(node.value, ast.Name) else ""
@@ -360,14 +363,14 @@ class StoredGradients:
         write_update(self.ctx, loop.call, self._changed(loop, statements), self._gradient_name(loop), statements)
 
     def _gradient_name(self, loop: _Loop) -> str:
-        taken = {n.id for n in ast.walk(loop.node) if isinstance(n, ast.Name)}
+        taken = {n.id for n in symbols.walk(loop.node) if isinstance(n, ast.Name)}
         return next(name for name in ("g", "grad", "gradient", "grad_of_p") if name not in taken)
 
     def _changed(self, loop: _Loop, statements: StatementRewriter) -> str:
         """The new value of ``p``, of ``p`` and ``g``."""
         g, name, change = self._gradient_name(loop), loop.name, loop.change
         renderer = statements.renderer
-        for node in ast.walk(loop.node):
+        for node in symbols.walk(loop.node):
             if isinstance(node, ast.Attribute) and is_name(node.value, name):
                 if node.attr == "grad":
                     renderer.put(node, Piece(g))

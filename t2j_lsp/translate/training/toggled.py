@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import called_function
@@ -237,7 +238,7 @@ class _Scope:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 pass
             case ast.Try() | ast.Match() | ast.AsyncFor() | ast.AsyncWith():
-                for inner in ast.walk(node):
+                for inner in symbols.walk(node):
                     if isinstance(inner, ast.stmt) and (inner in self.switches or self.found.reader.read(inner)):
                         raise _Unsure
                 self._plain(node, state)
@@ -296,7 +297,7 @@ class _Scope:
         """What other code computes with the modules, or with what was computed with them."""
         uses = self.flow.uses(node)
         read, written = set(uses.reads), set(uses.writes)
-        for call in ast.walk(node):
+        for call in symbols.walk(node):
             if isinstance(call, ast.Call) and (info := called_function(self.ctx.fact(call.func))) is not None:
                 mentioned, stored = self._inside(info)
                 read |= {root for root in self.roots.values() if root.rpartition(".")[2] in mentioned}
@@ -317,7 +318,7 @@ class _Scope:
         waiting, seen = [info], {info}
         names, stored = set[str](), set[str]()
         while waiting:
-            for node in ast.walk(waiting.pop().node):
+            for node in symbols.walk(waiting.pop().node):
                 if isinstance(node, ast.Name):
                     names.add(node.id)
                 elif isinstance(node, ast.Attribute):

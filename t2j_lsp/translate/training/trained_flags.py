@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.inference.file import Inference
@@ -73,7 +74,7 @@ def _freezing(inference: Inference) -> list[tuple[ast.stmt, ast.expr]] | None:
     """The statements that freeze whole modules, with the modules; None where something else sets a flag."""
     source = inference.source
     found = [(n, m) for n in source.nodes if isinstance(n, ast.stmt) and (m := frozen_module(n)) is not None]
-    inside = {n for statement, _ in found for n in ast.walk(statement)}
+    inside = {n for statement, _ in found for n in symbols.walk(statement)}
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr in _FLAGS and node not in inside:
             if node.attr == "requires_grad_" or not isinstance(node.ctx, ast.Load):
@@ -144,7 +145,7 @@ def _trained(source: Source, walk: _Walk, freezing: Iterable[tuple[ast.stmt, ast
 def _with_new_parts(scope: ast.AST, walk: _Walk, trained: _Trained, whole: ast.stmt | None) -> _Trained | None:
     """The same with what is assigned to the module between the freezing of all of it and the question."""
     module, root = ast.unparse(walk.module), _root(walk.module)
-    for node in ast.walk(scope):
+    for node in symbols.walk(scope):
         if not isinstance(node, ast.Attribute | ast.Subscript) or isinstance(node.ctx, ast.Load):
             continue
         if _root(node) == root and node.lineno < walk.module.lineno:
@@ -169,15 +170,15 @@ def _root(node: ast.expr) -> str | None:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
 
 
 def _made(source: Source, scope: ast.AST, name: str) -> ast.Call | None:
     """The call that a variable of a scope gets its only value from, if no parameter or loop gives it another one."""
     stores = [
-        n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
+        n for n in symbols.walk(scope) if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
     ]
-    if len(stores) != 1 or any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(scope)):
+    if len(stores) != 1 or any(isinstance(n, ast.arg) and n.arg == name for n in symbols.walk(scope)):
         return None
     value: ast.expr | None = None
     match source.parents[stores[0]], source.parents[source.parents[stores[0]]]:
@@ -192,7 +193,7 @@ def _made(source: Source, scope: ast.AST, name: str) -> ast.Call | None:
 
 def _linked(scope: ast.AST, one: str, other: str) -> bool:
     """Whether a part of one of two modules may be the other, or a part of it."""
-    for node in ast.walk(scope):
+    for node in symbols.walk(scope):
         if isinstance(node, ast.Assign) and any(_root(t) in (one, other) for t in node.targets):
             if {one, other} <= _names(node):
                 return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, Instance, Layer, ListOf, Qual, Tensor, is_module
@@ -40,7 +41,7 @@ class Trees:
 
     def are_passed(self, places: list[ast.expr], body: str) -> bool:
         """Whether the module that is read in these places is a tree and stays one in code that is moved there."""
-        stored = (n for n in ast.walk(ast.parse(f"def body():\n{_indented(body)}")) if isinstance(n, ast.Attribute))
+        stored = (n for n in symbols.walk(ast.parse(f"def body():\n{_indented(body)}")) if isinstance(n, ast.Attribute))
         if not places or any(not isinstance(n.ctx, ast.Load) for n in stored) or not self._nothing_is_tied:
             return False
         return all(self.is_tree(self.ctx.fact(place)) for place in places)
@@ -103,7 +104,7 @@ class Trees:
 
     def _made_in_place(self, call: ast.Call) -> bool:
         """Whether no module that is there already is handed to a constructor."""
-        return not any(self._stands_already(node) for node in ast.walk(call))
+        return not any(self._stands_already(node) for node in symbols.walk(call))
 
     def _class(self, info: ClassInfo) -> bool:
         if info not in self._known:
@@ -117,7 +118,7 @@ class Trees:
         if foreign or info.external or info.keeps_rngs:
             return False
         for name, method in info.methods.items():
-            if any(self._is_obstacle(node, name == _CONSTRUCTOR, info) for node in ast.walk(method.node)):
+            if any(self._is_obstacle(node, name == _CONSTRUCTOR, info) for node in symbols.walk(method.node)):
                 return False
         return all(self._attribute(fact) for fact in info.attributes.values())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.facts import Tensor
@@ -24,7 +25,7 @@ class Undifferentiated:
     def plan(self) -> None:
         if not self.steps.converted:
             return
-        inside = {n for s in self.steps.used for n in ast.walk(s)}
+        inside = {n for s in self.steps.used for n in symbols.walk(s)}
         for node in self.ctx.source.nodes:
             if node in inside or self.objects.scope(node).node not in self.steps.hosts or self._in_lambda(node):
                 continue

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionHandler, ExpressionRenderer, StatementRewriter
@@ -91,8 +92,8 @@ class _Gradients(Loss):
 
     def _fresh(self, hint: str) -> str:
         """A name like ``hint`` that the test and what it sees have not."""
-        taken = {n.id for n in ast.walk(self.found.info.node) if isinstance(n, ast.Name)}
-        taken |= {a.arg for a in ast.walk(self.found.info.node) if isinstance(a, ast.arg)}
+        taken = {n.id for n in symbols.walk(self.found.info.node) if isinstance(n, ast.Name)}
+        taken |= {a.arg for a in symbols.walk(self.found.info.node) if isinstance(a, ast.arg)}
         taken |= {*self.ctx.inference.env, *self.ctx.names.reserved, *self.names}
         name, count = hint, 1
         while name in taken:
@@ -106,7 +107,7 @@ class _Gradients(Loss):
     def _gradient_reads(self, roots: set[str]) -> list[ast.Attribute]:
         """The gradients of this pass that are read; those of arrays that no pass has are not understood."""
         plan, reads = self.found, []
-        for node in ast.walk(plan.info.node):
+        for node in symbols.walk(plan.info.node):
             if isinstance(node, ast.Attribute) and node.attr == "grad":
                 text = plain(node.value)
                 if text in roots and text not in plan.roots:
@@ -148,7 +149,7 @@ class _Gradients(Loss):
         for place in ancestors(node, self.ctx.source.parents):
             loops = [place] if isinstance(place, ast.For) else getattr(place, "generators", [])
             for loop in loops:
-                if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.target)):
+                if any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(loop.target)):
                     yield from self._over_gradients(node, name, loop, place)
                     return
         raise Left
@@ -165,7 +166,7 @@ class _Gradients(Loss):
                 raise Left
         assert around is not None and isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute)
         reads = [
-            n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            n for n in symbols.walk(around) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
         ]
         if root is None or part and loop.iter.func.attr == "named_parameters":
             raise Left
@@ -206,7 +207,7 @@ class _Gradients(Loss):
         def handler(statements: StatementRewriter) -> None:
             renderer, ctx = statements.renderer, self.ctx
             names = [t.id for t in targets if isinstance(t, ast.Name)]
-            used = any(isinstance(n, ast.Name) and n.id == names[0] for s in loop.body for n in ast.walk(s))
+            used = any(isinstance(n, ast.Name) and n.id == names[0] for s in loop.body for n in symbols.walk(s))
             if not named:
                 ctx.edits.replace(loop.iter, f"{renderer.need('jax')}.tree.leaves({root.grad}{part})")
             else:
@@ -240,7 +241,7 @@ class _Gradients(Loss):
         self.ctx.plan.on_statement(region[0], lambda statements: self._write(statements, region))
         for root in plan.roots.values():
             if root.text != root.name:
-                for inner in (n for s in [*plan.moved, plan.call] for n in ast.walk(s)):
+                for inner in (n for s in [*plan.moved, plan.call] for n in symbols.walk(s)):
                     if isinstance(inner, ast.Attribute) and plain(inner) == root.text:
                         self.ctx.plan.on_expression(inner, lambda renderer, name=root.name: Piece(name))  # type: ignore[misc]
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.file import Inference
@@ -55,7 +56,7 @@ class LossPlan:
 def find(context: Context, info: FunctionInfo) -> list[LossPlan]:
     """The backward passes of a test."""
     plans: list[LossPlan] = []
-    for node in ast.walk(info.node):
+    for node in symbols.walk(info.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner = context.fact(node.func.value)
             if isinstance(owner, Object) and owner.kind in ("optimizer", "scaler"):
@@ -104,13 +105,13 @@ class Loss:
     def _roots(self) -> None:
         """The tensors whose ``grad`` is read, and the modules that are called before the backward pass."""
         plan = self.found
-        for node in ast.walk(plan.info.node):
+        for node in symbols.walk(plan.info.node):
             if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load):
                 text = plain(node.value)
                 if text and isinstance(fact := self.ctx.fact(node.value), Tensor) and not fact.variable:
                     self._add(text, False).wanted = True
         for node in plan.block[: plan.at + 1]:
-            for inner in ast.walk(node):
+            for inner in symbols.walk(node):
                 text = plain(inner) if isinstance(inner, ast.Name | ast.Attribute) else ""
                 if text and text != "self" and is_module(self.ctx.fact(inner)) and not self._part_of_a_chain(inner):
                     self._add(text, True)
@@ -156,7 +157,7 @@ class Loss:
         made = {name for node in plan.moved for name in binds(node)}
         for node in before[plan.first :]:
             if node not in plan.moved:
-                if any(isinstance(n, ast.Attribute) and n.attr in _MODES for n in ast.walk(node)) or binds(node):
+                if any(isinstance(n, ast.Attribute) and n.attr in _MODES for n in symbols.walk(node)) or binds(node):
                     raise Left  # it may change what comes after it
         if any("rngs" in names_of_draws(node, self.ctx.inference) for node in [*plan.moved, self.loss]):
             raise Left
@@ -174,7 +175,7 @@ class Loss:
     def _behind(self) -> list[ast.stmt]:
         """The statements that run after the backward pass."""
         end = self.found.call.lineno
-        return [n for n in ast.walk(self.found.info.node) if isinstance(n, ast.stmt) and n.lineno > end]
+        return [n for n in symbols.walk(self.found.info.node) if isinstance(n, ast.stmt) and n.lineno > end]
 
 
 def plain(node: ast.AST) -> str:
@@ -190,9 +191,9 @@ def plain(node: ast.AST) -> str:
 
 def reads_of(node: ast.AST) -> set[str]:
     """The names, and attributes of names, that a piece of code reads."""
-    names = {plain(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {""}
-    stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    loaded = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    names = {plain(n) for n in symbols.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - {""}
+    stored = {n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    loaded = {n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     augmented = {node.target.id} if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) else set()
     return (names - (stored - loaded)) | augmented
 
@@ -202,12 +203,14 @@ def binds(node: ast.stmt) -> set[str]:
 
 
 def bound_in_order(nodes: Sequence[ast.stmt]) -> list[str]:
-    return [n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return [
+        n.id for node in nodes for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    ]
 
 
 def names_of_draws(node: ast.AST, inference: Inference) -> set[str]:
     """``rngs`` where code draws random numbers itself: a loss function could not, as it is traced."""
-    for inner in ast.walk(node):
+    for inner in symbols.walk(node):
         if isinstance(inner, ast.Call):
             fact = inference.fact(inner.func)
             rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None

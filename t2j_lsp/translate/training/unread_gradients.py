@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
@@ -37,7 +38,7 @@ def plan_unread_gradients(context: Context) -> bool:
     if any(differentiates(context.inference, n) for n in context.source.nodes if n not in taken):
         return False
     first = min(one.lineno for one in passes)
-    behind = (n for s in statements if s.lineno >= first for n in ast.walk(s) if n not in taken)
+    behind = (n for s in statements if s.lineno >= first for n in symbols.walk(s) if n not in taken)
     if not all(_is_known(context, n) for n in behind if isinstance(n, ast.Call)):
         return False
     for one in passes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.inference.file import Inference
@@ -43,7 +44,7 @@ def _items(inference: Inference, node: ast.For) -> list[str] | None:
     name = node.target.id
     if not all(_is_call_of(inference, statement, name) for statement in node.body):
         return None
-    inside = set(ast.walk(node))
+    inside = set(symbols.walk(node))
     scope = next(iter(scopes_around(node, source.parents)), source.tree)
     if any(isinstance(n, ast.Name) and n.id == name and n not in inside for n in _read_in(scope)):
         return None
@@ -53,15 +54,15 @@ def _items(inference: Inference, node: ast.For) -> list[str] | None:
 
 def _read_in(scope: ast.AST) -> Iterator[ast.Name]:
     """The names that a scope reads outside of loops that bind them anew."""
-    loops = [n for n in ast.walk(scope) if isinstance(n, ast.For | ast.comprehension)]
+    loops = [n for n in symbols.walk(scope) if isinstance(n, ast.For | ast.comprehension)]
     bound = {
         inner
         for loop in loops
         if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name)
-        for inner in ast.walk(loop)
+        for inner in symbols.walk(loop)
         if isinstance(inner, ast.Name) and inner.id == loop.target.id
     }
-    for inner in ast.walk(scope):
+    for inner in symbols.walk(scope):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load) and inner not in bound:
             yield inner
 

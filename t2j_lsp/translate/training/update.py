@@ -120,7 +120,7 @@ class Updates:
     @cached_property
     def _modules(self) -> set[str]:
         """The variables of this scope that hold modules."""
-        nodes = self.ctx.source.nodes if self.scope.function is None else ast.walk(self.scope.function.node)
+        nodes = self.ctx.source.nodes if self.scope.function is None else symbols.walk(self.scope.function.node)
         held = (n for n in nodes if isinstance(n, ast.Name | ast.Attribute) and is_module(self.ctx.fact(n)))
         return {variable for n in held if (variable := self.flow.variable(n)) is not None}
 

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
@@ -53,7 +54,7 @@ def update_call(ctx: Context, node: ast.stmt) -> UpdateCall | None:
     if loop is None or not isinstance(loop.iter, ast.Name) or not _is_called_once(ctx, function.name):
         return None
     tensors = _argument(fact.info, call, loop.iter.id)
-    free = not any(isinstance(n, ast.Name) and n.id == "grads" for n in ast.walk(function))
+    free = not any(isinstance(n, ast.Name) and n.id == "grads" for n in symbols.walk(function))
     return UpdateCall(call, function, body[0], loop, tensors) if tensors is not None and free else None
 
 
@@ -120,7 +121,7 @@ def has_other_name(source: Source, function: ast.AST | None, name: str, listed: 
 
 def _reads(source: Source, function: ast.AST | None, name: str) -> Iterator[ast.Name]:
     """Where a variable of a function, or of the module level, is read."""
-    for node in source.nodes if function is None else ast.walk(function):
+    for node in source.nodes if function is None else symbols.walk(function):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             scopes = scopes_around(node, source.parents) if function is None else ()
             if not any(name in source.symbols.bound(one) for one in scopes):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 
 import libcst as cst
@@ -47,24 +48,26 @@ _LIBRARIES = sys.stdlib_module_names | frozenset(_LIBRARY_WORDS.split())
 
 def without_absent(texts: Mapping[str, str], user: ast.Module, named: Iterable[str]) -> dict[str, str]:
     """The texts of helpers that ask for no layer which a program doesn't have; ``named`` are those that it names."""
-    trees = [user, *(definition(text) for text in texts.values())]
-    if not any("isinstance" in text for text in texts.values()) or (found := _mentioned(trees, user)) is None:
+    if not any("isinstance" in text for text in texts.values()):
+        return dict(texts)
+    own = _read(user)
+    read = [own, *map(_read_helper, texts.values())]
+    if (found := _mentioned(read, user)) is None:
         return dict(texts)
     absent = set(LAYERS - found)
-    if not found & _DRAWING and not any(map(_keeps_rngs, trees)):
+    if not found & _DRAWING and not any(one.keeps_rngs for one in read):
         absent.add("RngState")
-    words = {n.arg for tree in trees for n in symbols.walk(tree) if isinstance(n, ast.keyword)}
-    said = {n.value for n in symbols.walk(user) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    words = {*own.strings, *(word for one in read for word in one.keywords)}
     tuples = {name: classes for name, text in texts.items() if (classes := _classes(name, texts))}
     known = {name: tuple(c for c in classes if c not in absent) for name, classes in tuples.items()}
     asked = tuple((name, kept) for name, kept in known.items() if name not in named)
-    unset = "persistent" not in words | said
+    unset = "persistent" not in words
     left = {name: _without(text, frozenset(absent), asked, unset) for name, text in texts.items()}
     short = tuple((name, table) for name, text in left.items() if name not in named and (table := _short_table(text)))
     return {name: folded(text, short) for name, text in left.items()} if short else left
 
 
-def _mentioned(trees: Iterable[ast.AST], user: ast.Module) -> frozenset[str] | None:
+def _mentioned(read: Iterable[_Read], user: ast.Module) -> frozenset[str] | None:
     """The classes of nnx that the code may make modules of; None if it may make modules of others."""
     for node in symbols.walk(user):
         match node:
@@ -78,42 +81,66 @@ def _mentioned(trees: Iterable[ast.AST], user: ast.Module) -> frozenset[str] | N
                 continue
         if not roots or not _LIBRARIES.issuperset(roots):
             return None
-    found: set[str] = set()
-    for tree in trees:
-        read = sum(isinstance(n, ast.Name) and n.id == "nnx" for n in symbols.walk(tree))
-        attributes = [n.attr for n in symbols.walk(tree) if isinstance(n, ast.Attribute) and _is_nnx(n.value)]
-        if read != len(attributes):
-            return None  # nnx itself is handed on
-        asked = [n.attr for test in _tests(tree) for n in ast.walk(test) if isinstance(n, ast.Attribute)]
-        for one in asked:
-            if one in attributes:
-                attributes.remove(one)
-        found.update(one for one in attributes if one[0].isupper())
-    return frozenset(found) if found <= _PLAIN else None
+    if any(one.classes is None for one in read):
+        return None  # nnx itself is handed on
+    found = frozenset(name for one in read for name in one.classes or ())
+    return found if found <= _PLAIN else None
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What some code says of layers."""
+
+    classes: tuple[str, ...] | None
+    """The classes of nnx that it names other than to ask for them; None where nnx is handed on."""
+    keywords: frozenset[str | None]
+    strings: frozenset[str]
+    keeps_rngs: bool
+
+
+def _read(tree: ast.AST) -> _Read:
+    nodes = list(symbols.walk(tree))
+    read = sum(isinstance(n, ast.Name) and n.id == "nnx" for n in nodes)
+    attributes = [n.attr for n in nodes if isinstance(n, ast.Attribute) and _is_nnx(n.value)]
+    known = read == len(attributes)
+    asked = [n.attr for test in _tests(tree, nodes) for n in symbols.walk(test) if isinstance(n, ast.Attribute)]
+    for one in asked:
+        if one in attributes:
+            attributes.remove(one)
+    return _Read(
+        tuple(one for one in attributes if one[0].isupper()) if known else None,
+        frozenset(n.arg for n in nodes if isinstance(n, ast.keyword)),
+        frozenset(n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)),
+        any(map(_keeps_rngs, nodes)),
+    )
+
+
+@cache
+def _read_helper(text: str) -> _Read:
+    return _read(definition(text))
 
 
 def _is_nnx(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "nnx"
 
 
-def _tests(tree: ast.AST) -> Iterator[ast.AST]:
+def _tests(tree: ast.AST, nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """What only says which classes are asked for."""
     if isinstance(tree, ast.Assign) and isinstance(tree.value, ast.Tuple):
         yield tree.value
-    for node in symbols.walk(tree):
+    for node in nodes:
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, classes]):
                 yield classes
 
 
-def _keeps_rngs(tree: ast.AST) -> bool:
-    """Whether an attribute may hold a generator: ``self.rngs = rngs``."""
-    return any(
+def _keeps_rngs(node: ast.AST) -> bool:
+    """Whether a statement gives an attribute what may be a generator: ``self.rngs = rngs``."""
+    return (
         isinstance(node, ast.Assign | ast.AnnAssign)
         and node.value is not None
+        and any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) for n in symbols.walk(node))
         and ast.unparse(node.value).startswith("rngs")
-        and any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) for n in ast.walk(node))
-        for node in symbols.walk(tree)
     )
 
 

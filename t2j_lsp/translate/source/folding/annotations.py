@@ -10,6 +10,7 @@ from functools import cache
 
 import libcst as cst
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.source.helpers import Helper, described
 
 from .definitions import annotated, definition, names_in, nodes
@@ -145,4 +146,4 @@ class _Annotations(Transformer):
                 shown and LIBRARIES & set(re.findall(r"\w+", code(annotation.annotation)))
             )
         tree = ast.parse(code(annotation.annotation), mode="eval")
-        return any(isinstance(n, ast.Name) and n.id in self.names for n in ast.walk(tree))
+        return any(isinstance(n, ast.Name) and n.id in self.names for n in symbols.walk(tree))

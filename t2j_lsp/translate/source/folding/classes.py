@@ -277,11 +277,11 @@ def _stores_of(function: ast.FunctionDef, sure: Iterable[ast.stmt]) -> Iterator[
             case ast.AugAssign() | ast.AnnAssign():
                 targets = [(statement.target, None)]
             case ast.For() | ast.comprehension():
-                targets = [(n, None) for n in ast.walk(statement.target) if isinstance(n, ast.Attribute)]
+                targets = [(n, None) for n in nodes(statement.target) if isinstance(n, ast.Attribute)]
             case ast.Delete() | ast.withitem():
-                targets = [(n, None) for n in ast.walk(statement) if isinstance(n, ast.Attribute)]
+                targets = [(n, None) for n in nodes(statement) if isinstance(n, ast.Attribute)]
         for target, value in targets:
-            for inner in [target] if isinstance(target, ast.Attribute) else ast.walk(target):
+            for inner in [target] if isinstance(target, ast.Attribute) else nodes(target):
                 if isinstance(inner, ast.Attribute):
                     yield inner.attr, value if inner is target else None, statement in always
 

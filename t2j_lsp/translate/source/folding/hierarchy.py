@@ -9,7 +9,7 @@ from functools import cache
 
 from t2j_lsp.translate.source.positions import first_line
 
-from .definitions import defaults, definition
+from .definitions import defaults, definition, nodes
 from .inlining import with_expressions
 from .signatures import NEW
 from .uses import HelperUses
@@ -72,7 +72,7 @@ def _methods(node: ast.ClassDef) -> dict[str, ast.FunctionDef]:
 
 def _super_calls(method: ast.FunctionDef) -> Iterator[str]:
     """The methods of the base that a method calls."""
-    for node in ast.walk(method):
+    for node in nodes(method):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call):
             if isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
                 yield node.attr
@@ -89,14 +89,14 @@ def _constructor(base: str, low: ast.FunctionDef, derived: str, high: ast.Functi
     given = _given(low, call)
     if given is None:
         return None
-    stores = {n.id for n in ast.walk(low) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    known = {n.id for n in ast.walk(high) if isinstance(n, ast.Name)} | {
-        a.arg for a in ast.walk(high.args) if isinstance(a, ast.arg)
+    stores = {n.id for n in nodes(low) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    known = {n.id for n in nodes(high) if isinstance(n, ast.Name)} | {
+        a.arg for a in nodes(high.args) if isinstance(a, ast.arg)
     }
     if stores & known:
         return None
     changed = {name: value for name, value in given.items() if value != name}
-    counts = {p: sum(isinstance(n, ast.Name) and n.id == p for n in ast.walk(low)) for p in changed}
+    counts = {p: sum(isinstance(n, ast.Name) and n.id == p for n in nodes(low)) for p in changed}
     if any(counts[p] > 1 and not (v.isidentifier() or _is_constant(v)) for p, v in changed.items()):
         return None
     low_body = low.body[1:] if ast.get_docstring(low) is not None else low.body

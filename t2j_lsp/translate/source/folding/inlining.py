@@ -7,10 +7,11 @@ from functools import cache
 
 import libcst as cst
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters
 
 from .constants import LOOSE
-from .definitions import defaults
+from .definitions import defaults, definition, nodes
 from .parts import of_parts, words
 from .transformer import Transformer, code, transformed
 
@@ -21,7 +22,7 @@ SHORT = 60
 @cache
 def expression_of(text: str) -> str | None:
     """The expression that a function returns, if its body is nothing else and it binds no names inside."""
-    node = ast.parse(text).body[0]
+    node = definition(text)
     if not isinstance(node, ast.FunctionDef) or node.decorator_list or node.args.vararg or node.args.kwarg:
         return None
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
@@ -29,7 +30,7 @@ def expression_of(text: str) -> str | None:
         return None
     value = body[0].value
     binding = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.NamedExpr | ast.Await
-    if any(isinstance(inner, binding) for inner in ast.walk(value)):
+    if any(isinstance(inner, binding) for inner in nodes(value)):
         return None
     segment = ast.get_source_segment(text, value)
     return segment if segment is not None and "#" not in segment else None
@@ -38,29 +39,27 @@ def expression_of(text: str) -> str | None:
 @cache
 def inlined(text: str, function: str) -> str | None:
     """A definition with the calls of a function (its text) replaced by its expression; None where one can't be."""
-    definition = ast.parse(function).body[0]
+    called = definition(function)
     expression = expression_of(function)
-    assert isinstance(definition, ast.FunctionDef) and expression is not None
-    value = ast.parse(expression, mode="eval").body
-    parameters = [a.arg for a in named_parameters(definition)]
-    free = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - set(parameters)
-    caller = ast.parse(text)
-    bound = {n.id for n in ast.walk(caller) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    bound |= {n.arg for n in ast.walk(caller) if isinstance(n, ast.arg)}
-    inner = {
-        a.arg for n in ast.walk(value) if isinstance(n, ast.Lambda) for a in ast.walk(n.args) if isinstance(a, ast.arg)
-    }
-    if inner & ({*parameters, *bound} | {n.id for n in ast.walk(caller) if isinstance(n, ast.Name)}):
+    assert isinstance(called, ast.FunctionDef) and expression is not None
+    inside = list(symbols.walk(ast.parse(expression, mode="eval").body))
+    parameters = [a.arg for a in named_parameters(called)]
+    free = {n.id for n in inside if isinstance(n, ast.Name)} - set(parameters)
+    caller = definition(text)
+    bound = {n.id for n in nodes(caller) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    bound |= {n.arg for n in nodes(caller) if isinstance(n, ast.arg)}
+    inner = {a.arg for n in inside if isinstance(n, ast.Lambda) for a in symbols.walk(n.args) if isinstance(a, ast.arg)}
+    if inner & ({*parameters, *bound} | {n.id for n in nodes(caller) if isinstance(n, ast.Name)}):
         return None
     if (free - inner) & bound:
         return None
-    counts = {p: sum(isinstance(n, ast.Name) and n.id == p for n in ast.walk(value)) for p in parameters}
-    plan = _Plan(definition, parameters, counts)
-    for node in ast.walk(caller):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == definition.name:
+    counts = {p: sum(isinstance(n, ast.Name) and n.id == p for n in inside) for p in parameters}
+    plan = _Plan(called, parameters, counts)
+    for node in nodes(caller):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == called.name:
             if not plan.fits(node):
                 return None
-    name = definition.name
+    name = called.name
     return of_parts(
         text, lambda part: transformed(part, lambda: _Inliner(name, expression, plan)) if name in words(part) else part
     )

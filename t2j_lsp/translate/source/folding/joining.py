@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import re
 import tokenize
+from functools import cache
+
+from .parts import of_parts
 
 WIDTH = 120
 """The most that a line of output has; what is too long for its file is broken when it is written."""
@@ -12,6 +15,11 @@ WIDTH = 120
 
 def joined(text: str) -> str:
     """The text with brackets closed on the line on which they are opened, wherever a statement fits into one line."""
+    return of_parts(text, _joined)
+
+
+@cache
+def _joined(text: str) -> str:
     lines = text.splitlines(keepends=True)
     out: list[str] = []
     statement: list[tokenize.TokenInfo] = []

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
-from .definitions import definition
+from .definitions import definition, nodes
 from .parts import of_parts
 from .variables import is_pure
 
@@ -42,7 +43,7 @@ def _merged(text: str, width: int) -> str:
 
 def _once(text: str, width: int) -> str | None:
     lines = text.splitlines(keepends=True)
-    for function in (n for n in ast.walk(definition(text)) if isinstance(n, ast.FunctionDef)):
+    for function in (n for n in nodes(definition(text)) if isinstance(n, ast.FunctionDef)):
         for one, two in _neighbours(function):
             if any(s.lineno != s.end_lineno or "#" in lines[s.lineno - 1] for s in (one, two)):
                 continue
@@ -59,16 +60,14 @@ def _once(text: str, width: int) -> str | None:
 
 def _filled(function: ast.FunctionDef, text: str) -> Iterator[tuple[ast.stmt, ast.stmt, str]]:
     """An empty list, the statement that appends to it before anything else has to do with it, and both as one."""
-    for body in (
-        b for n in ast.walk(function) for k in ("body", "orelse") if isinstance(b := getattr(n, k, None), list)
-    ):
+    for body in (b for n in nodes(function) for k in ("body", "orelse") if isinstance(b := getattr(n, k, None), list)):
         for index, one in enumerate(body):
             match one:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])):
                     pass
                 case _:
                     continue
-            later = (s for s in body[index + 1 :] if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s)))
+            later = (s for s in body[index + 1 :] if any(isinstance(n, ast.Name) and n.id == name for n in nodes(s)))
             match first := next(later, None):
                 case ast.Expr(value=ast.Call(func=ast.Attribute(ast.Name(id=of), "append"), args=[item])) if (
                     of == name and not _reads(item, name) and first.lineno == first.end_lineno
@@ -77,7 +76,7 @@ def _filled(function: ast.FunctionDef, text: str) -> Iterator[tuple[ast.stmt, as
 
 
 def _neighbours(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, ast.stmt]]:
-    for node in ast.walk(function):
+    for node in nodes(function):
         for block in ("body", "orelse"):
             body = getattr(node, block, None)
             if isinstance(body, list):
@@ -116,16 +115,16 @@ def _returned(name: str, value: ast.expr, returned: ast.expr, function: ast.Func
 
 def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.FunctionDef, text: str) -> str | None:
     """An expression with a variable's value in the place of the variable, if nothing else reads it."""
-    named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
+    named = [n for n in nodes(function) if isinstance(n, ast.Name) and n.id == name]
     here = _reads(returned, name)
-    if len(named) != 2 or len(here) != 1 or any(a.arg == name for a in ast.walk(function) if isinstance(a, ast.arg)):
+    if len(named) != 2 or len(here) != 1 or any(a.arg == name for a in nodes(function) if isinstance(a, ast.arg)):
         return None
     around = _around(returned, here[0])
     if any(isinstance(n, FunctionNode | ast.Lambda | Comprehension | ast.IfExp | ast.BoolOp) for n in around):
         return None
     if around and isinstance(around[0], ast.Attribute) and isinstance(value, ast.List | ast.Dict | ast.Set):
         return None  # [].append(a)
-    before = (n for n in ast.walk(returned) if isinstance(n, ast.Call | ast.Subscript) and n not in around)
+    before = (n for n in nodes(returned) if isinstance(n, ast.Call | ast.Subscript) and n not in around)
     if not is_pure(value) and any(before):
         return None  # what else the expression does, or reads, may depend on the value being there
     alone = not around or isinstance(around[0], ast.Call | ast.keyword) and getattr(around[0], "func", None) != here[0]
@@ -146,14 +145,14 @@ def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.Functi
 
 def _is_shared(name: str, function: ast.FunctionDef) -> bool:
     """Whether a function inside of another one may read its variable later, or it is not the function's own."""
-    inner = [n for n in ast.walk(function) if isinstance(n, FunctionNode | ast.Lambda) and n is not function]
-    outer = {one for n in ast.walk(function) if isinstance(n, ast.Global | ast.Nonlocal) for one in n.names}
-    return name in outer or any(isinstance(n, ast.Name) and n.id == name for one in inner for n in ast.walk(one))
+    inner = [n for n in nodes(function) if isinstance(n, FunctionNode | ast.Lambda) and n is not function]
+    outer = {one for n in nodes(function) if isinstance(n, ast.Global | ast.Nonlocal) for one in n.names}
+    return name in outer or any(isinstance(n, ast.Name) and n.id == name for one in inner for n in nodes(one))
 
 
 def _around(tree: ast.expr, inner: ast.expr) -> list[ast.AST]:
     """The nodes of an expression around one of them, the nearest first."""
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    parents = {child: node for node in nodes(tree) for child in symbols.children(node)}
     found: list[ast.AST] = []
     node: ast.AST = inner
     while node is not tree:
@@ -164,11 +163,11 @@ def _around(tree: ast.expr, inner: ast.expr) -> list[ast.AST]:
 
 def _depth(node: ast.AST) -> int:
     """How many calls stand inside each other."""
-    return isinstance(node, ast.Call) + max(map(_depth, ast.iter_child_nodes(node)), default=0)
+    return isinstance(node, ast.Call) + max(map(_depth, symbols.children(node)), default=0)
 
 
 def _reads(node: ast.expr, name: str) -> list[ast.Name]:
-    return [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name]
+    return [n for n in nodes(node) if isinstance(n, ast.Name) and n.id == name]
 
 
 def _code(text: str, node: ast.expr) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters, walk
 from t2j_lsp.translate.source.helpers import closure, defined, helpers
 
@@ -58,7 +59,7 @@ def _dump(name: str) -> str:
 def _plain(node: ast.stmt) -> str:
     """A definition without its annotations, which may have been left out."""
     plain = copy.deepcopy(node)
-    for one in ast.walk(plain):
+    for one in symbols.walk(plain):
         if isinstance(one, ast.arg):
             one.annotation = None
         elif isinstance(one, ast.FunctionDef):

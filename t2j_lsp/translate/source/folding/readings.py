@@ -31,6 +31,7 @@ class Tree:
     strings: set[str] = field(default_factory=set)
     keywords: set[str] = field(default_factory=set)
     compiled: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    enters: bool = False
 
 
 @cache
@@ -56,6 +57,8 @@ def read(tree: ast.AST, side: str) -> Tree:
                     out.reads[("attribute", node.attr)].append(node)
                 else:
                     out.stored.add(node.attr)
+            case ast.With() | ast.AsyncWith():
+                out.enters = True
             case ast.Subscript():
                 out.items |= {type(node.ctx)}
             case ast.keyword(arg=str() as name):

@@ -116,7 +116,7 @@ class Index:
         self.homes.update(dict.fromkeys(tree.nodes, home))
         self.parents.update(tree.parents)
         self.words |= tree.words
-        self.enters |= any(isinstance(node, ast.With | ast.AsyncWith) for node in tree.nodes)
+        self.enters |= tree.enters
         self.enters |= not tree.words.isdisjoint(("enter_context", "__enter__"))
         self.stored |= tree.stored
         self.items |= tree.items

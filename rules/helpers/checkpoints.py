@@ -5,7 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
 
 import pickle
 import zipfile
-from collections import UserDict, namedtuple
+from collections import OrderedDict, UserDict, namedtuple
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -74,6 +74,9 @@ class StateDict(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         found = self.data[name]
         return torch_array(found) if isinstance(found, Place) else found
+
+    def __repr__(self) -> str:
+        return repr(OrderedDict(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)

@@ -22,6 +22,7 @@ from t2j_lsp.rules.helpers.checkpoints import StateDict, load_pickle, load_state
 from t2j_lsp.rules.helpers.training import LRScheduler
 from t2j_lsp.translate import translate
 from t2j_lsp.weights import load_torch_state
+from tests.translate.printed import printed
 
 SOURCE = """\
 import torch
@@ -223,3 +224,19 @@ def test_plain_values_come_back_as_they_were(tmp_path: Path) -> None:
     assert found["half"].dtype == jnp.bfloat16 and (found["order"]["a"] == np.arange(3)).all() and found["bool"][0]
     rest = ("scalar", "set", "counts", "complex", "none")
     assert {name: found[name] for name in rest} == {name: value[name] for name in rest}
+
+
+def test_a_state_dict_is_printed_as_names_and_values() -> None:
+    source = """\
+import torch
+from torch import nn
+
+layer = nn.Linear(2, 1)
+for p in layer.parameters():
+    nn.init.constant_(p, 0.5)
+print(layer.state_dict())
+"""
+    assert printed(source) == "OrderedDict([('weight', tensor([[0.5000, 0.5000]])), ('bias', tensor([0.5000]))])\n"
+    code = translate(source).code
+    assert "OrderedDict([('weight', Array([[0.5, 0.5]]" in printed(code).replace("\n", "")
+    assert "Place" not in printed(code)

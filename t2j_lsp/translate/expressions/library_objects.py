@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from .context import Context
 from .copying import Copier
 from .function_values import FunctionValues
+from .handed_classes import GIVEN_RNGS, is_called_with_rngs, is_called_without_rngs
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .rule_application import RuleApplication
@@ -54,8 +55,11 @@ class LibraryObjects:
     def value(self, node: ast.Name | ast.Attribute | ast.Call) -> Piece | None:
         """A library object used as a value, a base class, an annotation."""
         fact = self.ctx.fact(node)
-        if isinstance(fact, Function | Class) and asks_for_rngs(fact.info) and not is_module_class(fact):
-            return self.function_with_rngs(node)
+        if isinstance(fact, Function | Class) and asks_for_rngs(fact.info):
+            if not is_module_class(fact) or is_called_without_rngs(self.ctx.inference, node):
+                return self.function_with_rngs(node)
+        elif isinstance(fact, Class) and is_called_with_rngs(self.ctx.inference, node):
+            self.ctx.report.gap(node, fact.name, "refused", GIVEN_RNGS)
         if not isinstance(fact, Qual) or not is_torch(fact.name):
             return None
         name = fact.name

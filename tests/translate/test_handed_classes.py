@@ -1,0 +1,82 @@
+"""Classes of modules and plain classes that stand for one another: only modules are made with random keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.api import convert
+
+from .printed import printed
+
+HEAD = """
+import torch
+from torch import nn
+
+class Identity:
+    def __init__(self, d):
+        self.d = d
+
+    def __call__(self, x):
+        return x
+
+class Proj(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+        nn.init.constant_(self.fc.weight, 0.5)
+        nn.init.constant_(self.fc.bias, 0.25)
+
+    def forward(self, x):
+        return self.fc(x)
+
+x = torch.ones(2, 3)
+"""
+PARAMETER = (
+    HEAD
+    + """
+def make(kind, d):
+    return kind(d)
+
+print(make(Identity, 3)(x).sum().item(), make(kind=Proj, d=3)(x).sum().item())
+"""
+)
+TABLE = (
+    HEAD
+    + """
+KINDS = {"id": Identity, "proj": Proj}
+print(KINDS["id"](3)(x).sum().item(), KINDS["proj"](3)(x).sum().item())
+"""
+)
+DEFAULT = (
+    HEAD
+    + """
+class Block(nn.Module):
+    def __init__(self, d, first=Proj):
+        super().__init__()
+        self.f = first(d)
+
+    def forward(self, x):
+        return self.f(x)
+
+print(Block(3)(x).sum().item(), Block(3, Identity)(x).sum().item())
+"""
+)
+
+
+@pytest.mark.parametrize("source", [PARAMETER, TABLE], ids=["parameter", "table"])
+def test_a_module_class_beside_a_plain_one_brings_its_keys(source: str) -> None:
+    found = convert(source)
+    assert not found.gaps
+    assert "functools.partial(Proj, rngs=rngs)" in found.code
+    assert printed(found.code) == printed(source)
+
+
+def test_a_plain_class_where_modules_are_made_is_said() -> None:
+    (gap,) = convert(DEFAULT).gaps
+    assert (gap.name, gap.span.line) == ("Identity", DEFAULT[: DEFAULT.index("Block(3, Identity)")].count("\n") + 1)
+
+
+def test_where_only_modules_are_made_the_keys_are_given_there() -> None:
+    code = convert(PARAMETER.replace("make(Identity, 3)(x).sum().item(), ", "")).code
+    assert "kind(d, rngs=rngs)" in code
+    assert "functools" not in code

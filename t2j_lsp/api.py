@@ -115,7 +115,7 @@ def convert_file(path: Path, options: Options, data: bytes | None = None, target
     )
     try:
         source = read_source(path) if data is None else decode(data)
-        options, module = _with_own_module(path, source.text, options, target)
+        options, module = with_own_module(path, source.text, options, target)
         if path.suffix == ".ipynb":
             notebook = translate_notebook(source.text, lambda text: translate(text, options))
             return FileConversion(path, source, notebook.translation, notebook)
@@ -125,7 +125,7 @@ def convert_file(path: Path, options: Options, data: bytes | None = None, target
         raise SourceError(f"{path}: {error}", error.line, error.column) from error
 
 
-def _with_own_module(path: Path, text: str, options: Options, target: Path | None) -> tuple[Options, Path | None]:
+def with_own_module(path: Path, text: str, options: Options, target: Path | None) -> tuple[Options, Path | None]:
     """The options with the module that long helpers of a file go to, where there may be one, and where it stands."""
     if options.helpers != "auto":
         return options, None

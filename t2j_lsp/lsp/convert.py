@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
 
-from t2j_lsp.contract import Span, editor_code
+from t2j_lsp.contract import HELPERS_DOCSTRING, Span, editor_code
+from t2j_lsp.files.helper_modules import own_path
 from t2j_lsp.files.merge import Merged
+from t2j_lsp.files.written import has_base
 from t2j_lsp.lsp.analysis.model import ConversionRefused, ConversionScope, Converted, ConvertedPart, Hunk
 from t2j_lsp.lsp.analysis.service import AnalysisService
 
@@ -91,6 +94,9 @@ class OfferedConversion:
     """The conversion merged into what stands there, where that was edited."""
     module: Output | None = None
     """The module with its helpers, where that changes."""
+    own: Output | None = None
+    """The module of its own helpers, where that changes."""
+    own_conflicts: int = 0
 
     @property
     def code(self) -> str:
@@ -103,7 +109,7 @@ class OfferedConversion:
 
     @property
     def conflicts(self) -> int:
-        return self.merged.conflicts if self.merged is not None else 0
+        return (self.merged.conflicts if self.merged is not None else 0) + self.own_conflicts
 
     @property
     def is_there(self) -> bool:
@@ -119,7 +125,7 @@ class OfferedConversion:
     def outputs(self) -> list[Output]:
         """What is not there yet."""
         output = self.output if not self.is_there else None
-        return [one for one in (output, self.module) if one is not None]
+        return [one for one in (output, self.module, self.own) if one is not None]
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -150,15 +156,45 @@ async def convert_file(session: Session, uri: str, service: AnalysisService | No
     standing = standing_at(session, target) if target is not None else None
     if standing is not None and standing.problem is not None:
         raise ConversionRefused(standing.problem)
-    done = await _converted(session, service, uri, program)
+    beside = own_standing(session, target) if target is not None else None
+    done = await converted(session, service, uri, program, target if beside is not None else None)
+    own, conflicts = None, 0
+    if beside is not None and done.own_helpers is not None:
+        own, conflicts = await _own(service, beside, done.own_helpers)
     module = await _module(session, service, uri, done.helpers)
+    offered = OfferedConversion(uri, standing, done, module=module, own=own, own_conflicts=conflicts)
     if standing is None or not standing.edited:
-        return OfferedConversion(uri, standing, done, module=module)
+        return offered
+    return replace(offered, merged=await _merged(service, standing, done.code))
+
+
+async def _merged(service: AnalysisService, standing: Standing, text: str) -> Merged:
     assert standing.text is not None
-    merged: Merged = await service.ask_plain(
-        "merge", path=str(real(standing.path)), mine=standing.text, theirs=done.code
-    )
-    return OfferedConversion(uri, standing, done, merged, module)
+    merged: Merged = await service.ask_plain("merge", path=str(real(standing.path)), mine=standing.text, theirs=text)
+    return merged
+
+
+def own_standing(session: Session, target: Path) -> Standing | None:
+    """What stands where a file's own helpers go; None where no file can be created, or one is somebody's."""
+    path = own_path(target)
+    if path is None or not (session.client.apply_edit and session.client.create_files):
+        return None
+    standing = standing_at(session, path)
+    is_ours = not standing.edited or has_base(real(path)) or (standing.text or "").startswith(HELPERS_DOCSTRING)
+    return standing if is_ours else None
+
+
+async def _own(service: AnalysisService, standing: Standing, text: str) -> tuple[Output | None, int]:
+    """What the module of a file's own helpers becomes, where it changes, and its conflicts."""
+    if (standing.text or "").replace("\r\n", "\n") == text.replace("\r\n", "\n"):
+        return None, 0
+    if not standing.edited:
+        return Output(standing, text, text), 0
+    if standing.problem is not None:
+        raise ConversionRefused(standing.problem)
+    merged = await _merged(service, standing, text)
+    changed = merged.text != standing.text
+    return Output(standing, merged.text, text) if changed else None, merged.conflicts
 
 
 async def _module(session: Session, service: AnalysisService, uri: str, names: Sequence[str]) -> Output | None:
@@ -167,16 +203,19 @@ async def _module(session: Session, service: AnalysisService, uri: str, names: S
     return await helper_module(session, service, path.parent, names) if names and path is not None else None
 
 
-async def _converted(session: Session, service: AnalysisService, uri: str, program: Program | None) -> Converted:
-    path = to_path(uri)
+async def converted(
+    session: Session, service: AnalysisService, uri: str, program: Program | None, target: Path | None
+) -> Converted:
+    """What a program becomes; with a ``target`` its helpers may have a module of their own beside it."""
+    path, place = to_path(uri), str(target) if target is not None else None
     if program is not None and not isinstance(program, Notebook):
-        converted: Converted = await service.ask("convert", program)
-        return converted
+        made: Converted = await service.ask("convert", program, target=place)
+        return made
     assert path is not None
     data = notebook_bytes(path, program) if program is not None else None
     settings, _ = session.conversion_settings(uri)
-    converted = await service.ask_plain("convert_path", path=str(path), data=data, settings=settings)
-    return converted
+    made = await service.ask_plain("convert_path", path=str(path), data=data, settings=settings, target=place)
+    return made
 
 
 def file_edit(session: Session, conversion: OfferedConversion, confirmed: bool = False) -> types.WorkspaceEdit:

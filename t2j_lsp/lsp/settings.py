@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from t2j_lsp.contract import STAGES, plain_code
+from t2j_lsp.contract import HELPER_LINES, STAGES, plain_code
 from t2j_lsp.lsp.analysis.model import ConversionSettings
 
 SECTION = "t2j"
@@ -26,7 +26,9 @@ class Settings:
 
     target: str = "nnx"
     x64: bool = False
-    helpers: str = "inline"
+    helpers: str = "auto"
+    helper_lines: int = HELPER_LINES
+    """Lines of code of helpers that stay in a file."""
     initial_values: str = "torch"
     """Whose initial values layers get."""
     scan: bool = False
@@ -76,13 +78,16 @@ class Settings:
 
     @property
     def conversion(self) -> ConversionSettings:
-        return ConversionSettings(self.target, self.x64, self.helpers, self.initial_values, self.scan, self.layout)
+        return ConversionSettings(
+            self.target, self.x64, self.helpers, self.initial_values, self.scan, self.layout, self.helper_lines
+        )
 
 
 CLIENT_NAMES: dict[str, str] = {
     "target": "target",
     "x64": "x64",
     "helpers": "helpers",
+    "helperLines": "helper_lines",
     "initialValues": "initial_values",
     "scan": "scan",
     "layout": "layout",
@@ -119,7 +124,7 @@ CLIENT_ONLY = frozenset({
 })  # fmt: skip
 CHOICES: dict[str, tuple[str, ...]] = {
     "target": ("nnx", "jax"),
-    "helpers": ("inline", "module", "import"),
+    "helpers": ("auto", "inline", "module", "import"),
     "initial_values": ("torch", "flax"),
     "layout": ("nchw", "nhwc"),
     "check_stage": STAGES,

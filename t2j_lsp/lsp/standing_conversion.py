@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from t2j_lsp.child.process import ChildFailed
 from t2j_lsp.files.written import base_of
-from t2j_lsp.lsp.analysis.model import ConversionRefused, Converted, SyntaxProblem
+from t2j_lsp.lsp.analysis.model import ConversionRefused, SyntaxProblem
 
+from .convert import converted, own_standing
 from .documents import Program
 from .session import Session
 from .targets import Standing, real, standing_at, target_of
@@ -75,7 +76,8 @@ async def _is_fresh(session: Session, program: Program, standing: Standing) -> b
         # A notebook's conversion is made of its file, which is not read for a lens.
         return True
     try:
-        done: Converted = await session.service.ask("convert", program)
+        beside = own_standing(session, standing.path)
+        done = await converted(session, session.service, program.uri, program, standing.path if beside else None)
     except (ConversionRefused, SyntaxProblem, ChildFailed):
         return last[1] if last is not None else True
     fresh = standing.text == done.code

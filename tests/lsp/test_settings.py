@@ -74,7 +74,7 @@ def test_what_cant_be_used_is_said_and_the_rest_holds(data: dict[str, object]) -
             "'torch-python' is not taken from a project: set it in the editor",
         ),
         ('x64 = "yes"', "x64", "'x64' has to be true or false"),
-        ('helpers = "inside"', "helpers", '\'helpers\' has to be "inline" or "module" or "import"'),
+        ('helpers = "inside"', "helpers", '\'helpers\' has to be "auto" or "inline" or "module" or "import"'),
         ("check-delay = -1", "check-delay", "'check-delay' has to be a number of seconds, 0 or more"),
         ('ignore = "note"', "ignore", "'ignore' has to be a list of texts"),
         ('suffix = "a/b"', "suffix", "'suffix' has to be a text without / \\ and :"),

@@ -221,11 +221,11 @@ class Analyst:
 
 
 def options(settings: ConversionSettings, path: str | None) -> Options:
-    """The translator's options."""
+    """The translator's options. Helpers stand in the text itself where a file may have them in a module of its own."""
     return Options(
         target=settings.target,  # type: ignore[arg-type]
         x64=settings.x64,
-        helpers=settings.helpers,  # type: ignore[arg-type]
+        helpers="inline" if settings.helpers == "auto" else settings.helpers,  # type: ignore[arg-type]
         init=settings.init,  # type: ignore[arg-type]
         scan=settings.scan,
         layout=settings.layout,  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeVar
 
-from t2j_lsp.contract import Finding, Outcome, Rewrite, Span
+from t2j_lsp.contract import HELPER_LINES, Finding, Outcome, Rewrite, Span
 
 DefinitionKind = Literal["class", "function", "loop"]
 IGNORE_FILE = "*"
@@ -25,6 +25,7 @@ class ConversionSettings:
     init: str = "torch"
     scan: bool = False
     layout: str = "nchw"
+    helper_lines: int = HELPER_LINES
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,8 @@ class Converted:
     notes: int
     helpers: tuple[str, ...] = ()
     """What it imports from the helper module beside it."""
+    own_helpers: str | None = None
+    """The text of the module of its own that holds its helpers, where they don't stand in it."""
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from t2j_lsp.api import convert_file
+from t2j_lsp.api import convert_file, with_own_module
 from t2j_lsp.child.frames import PICKLE
 from t2j_lsp.child.serve import Requests
-from t2j_lsp.contract import HelperDoc, Span, T2JError, Translation
+from t2j_lsp.contract import HelperDoc, Options, Span, T2JError, Translation
 from t2j_lsp.explain import all_docs, helper_docs, readable
 from t2j_lsp.files.helper_modules import NAME, Extended, extended
 from t2j_lsp.files.merge import Merged
@@ -71,18 +72,29 @@ class Jobs:
     def part(self, key: str, text: str, settings: ConversionSettings, path: str | None, scope: ConversionScope) -> Any:
         return convert_part(self.analyst, key, text, settings, path, scope)
 
-    def convert(self, key: str, text: str, settings: ConversionSettings, path: str | None) -> Converted:
+    def convert(
+        self, key: str, text: str, settings: ConversionSettings, path: str | None, target: str | None = None
+    ) -> Converted:
+        """What a text becomes. ``target`` is where it goes, if there may be a module of its helpers beside it."""
         state = self.analyst.state(key, text, settings, path)
         problem = state.problem or state.made.problem
         if problem is not None or state.translation is None:
             raise ConversionRefused(_placed(path, problem or "the file can't be converted"))
         # What is too large for the editor is no reason to leave it out of a conversion.
         done = translate(text, options(settings, path)) if state.made.left else state.translation
+        may_be_apart = settings.helpers == "auto" and path is not None and target is not None
+        if may_be_apart and done.needs.helpers and done.code.count("\n") > settings.helper_lines:
+            assert path is not None and target is not None
+            own, module = with_own_module(Path(path), text, _with_module(settings, path), Path(target))
+            done = translate(text, own) if module is not None else done
         return _converted(done, settings)
 
-    def convert_path(self, path: str, data: bytes | None, settings: ConversionSettings) -> Converted:
+    def convert_path(
+        self, path: str, data: bytes | None, settings: ConversionSettings, target: str | None = None
+    ) -> Converted:
         """A file or notebook that is not kept among the analyses; ``data`` stands for what is on disk."""
-        done = convert_file(Path(path), options(settings, path), data).translation
+        place = Path(target) if target is not None else None
+        done = convert_file(Path(path), _with_module(settings, path), data, place).translation
         return _converted(done, settings)
 
     def helpers(self, names: list[str], present: str) -> Extended:
@@ -125,7 +137,14 @@ def _placed(path: str | None, problem: str) -> str:
 
 def _converted(done: Translation, settings: ConversionSettings) -> Converted:
     imported = done.needs.helpers if settings.helpers == "module" else ()
-    return Converted(done.code, len(done.gaps), sum(n.differs for n in done.notes), imported)
+    own = done.helper_source if settings.helpers == "auto" else None
+    return Converted(done.code, len(done.gaps), sum(n.differs for n in done.notes), imported, own)
+
+
+def _with_module(settings: ConversionSettings, path: str) -> Options:
+    """The options by which a file may have its helpers in a module of its own."""
+    made = options(settings, path)
+    return replace(made, helpers="auto", helper_lines=settings.helper_lines) if settings.helpers == "auto" else made
 
 
 def answering(handler: Callable[..., Any]) -> Callable[..., Any]:

@@ -120,12 +120,12 @@ async def write_conversion(server: Server, conversion: OfferedConversion, confir
         server.checks.edited(conversion.uri, wait=False)
         return {"applied": True}
     left = await _module_first(server, conversion.module)
-    if left is None and conversion.is_there:
+    if left is None and conversion.own is None and conversion.is_there:
         return {"applied": True}
     edit = file_edit(server, replace(conversion, module=left), confirmed)
     answer = await apply_edit(server, LABEL, edit, refactoring=True)
     if answer["applied"]:
-        _note_all([output, *([left] if left is not None else [])])
+        _note_all([output, *(one for one in (left, conversion.own) if one is not None)])
     return answer
 
 
@@ -239,7 +239,7 @@ class _Bulk:
         by_editor = [one for one in made if one not in by_server]
         for one in by_editor[:]:
             try:
-                edits += [file_edit(self.server, one, self.confirmed)] if not one.is_there else []
+                edits += [file_edit(self.server, one, self.confirmed)] if one.outputs else []
             except ConversionRefused as error:
                 by_editor.remove(one)
                 self._skip(one.uri, str(error))
@@ -250,7 +250,7 @@ class _Bulk:
             if not answer["applied"]:
                 self._skip_all(by_editor, answer.get("reason", "the editor did not apply the edit"))
                 return await self._write_files(by_server)
-        written = [one.output for one in by_editor if one.output is not None] + list(self.modules.values())
+        written = [o for one in by_editor for o in (one.output, one.own) if o is not None] + list(self.modules.values())
         await asyncio.get_running_loop().run_in_executor(None, _note_all, written)
         return by_editor + await self._write_files(by_server)
 

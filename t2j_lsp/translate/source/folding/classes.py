@@ -362,11 +362,13 @@ def _restated(node: ast.ClassDef, family: Family) -> set[str]:
     restated: set[str] = set()
     for method in (s for s in node.body if isinstance(s, ast.FunctionDef) and not s.decorator_list):
         body = method.body[1:] if ast.get_docstring(method) is not None else method.body
-        empty = [ast.unparse(s) for s in body] == ["pass"] and ast.unparse(method.args) == "self"
+        if len(body) != 1:
+            continue
+        empty = isinstance(body[0], ast.Pass) and ast.unparse(method.args) == "self"
         if method.name == NEW and empty and {ast.unparse(base) for base in node.bases} <= {"nnx.Module"}:
             restated.add(NEW)
         base = next((m for one in family.above[node.name] for m in family.nodes[one].body if _is(m, method.name)), None)
-        if len(body) == 1 and isinstance(base, ast.FunctionDef) and isinstance(body[0], ast.Return | ast.Expr):
+        if isinstance(base, ast.FunctionDef) and isinstance(body[0], ast.Return | ast.Expr):
             names = [a.arg for a in method.args.args[1:]]
             same = ast.dump(base.args) == ast.dump(method.args) and not method.args.kwonlyargs
             if same and ast.unparse(body[0]).removeprefix("return ") == f"super().{method.name}({', '.join(names)})":

@@ -113,6 +113,14 @@ for x, y in loader:
 )
 
 
+COLLATING = """
+class Collate:
+    def __call__(self, rows):
+        return torch.stack([r[0] for r in rows]), torch.stack([r[1] for r in rows]), [r[2] for r in rows]
+
+"""
+
+
 @pytest.mark.parametrize("source", [DICT, TUPLE], ids=["dict", "tuple"])
 def test_texts_stay_and_a_step_is_given_the_tensors_beside_them(source: str) -> None:
     found = convert(source)
@@ -149,3 +157,18 @@ def test_what_a_collate_function_gives_counts_and_not_the_samples_of_the_dataset
     assert not found.gaps
     assert "x, y = jnp.asarray(x), jnp.asarray(y)" in found.code
     assert printed(found.code) == printed(COLLATED)
+
+
+def test_what_a_collating_object_gives_counts_too() -> None:
+    source = (
+        HEAD.replace("SAMPLE", "self.x[i], self.y[i], self.names[i]")
+        .replace("loader =", COLLATING + "loader =")
+        .replace("batch_size=3", "batch_size=3, collate_fn=Collate()")
+        + """
+for x, y, names in loader:
+    print(round(criterion(model(x), y).item(), 4), names)
+"""
+    )
+    found = convert(source)
+    assert not found.gaps
+    assert printed(found.code) == printed(source)

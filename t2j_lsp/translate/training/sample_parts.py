@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cached_property
+from typing import TypeGuard
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import (
     STR,
@@ -21,6 +21,7 @@ from t2j_lsp.translate.rule.facts import (
     ListOf,
     MixedDict,
     MixedTuple,
+    Partial,
     Qual,
     Scalar,
     Tuple,
@@ -29,6 +30,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .batch_loops import batch_targets
 from .batch_uses import BatchUses
+from .kept_values import knows_parts
 
 TEXTS = ListOf(STR)
 _LOADERS = names_with(Trait.STACKS_ROWS)
@@ -69,7 +71,7 @@ class SampleParts:
         if all(map(_is_text, found)):
             return TEXTS
         texts = any(_is_text(fact) for fact in found)
-        unclear = any(not is_known(fact) for fact in found) and not self._is_computed_with(key)
+        unclear = not all(map(knows_parts, found)) and not self._is_computed_with(key)
         return UNKNOWN if texts or unclear else TENSOR
 
     @cached_property
@@ -88,7 +90,7 @@ class SampleParts:
                 continue
             collate = next((k.value for k in node.keywords if k.arg == "collate_fn"), None)
             if collate is not None:
-                if (info := called_function(self._fact(collate))) is not None:
+                if (info := _run_by(self._fact(collate))) is not None:
                     yield info
                 continue
             data = argument(node, 0, "dataset")
@@ -115,17 +117,19 @@ class SampleParts:
 
     def _is_computed_with(self, key: Key) -> bool:
         """Whether the file reads a part and computes with it, as with an array."""
+        if isinstance(key, str):
+            return any(_reads(node, key) and self._takes_arrays(node) for node in self.inference.source.nodes)
         uses = BatchUses(self.inference)
-        for node in self.inference.source.nodes:
-            match node:
-                case ast.Subscript(ctx=ast.Load(), slice=ast.Constant(value=value)) if value == key:
-                    if type(value) is type(key) and self._takes_arrays(node):
+        for loop in self.inference.source.nodes:
+            if isinstance(loop, ast.For):
+                names = [target.id for target in batch_targets(loop)]
+                if len(names) == 1:
+                    parts = (n for n in symbols.walk(loop) if _reads(n, key) and ast.unparse(n.value) == names[0])
+                    if any(map(self._takes_arrays, parts)):
                         return True
-                case ast.For() if isinstance(key, int):
-                    names = [target.id for target in batch_targets(node)]
-                    names = _unpacked(node, names[0]) if len(names) == 1 else names
-                    if key < len(names) and uses.is_tensor(node, names[key]):
-                        return True
+                    names = _unpacked(loop, names[0])
+                if key < len(names) and uses.is_tensor(loop, names[key]):
+                    return True
         return False
 
     def _takes_arrays(self, part: ast.Subscript) -> bool:
@@ -152,9 +156,24 @@ _OF_ANY = frozenset(
 )
 
 
+def _run_by(collate: Fact) -> FunctionInfo | None:
+    """The function of the file that a call of ``collate_fn`` runs: itself, or the ``__call__`` of an object."""
+    if isinstance(collate, Partial):
+        return _run_by(collate.function)
+    return collate.cls.info.method("__call__") if isinstance(collate, Instance) else called_function(collate)
+
+
 def is_mixed(batch: Fact) -> bool:
     """Whether a batch may hold texts beside its tensors."""
     return isinstance(batch, MixedDict | MixedTuple)
+
+
+def _reads(node: ast.AST, key: Key) -> TypeGuard[ast.Subscript]:
+    """Whether an expression is a part of something, by this number or name."""
+    match node:
+        case ast.Subscript(ctx=ast.Load(), slice=ast.Constant(value=value)):
+            return value == key and type(value) is type(key)
+    return False
 
 
 def _unpacked(loop: ast.For, name: str) -> list[str]:

@@ -3,10 +3,12 @@
     python -m benchmarks.output_length [FILE_OR_FOLDER ...] [--each] [--surplus]
 
 Lines of code are counted: comments, empty lines and docstrings apart, on both sides. Files without torch are left out.
-One row for each file of a small set, one for each folder: lines in, lines out, their ratio (median and worst file), the
-share of helpers in the output, and the turns of axes that the source does not have. Without arguments, the project's
-own training scripts, models and examples. `--surplus` says where the lines are that the source does not have: in
-helpers, by name, in imports, and in statements that are broken over more lines than the source's are.
+One row for each file of a small set, one for each folder: lines in; lines of the converted files themselves, of the
+modules of helpers beside them, where these are long, and the sum of both; its ratio to the source (of all, of the
+median file, of the worst); the share of helpers in the sum; the turns of axes that the source does not have. A module
+beside a file makes the file shorter and not the sum: every ratio is of the sum. Without arguments, the project's own
+training scripts, models and examples. `--surplus` says where the lines are that the source does not have: in helpers,
+by name, in imports, and in statements that are broken over more lines than the source's are.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from types import UnionType
 
 from t2j_lsp import convert
 from t2j_lsp.contract import SourceError
+from t2j_lsp.translate.source.code_lines import code_lines
 
 ROOT = Path(__file__).parent.parent
 OWN = ("tests/translate/scripts", "tests/translate/models", "examples")
@@ -35,7 +38,10 @@ class Lengths:
 
     path: Path
     source: int
-    output: int
+    own: int
+    """Lines of the converted file itself."""
+    module: int
+    """Lines of the module of helpers beside it; 0 where they are in the file."""
     helpers: Counter[str]
     """Lines of each helper."""
     turns: int
@@ -45,45 +51,42 @@ class Lengths:
     """More lines behind the first of a statement that has no body; helpers apart."""
 
     @property
+    def output(self) -> int:
+        """All lines of the output, wherever they stand."""
+        return self.own + self.module
+
+    @property
     def ratio(self) -> float:
         return self.output / self.source
-
-
-def code_lines(text: str) -> set[int]:
-    """The lines on which code stands."""
-    tree = ast.parse(text.lstrip("\ufeff"))
-    said: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            said.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    lines = enumerate(text.splitlines(), 1)
-    return {n for n, line in lines if line.strip() and not line.lstrip().startswith("#")} - said
 
 
 def lengths(path: Path) -> Lengths | None:
     """The lengths of a file and its conversion; None without torch, or where it can't be converted."""
     try:
         text = path.read_text(encoding="utf-8")
-        done = convert(text, path=str(path))
+        done = convert(text, helpers="auto", path=str(path))
     except (SourceError, UnicodeDecodeError):
         return None
     if done.code == done.source or not code_lines(text):
         return None
-    code = code_lines(done.code)
+    code, module = code_lines(done.code), done.helper_source or ""
     copied = {name for name, _ in done.needs.written}
     helpers: Counter[str] = Counter()
     tree = ast.parse(done.code.lstrip("\ufeff"))
-    for node in tree.body:
-        target = node.targets[0] if isinstance(node, ast.Assign) else node
-        name = getattr(target, "name", getattr(target, "id", None))
-        if name in copied:
-            helpers[name] += len(code & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
-    turns = len(TURN.findall(done.code)) - len(TURN.findall(text))
+    for body, lines, names in ((tree.body, code, copied), (ast.parse(module).body, code_lines(module), None)):
+        for node in body:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node
+            name = getattr(target, "name", getattr(target, "id", None))
+            if name is not None and (names is None or name in names):
+                helpers[name] += len(lines & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
+    turns = len(TURN.findall(done.code + module)) - len(TURN.findall(text))
     own = [node for node in tree.body if getattr(node, "name", None) not in copied]
     before, after = ast.parse(text.lstrip("\ufeff")).body, own
-    imports = _lines(after, ast.Import | ast.ImportFrom) - _lines(before, ast.Import | ast.ImportFrom)
+    after_imports = [*after, *ast.parse(module).body]
+    imports = _lines(after_imports, ast.Import | ast.ImportFrom) - _lines(before, ast.Import | ast.ImportFrom)
     broken = _behind_the_first(after) - _behind_the_first(before)
-    return Lengths(path, len(code_lines(text)), len(code), helpers, turns, imports, broken)
+    beside = len(code_lines(module))
+    return Lengths(path, len(code_lines(text)), len(code), beside, helpers, turns, imports, broken)
 
 
 def _lines(body: Iterable[ast.stmt], kind: type[ast.stmt] | UnionType) -> int:
@@ -120,7 +123,8 @@ def row(name: str, found: list[Lengths]) -> str:
     source, output = sum(f.source for f in found), sum(f.output for f in found)
     ratios = [f.ratio for f in found]
     return (
-        f"{name:40} {len(found):5} {source:7} {output:7} {output / source:7.2f} {statistics.median(ratios):7.2f}"
+        f"{name:40} {len(found):5} {source:7} {sum(f.own for f in found):7} {sum(f.module for f in found):7} {output:7}"
+        f" {output / source:7.2f} {statistics.median(ratios):7.2f}"
         f" {max(ratios):7.2f} {sum(f.helpers.total() for f in found) / output:8.0%} {sum(f.turns for f in found):6}"
     )
 
@@ -131,7 +135,7 @@ def main() -> None:
     parser.add_argument("--each", action="store_true", help="a row for each file, too")
     parser.add_argument("--surplus", action="store_true", help="where the lines are that the source does not have")
     options = parser.parse_args()
-    print(f"{'':40} files      in     out   ratio  median   worst  helpers  turns")
+    print(f"{'':40} files      in     own  module     sum   ratio  median   worst  helpers  turns")
     for path in options.paths:
         found = [f for f in map(lengths, files([path])) if f is not None]
         if options.each:

@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.output_length import code_lines
 from t2j_lsp import convert
 from t2j_lsp.contract import Fidelity, RuleDoc
 from t2j_lsp.explain import FIDELITY_TEXT, all_docs, readable
+from t2j_lsp.translate.source.code_lines import code_lines
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent

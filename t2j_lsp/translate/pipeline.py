@@ -309,8 +309,14 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         edits=context.edits.effective(own),
         rewrites=forms,
         outcomes=became,
-        helper_source=module_text(brought.helpers, parsed.newline) if brought.apart and brought.helpers else None,
+        helper_source=_module_beside(brought, parsed) if brought.apart and brought.helpers else None,
     )
+
+
+def _module_beside(brought: Brought, source: Source) -> str:
+    """The text of the module of helpers, with lines as long as they would be in the file."""
+    text = module_text(brought.helpers, source.newline)
+    return wrap_long_lines(text, source.given.original or source.text, _check(text), [], source.newline)[0]
 
 
 def _contract_needs(brought: Brought, needs: NeededNames) -> Needs:

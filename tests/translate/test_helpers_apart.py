@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from t2j_lsp.contract import HELPERS_DOCSTRING, Options
+from benchmarks.output_length import lengths
+from t2j_lsp.contract import HELPER_LINES, HELPERS_DOCSTRING, Options
 from t2j_lsp.translate import translate
 from t2j_lsp.translate.source.code_lines import code_lines
 from t2j_lsp.translate.source.helpers import defined
@@ -38,6 +39,10 @@ def test_the_module_has_what_the_file_would_have(path: Path) -> None:
         assert (code, module) == (inline.code, None)
         return
     assert module is not None
+    lines = {line for line in inline.code.splitlines() if not line.startswith(("import ", "from "))}
+    assert inline.needs.written != tuple((n, n) for n in inline.needs.helpers) or all(
+        line in lines for line in module.splitlines()[2:] if line and not line.startswith(("import ", "from "))
+    )
     renamed = {own: name for own, name in inline.needs.written if own != name}
     if not renamed:
         assert definitions(code, module) == definitions(inline.code)
@@ -126,3 +131,13 @@ def test_functions_of_a_dict_have_a_module_too() -> None:
     text = LOSS + "\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return loss(x, x)\n"
     code, module = apart("from torch import nn\n" + text, target="jax")
     assert "from own_helpers import cross_entropy" in code and module is not None
+
+
+def test_the_benchmark_counts_both() -> None:
+    path = HERE.parent / "programs" / "closure_logistic.py"
+    found = lengths(path)
+    assert found is not None and found.module > HELPER_LINES and found.helpers.total() > HELPER_LINES
+    inline = len(code_lines(translate(path.read_text(encoding="utf-8")).code))
+    # The import of the module, and imports that both have, come on top of what one file would have.
+    assert found.own < inline <= found.output == found.own + found.module
+    assert found.ratio == found.output / found.source

@@ -32,6 +32,8 @@ from t2j_lsp.contract import (
 from .comparison import BOUNDS, Comparer, ProgramComparison, ProgramDifference
 
 _SEED = 0
+FORWARD: Mapping[Kind, str] = {"torch": "forward", "jax": "__call__"}
+"""The method of a module that is its forward pass."""
 
 
 class NotRunError(Exception):
@@ -120,6 +122,9 @@ class _Run:
         self.pool, self.settings, self.source_map = pool, settings, source_map
         self.sides: dict[Kind, Slicer] = {"torch": torch_side, "jax": jax_side}
         self.slices = {kind: asdict(side.whole()) for kind, side in self.sides.items()}
+        defining = (_defining(self.slices[kind], method) for kind, method in FORWARD.items())
+        self.classes = sorted(set.intersection(*defining))
+        """The module classes that both programs have: their draws are counted apart."""
         self.on_progress, self.cancelled = on_progress, cancelled
 
     def report(self) -> ProgramReport:
@@ -229,6 +234,8 @@ class _Run:
                 synthetic=self.settings.synthetic,
                 wide=wide,
                 budget=budget,
+                classes=self.classes,
+                forward=FORWARD[kind],
                 **message,
             )
         except RemoteError as error:
@@ -340,6 +347,17 @@ def _draws(torch: ProgramRun, jax: ProgramRun) -> list[str]:
         return []
     wrong = [(what, torch.draws.get(what, 0), number) for what, number in jax.draws.items()]
     return [f"JAX draws {what} {of_jax} times, and PyTorch {n} times" for what, n, of_jax in wrong if of_jax > n]
+
+
+def _defining(program: Mapping[str, Any], method: str) -> set[str]:
+    """The classes of a program that define a method."""
+    return {
+        node.name
+        for module in program["modules"]
+        for node in ast.walk(ast.parse(module["text"]))
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(part, ast.FunctionDef) and part.name == method for part in node.body)
+    }
 
 
 def _end(run: ProgramRun) -> str | None:

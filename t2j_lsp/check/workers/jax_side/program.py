@@ -60,7 +60,7 @@ _installed: list[str] = []
 
 def program(request: dict[str, Any]) -> ProgramRun:
     """The run of the slice, a whole program whose modules start as torch's did (``made``)."""
-    streams = Streams(request["seed"])
+    streams = Streams(request["seed"], request["classes"], request["forward"])
     budget = StepBudget(request["steps"], request["budget"])
     torch_made = [MadeModule.from_plain(one) for one in request["made"]]
     wide = request["wide"]

@@ -45,15 +45,16 @@ class ProgramTape(Tape):
         """The next draw of a kind and shape. ``p`` is a mask's probability, or the bounds of integers."""
         if kind in BY_PARAMETERS:
             return None
+        drawer = self.streams.drawer()
         if kind == "integers":
             if p is None or any(isinstance(bound, jax.core.Tracer) or np.ndim(bound) for bound in p):
                 return None
             low, high = (int(bound) for bound in p)
             return self._at_each_run(
-                lambda: self.streams.generator(kind, shape).integers(low, high, shape), shape, np.int64
+                lambda: self.streams.generator(kind, shape, drawer).integers(low, high, shape), shape, np.int64
             )
         dtype = np.int64 if kind == "permutation" else np.float32
-        drawn = self._at_each_run(lambda: self.streams.draw(kind, shape), shape, dtype)
+        drawn = self._at_each_run(lambda: self.streams.draw(kind, shape, drawer), shape, dtype)
         return drawn < p if kind == "bernoulli" else drawn
 
     def _at_each_run(self, draw: Callable[[], Any], shape: tuple[int, ...], dtype: Any) -> Any:

@@ -38,7 +38,7 @@ from .stand_ins import data_stood_in
 
 def program(request: dict[str, Any]) -> ProgramRun:
     """The run of the slice, a whole program, with its modules' first and last values."""
-    streams = Streams(request["seed"])
+    streams = Streams(request["seed"], request["classes"], request["forward"])
     tape = ProgramTape(streams, request["moved"])
     budget = StepBudget(request["steps"], request["budget"])
     main = next(m for m in request["slice"]["modules"] if m["name"] == request["slice"]["module"])

@@ -51,7 +51,7 @@ class ProgramTape(Tape):
         return values
 
     def generator(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator:
-        return self.streams.generator(self._kind(kind), shape)
+        return self.streams.generator(self._kind(kind), shape, self.streams.drawer())
 
     def uniform(self, shape: tuple[int, ...], kind: str = "uniform") -> Any:
         return self._numbers(kind, shape)
@@ -72,7 +72,7 @@ class ProgramTape(Tape):
     def _numbers(self, kind: str, shape: tuple[int, ...]) -> Any:
         axes = self._axes if self._axes is not None and len(self._axes) == len(shape) else None
         drawn = tuple(shape[i] for i in axes) if axes else shape
-        values = self.streams.draw(self._kind(kind), drawn)
+        values = self.streams.draw(self._kind(kind), drawn, self.streams.drawer())
         values = values.transpose(np.argsort(axes)) if axes else values
         return values if self.moved is None else moved(values, self.moved, self._moves)
 

@@ -1,0 +1,114 @@
+"""Draws of whole programs are common to both sides, whichever of two networks draws first in a train step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from t2j_lsp.api import convert_file
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.programs.run import RunSettings, run_program
+from t2j_lsp.check.workers.programs.streams import Streams
+from t2j_lsp.contract import Options, VerdictKind
+
+TWO_NETWORKS = """\
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(6, 8)
+        self.fc2 = nn.Linear(8, 1)
+        self.dropout = nn.Dropout(0.3)
+
+    def forward(self, x):
+        return self.fc2(self.dropout(F.leaky_relu(self.fc1(x), 0.2)))
+
+
+class Generator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 6)
+        self.dropout = nn.Dropout(0.3)
+
+    def forward(self, z):
+        return torch.tanh(self.fc2(self.dropout(F.leaky_relu(self.fc1(z), 0.2))))
+
+
+critic, generator = Critic(), Generator()
+optimizer = torch.optim.Adam(critic.parameters(), lr=0.01)
+images = torch.rand(5, 6)
+for step in range(4):
+    optimizer.zero_grad()
+    real = F.softplus(-critic(images)).mean()
+    with torch.no_grad():
+        fakes = generator(torch.from_numpy(np.random.uniform(-1, 1, size=(5, 4))).float())
+    loss = real + F.softplus(critic(fakes)).mean()
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item())
+"""
+RATE = "nnx.Dropout(0.3, rngs=rngs)", "nnx.Dropout(0.35, rngs=rngs)"
+
+
+@pytest.mark.parametrize(
+    ("mistake", "verdict"), [(("", ""), VerdictKind.EQUIVALENT), (RATE, VerdictKind.DIFFERENT)], ids=["right", "a rate"]
+)
+def test_two_networks_may_draw_in_another_order(
+    mistake: tuple[str, str], verdict: VerdictKind, pool: Pool, tmp_path: Path
+) -> None:
+    source = tmp_path / "program.py"
+    source.write_text(TWO_NETWORKS)
+    converted = convert_file(source, Options()).translation
+    assert not converted.gaps
+    loop = converted.code.partition("for step in")[2]
+    assert 0 < loop.index("generator(") < loop.index("train_step(critic, "), "the critic draws first in PyTorch"
+    text = converted.code.replace(*mistake)
+    assert run_program(source, text, RunSettings((), None, 300.0, False), pool=pool).verdict is verdict
+
+
+class Drawing:
+    def __init__(self, streams: Streams) -> None:
+        self.streams = streams
+
+    def __call__(self) -> str:
+        return self.streams.drawer()
+
+    def sample(self) -> str:
+        return self.streams.drawer()
+
+
+class Derived(Drawing):
+    """Its forward pass is its base's."""
+
+
+class Outer:
+    def __init__(self, inner: Drawing) -> None:
+        self.inner = inner
+
+    def __call__(self) -> str:
+        return self.inner()
+
+
+def test_who_draws_is_the_innermost_module_whose_class_both_programs_have() -> None:
+    both, outer = Streams(0, ["Drawing", "Outer"], "__call__"), Streams(0, ["Outer"], "__call__")
+    assert Drawing(both)() == Derived(both)() == Outer(Drawing(both))() == "Drawing"
+    assert Outer(Drawing(outer))() == "Outer"
+    assert Drawing(both).sample() == Drawing(Streams(0))() == Drawing(outer)() == ""
+
+
+def test_each_class_counts_its_own_draws_and_all_of_them_are_reported() -> None:
+    one, other = Streams(0), Streams(0)
+    first = {name: one.draw("normal", (2, 3), name) for name in ("A", "B", "")}
+    second = {name: other.draw("normal", (2, 3), name) for name in ("", "B", "A")}
+    for name, numbers in first.items():
+        np.testing.assert_array_equal(numbers, second[name])
+    assert not np.array_equal(first["A"], first["B"])
+    assert one.made == {"normal numbers of shape (2, 3)": 3}

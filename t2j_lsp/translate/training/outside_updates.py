@@ -348,15 +348,18 @@ class OutsideUpdates:
         return owner is not None and owner.is_module
 
     def _over_batches(self, node: ast.AST) -> bool:
-        """Whether the nearest loop in the function takes batches from a loader."""
+        """Whether the nearest loop in the function takes batches from a loader, or makes updates itself."""
         place = self.ctx.source.parents.get(node)
         while place is not None and not isinstance(place, ast.FunctionDef | ast.Lambda | ast.ClassDef | ast.ListComp):
-            if isinstance(place, ast.For):
-                return self.batches.iterates_batches(place) or any(
-                    t in self.ctx.inference.assumed for t in batch_targets(place)
+            if isinstance(place, ast.For | ast.While):
+                return (
+                    any(n in self.steps.used for n in ast.walk(place))
+                    or isinstance(place, ast.For)
+                    and (
+                        self.batches.iterates_batches(place)
+                        or any(t in self.ctx.inference.assumed for t in batch_targets(place))
+                    )
                 )
-            if isinstance(place, ast.While):
-                return False
             place = self.ctx.source.parents.get(place)
         return False
 

@@ -3,6 +3,7 @@
 Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.named_parameters
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -30,19 +31,22 @@ def torch_name(module: nnx.Module, path: Sequence[str | int]) -> str:
 
 
 def in_torch_order(
-    module: nnx.Module, walk: Iterable[tuple[tuple[Any, ...], Any]]
+    module: nnx.Module, walk: Iterable[tuple[tuple[Any, ...], Any]], parts_first: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
     """Paths in `module` and what stands there in PyTorch's order, that of assignment; Flax walks by names.
 
-    A module's own parameters come before those of its parts, and a module before its parts.
+    A module's own parameters come before those of its parts, and a module before its parts, or with `parts_first`
+    behind them, as `Module.apply` has it.
     """
 
-    def places(found: tuple[tuple[Any, ...], Any]) -> list[tuple[bool, int]]:
+    def places(found: tuple[tuple[Any, ...], Any]) -> list[tuple[bool, float]]:
         owner, order = module, []
         for part in found[0]:
             counted, nodes = isinstance(part, int), list(owner._pytree__nodes)
             owner = owner[part] if counted else getattr(owner, part)
             order.append((not isinstance(owner, nnx.Variable), part if counted else nodes.index(part)))
+        if parts_first:
+            order.append((True, math.inf))
         return order
 
     return sorted(walk, key=places)

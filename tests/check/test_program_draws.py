@@ -69,9 +69,60 @@ def test_two_networks_may_draw_in_another_order(
     converted = convert_file(source, Options()).translation
     assert not converted.gaps
     loop = converted.code.partition("for step in")[2]
-    assert 0 < loop.index("generator(") < loop.index("train_step(critic, "), "the critic draws first in PyTorch"
+    assert 0 < loop.index("generator") < loop.index("train_step(critic, "), "the critic draws first in PyTorch"
     text = converted.code.replace(*mistake)
     assert run_program(source, text, RunSettings((), None, 300.0, False), pool=pool).verdict is verdict
+
+
+INITIAL = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 3)
+        self.fc2 = nn.Linear(3, 3)
+        self.fc1 = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.fc1(torch.tanh(self.fc2(self.table(x))))
+
+
+def init(m):
+    if isinstance(m, nn.Linear):
+        nn.init.normal_(m.weight)
+    elif isinstance(m, Net):
+        nn.init.constant_(m.fc1.weight, 0.5)
+
+
+model = Net()
+words = torch.tensor([0, 3, 4, 1])
+for m in model.modules():
+    if isinstance(m, nn.Linear):
+        nn.init.constant_(m.weight, 1.0)
+    elif isinstance(m, Net):
+        nn.init.constant_(m.fc1.weight, 0.0)
+print(model(words))
+model.apply(init)
+print(model(words))
+"""
+
+
+def test_the_last_to_change_a_part_is_pytorchs_last_and_tables_are_wide(pool: Pool, tmp_path: Path) -> None:
+    """A walk gives a module before its parts, `apply` behind them; in float64, nothing is looked up in float32."""
+    source = tmp_path / "program.py"
+    source.write_text(INITIAL)
+    converted = convert_file(source, Options()).translation
+    assert not converted.gaps
+    report = run_program(source, converted.code, RunSettings((), None, 300.0, True), pool=pool)
+    assert report.verdict is VerdictKind.EQUIVALENT
+    assert report.values["printed"].numbers > 20
+    assert report.values["printed"].max_rel_err < 1e-12
+    wrong = converted.code.replace(", parts_first=True", "")
+    assert wrong != converted.code
+    assert run_program(source, wrong, RunSettings(), pool=pool).verdict is VerdictKind.DIFFERENT
 
 
 class Drawing:

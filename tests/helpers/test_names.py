@@ -61,3 +61,11 @@ def test_walks_come_in_pytorchs_order_also_behind_jit() -> None:
     assert [torch_name(module, path) for path, _ in found] == [name for name, _ in reference.named_parameters()]
     names = [torch_name(module, path) for path, m in in_torch_order(module, nnx.iter_modules(module))]
     assert list(dict.fromkeys(names)) == [name for name, _ in reference.named_modules()]
+
+
+def test_apply_comes_to_a_module_behind_its_parts() -> None:
+    module, reference, applied = Unsorted(rngs=nnx.Rngs(0)), TorchUnsorted(), []
+    own = {one: name for name, one in reference.named_modules()}
+    reference.apply(lambda one: applied.append(own[one]))
+    walk = in_torch_order(module, nnx.iter_modules(module), parts_first=True)
+    assert list(dict.fromkeys(torch_name(module, path) for path, _ in walk)) == applied

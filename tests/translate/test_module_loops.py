@@ -185,3 +185,26 @@ def test_numbers_are_drawn_in_pytorchs_order(parts: str, walk: str, ordered: boo
     translation = translate(IN_SCRIPT.format(parts=parts, walk=walk), Options())
     assert not translation.gaps, translation.gaps
     assert ("in in_torch_order(model, nnx." in translation.code) is ordered
+
+
+WHOLE = "isinstance(m, Net):\n        {}.zero_()"
+
+
+@pytest.mark.parametrize(
+    ("own", "parts", "walk"),
+    [
+        ("m.weight.data.fill_(1)", "m.fc1.weight.data", "in_torch_order(model, nnx.iter_modules(model))"),
+        ("m.weight.data.fill_(1)", "m.scale.data", "nnx.iter_modules(model)"),
+        ("pass", "m.fc1.weight.data", "nnx.iter_modules(model)"),
+    ],
+)
+def test_a_module_comes_before_its_parts_where_both_change_them(own: str, parts: str, walk: str) -> None:
+    made = f"{SORTED}\n        self.scale = nn.Parameter(torch.ones(1))"
+    loop = f"for m in model.modules():\n    if isinstance(m, nn.Linear):\n        {own}\n    elif {WHOLE.format(parts)}"
+    code = translate(IN_SCRIPT.format(parts=made, walk=loop), Options()).code
+    assert f"for _, m in {walk}:" in code
+
+
+def test_what_is_applied_comes_to_parts_first() -> None:
+    walk = "in_torch_order(model, nnx.iter_modules(model), parts_first=True)"
+    assert f" in {walk}:" in translate(IN_SCRIPT.format(parts=UNSORTED, walk="model.apply(init)"), Options()).code

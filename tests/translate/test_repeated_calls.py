@@ -22,7 +22,9 @@ STEP = "    optimizer.zero_grad()\n    loss = net(x).square().mean()\n    loss.b
 def test_what_a_training_loop_calls_is_compiled(loop: str, call: str) -> None:
     done = translate(f"{HEAD}{loop}{STEP}    x = {call}.detach()\n    print(x.sum())\n")
     assert not done.gaps
-    assert f"forward({call.partition('(')[0].removesuffix('.forward')}, x)" in done.code.partition("train_step(net, ")[2]
+    assert (
+        f"forward({call.partition('(')[0].removesuffix('.forward')}, x)" in done.code.partition("train_step(net, ")[2]
+    )
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,29 @@ def draws(inference: Inference, body: Iterable[ast.stmt]) -> bool:
     return False
 
 
+def changes_parts_twice(inference: Inference, body: Iterable[ast.stmt], item: str) -> bool:
+    """Whether a walk's statements may change a module that they meet, and a part of one: what comes last stays.
+
+    PyTorch's ``modules()`` gives a module before its parts, Flax behind them.
+    """
+    own = parts = False
+    for node in (n for statement in body for n in symbols.walk(statement)):
+        if not isinstance(node, ast.Name) or node.id != item:
+            continue
+        match around := inference.source.parents.get(node):
+            case ast.Attribute(attr=name) if name in WALKING or is_module(inference.fact(around)):
+                parts = True
+            case ast.Attribute():
+                own = True
+            case ast.Call(func=func, args=[given, *_]) if given is node:
+                fact = inference.fact(func)
+                if isinstance(fact, Function) and isinstance(called := fact.info.node, ast.FunctionDef):
+                    arguments = [*called.args.posonlyargs, *called.args.args]
+                    if arguments and changes_parts_twice(inference, called.body, arguments[0].arg):
+                        return True
+    return own and parts
+
+
 def _dict_is_read_in_order(inference: Inference, made: ast.expr) -> bool:
     """Whether a dict of parts is walked or shown by who can be seen to read it; by its keys there is no order."""
     parents = inference.source.parents

@@ -8,7 +8,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.state_order import walked_in_torch_order
-from t2j_lsp.translate.expressions.walk_order import draws, order_matters
+from t2j_lsp.translate.expressions.walk_order import changes_parts_twice, draws, order_matters
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.inference.rngs import build_methods
 from t2j_lsp.translate.rule.facts import Instance, Layer, is_module, layer_names
@@ -48,8 +48,12 @@ class ModuleLoops:
         if order_matters(self.ctx.inference, call) or kind == "children" and _calls(node, item):
             return False  # in Flax's order, which is alphabetical
         owner = self.renderer.render(call.func.value).text
-        drawn = kind != "children" and draws(self.ctx.inference, node.body)
-        self.ctx.edits.replace(call, walk_of(self.ctx, self.renderer, call.func.value, kind, drawn))
+        if kind == "modules" and changes_parts_twice(self.ctx.inference, node.body, item):
+            walk = torch_order(self.renderer, owner, kind)
+        else:
+            drawn = kind != "children" and draws(self.ctx.inference, node.body)
+            walk = walk_of(self.ctx, self.renderer, call.func.value, kind, drawn)
+        self.ctx.edits.replace(call, walk)
         self.ctx.edits.replace(node.target, f"{self._key(node, name[0], kind, owner) if name else '_'}, {item}")
         self.ctx.report.converted += 1
         return True
@@ -83,16 +87,24 @@ def _calls(node: ast.For | ast.AsyncFor, name: str) -> bool:
     )
 
 
-def walk_of(ctx: Context, renderer: ExpressionRenderer, owner: ast.expr, kind: str, drawn: bool) -> str:
+def walk_of(
+    ctx: Context, renderer: ExpressionRenderer, owner: ast.expr, kind: str, drawn: bool, parts_first: bool = False
+) -> str:
     """The walk of a module, of its ``modules``, ``children`` or ``parameters``.
 
     Where numbers are ``drawn`` in it, it goes in PyTorch's order: each layer gets the numbers that PyTorch's gets.
+    Flax's own walk of modules has a module behind its parts.
     """
     text = renderer.render(owner).text
-    walk = WALKS[kind].format(text, nnx=renderer.need("nnx"))
     if not drawn or _is_built(ctx, owner) or walked_in_torch_order(ctx.inference, ctx.fact(owner), kind):
-        return walk
-    return f"{renderer.need('in_torch_order')}({text}, {walk})"
+        return WALKS[kind].format(text, nnx=renderer.need("nnx"))
+    return torch_order(renderer, text, kind, parts_first)
+
+
+def torch_order(renderer: ExpressionRenderer, owner: str, kind: str, parts_first: bool = False) -> str:
+    """The walk in PyTorch's order: of assignment, a module in front of its parts or behind them."""
+    walk = WALKS[kind].format(owner, nnx=renderer.need("nnx"))
+    return f"{renderer.need('in_torch_order')}({owner}, {walk}{', parts_first=True' if parts_first else ''})"
 
 
 def _is_built(ctx: Context, owner: ast.expr) -> bool:

@@ -153,7 +153,7 @@ class ModuleStatements:
             rngs = f", rngs={rngs_expression(self.ctx)}"
         indent = self.ctx.edits.indent(node.lineno)
         module = self.ctx.names.fresh("module")
-        walk = walk_of(self.ctx, self.renderer, func.value, "modules", drawn=bool(rngs))
+        walk = walk_of(self.ctx, self.renderer, func.value, "modules", drawn=bool(rngs), parts_first=True)
         header = f"for _, {module} in {walk}:"
         text = f"{header}{self.ctx.source.newline}{indent}    "
         self.ctx.edits.replace(call, f"{text}{function}({module}{rngs})")

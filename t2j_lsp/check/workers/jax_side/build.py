@@ -257,6 +257,17 @@ def _start(variable: nnx.Variable[Any], index: int) -> None:
         variable.set_value(jax.random.split(key, shape) if shape else key)
 
 
+def widen_module(model: nnx.Module) -> None:
+    """Makes what a module computes with 64 bits wide, in place."""
+    for _, node in nnx.iter_graph(model):
+        if isinstance(node, nnx.Variable) and isinstance(node.get_value(), jax.Array):
+            value = node.get_value()
+            if str(value.dtype) in WIDE:
+                node.set_value(jnp.asarray(value, WIDE[str(value.dtype)]))
+        elif isinstance(node, nnx.Embed) and str(jnp.dtype(node.dtype)) in WIDE:
+            node.dtype = jnp.dtype(WIDE[str(jnp.dtype(node.dtype))])  # It casts its table to what it was.
+
+
 def _load(model: nnx.Module, request: dict[str, Any]) -> None:
     """Loads torch's state; in float64 everything else that is narrow is widened too.
 
@@ -265,13 +276,7 @@ def _load(model: nnx.Module, request: dict[str, Any]) -> None:
     """
     wide = request["wide"]
     if wide:
-        for _, variable in nnx.iter_graph(model):
-            if isinstance(variable, nnx.Variable) and isinstance(variable.get_value(), jax.Array):
-                value = variable.get_value()
-                if str(value.dtype) in WIDE:
-                    variable.set_value(jnp.asarray(value, WIDE[str(value.dtype)]))
-            elif isinstance(variable, nnx.Embed) and str(jnp.dtype(variable.dtype)) in WIDE:
-                variable.dtype = jnp.dtype(WIDE[str(jnp.dtype(variable.dtype))])  # It casts its table to what it was.
+        widen_module(model)
     # Not yet JAX's, which would compile a program for each shape that is transposed.
     state = {name: to_numpy(array, wide) for name, array in request["state"].items()}
     weights = request["pairing"]["weights"]

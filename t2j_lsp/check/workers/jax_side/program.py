@@ -34,7 +34,7 @@ from t2j_lsp.weights import load_torch_state, torch_names, torch_state
 
 from . import program_random
 from . import random as jax_random
-from .build import to_array, to_numpy
+from .build import to_array, to_numpy, widen_module
 
 _COUNTER = "num_batches_tracked"
 
@@ -156,6 +156,8 @@ def _start_as_torch(module: nnx.Module, made: list[MadeModule], pairs: dict[int,
         return f"{type(module).__name__} starts with values of its own: PyTorch makes none with such parameters"
     index = (named or of_kind)[0]
     pairs[index] = module
+    if wide:
+        widen_module(module)
     values = {name: to_numpy(value, wide) for name, value in made[index].state.items()}
     further = _further_names(module, values)
     load_torch_state(module, values | {name: values[first] for name, first in further.items()})

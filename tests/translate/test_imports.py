@@ -125,3 +125,16 @@ def test_one_that_is_needed_behind_it_only_stays() -> None:
     code = translate(text).code
     assert code.count("import numpy as np") == 1
     assert code.index("print(x)") < code.index("import numpy as np")
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("import os, torch; import torch.nn.functional as F", "import os; pass"),
+        ("import os; import torch, sys; import json", "import os; import sys; import json"),
+        ("import os, torch; print(os.sep)", "import os; print(os.sep)"),
+    ],
+)
+def test_imports_may_share_a_line(line: str, wanted: str) -> None:
+    code = translate(f"{line}\nimport torch\nprint(torch.ones(3), [m.__name__ for m in (os,)])\n").code
+    assert f"\n{wanted}\n" in code or code.startswith(f"{wanted}\n")

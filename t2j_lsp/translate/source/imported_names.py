@@ -25,8 +25,9 @@ def import_node(source: Source, node: ast.Import | ast.ImportFrom) -> Any:
 
 
 def import_code(source: Source, node: ast.Import | ast.ImportFrom, new: Import) -> str:
-    """The code of an import that takes the place of another one."""
-    code = cst.Module([], default_newline=source.newline).code_for_node(new)
+    """The code of an import that takes the place of another one; what parts it from the next statement stays there."""
+    alone = new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+    code = cst.Module([], default_newline=source.newline).code_for_node(alone)
     return code.replace(source.newline, source.newline + source.indent(node.lineno))
 
 

@@ -261,13 +261,13 @@ def test_what_is_spread_over_the_parameters_of_a_function_feeds_its_loader() -> 
     assert "torch.cat([part, x[j::3]])" in code
     assert "x, y = torch.rand(12, 3), torch.rand(12, 1)" in code
     assert "TensorDataset(inputs, labels)" in code
-    assert "net(jnp.asarray(held))" in code
+    assert "net, jnp.asarray(held)" in " ".join(code.split())
     assert "if wanted is not None:" in code
 
 
 def test_where_it_is_none_in_another_call_it_is_still_an_array() -> None:
     code = converted(FOLDS + "fit(model, torch.rand(8, 3), torch.rand(8, 1), None, None, 1)\n")
-    assert "net(jnp.asarray(held))" in code
+    assert "net, jnp.asarray(held)" in " ".join(code.split())
     assert "fit(model, torch.rand(8, 3), torch.rand(8, 1), None, None, 1)" in code
 
 
@@ -403,6 +403,44 @@ for batch in DataLoader(samples, batch_size=4):
 """
     code = converted(source)
     assert '"x": torch.full((3,), float(i))' in code
+    exec(HEAD + source, {})
+    expected = capsys.readouterr().out
+    exec(code, {})
+    assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize(
+    ("read", "reading"),
+    [
+        ("held = samples[6:]\nfor one in held:\n    {}", " = {}samples[6:])"),
+        ("for one in samples[6:]:\n    {}", " in {}samples[6:]):"),
+        ("for one in samples:\n    {}", " in {}samples):"),
+        ("one = samples[3]\n{}", " = {}samples[3])"),
+    ],
+)
+def test_items_of_which_not_all_is_known_become_arrays_where_they_are_read(
+    read: str, reading: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = f"""
+
+def make(n):
+    out = []
+    for i in range(n):
+        x = torch.full((3,), float(i))
+        out.append({{"x": x, "y": (x.sum() > 9).long(), "id": i}})
+    return out
+
+
+samples = make(8)
+train = samples[:6]
+for batch in DataLoader(train, batch_size=3):
+    print(torch.flip(batch["x"], (1,)).sum().item())
+{read.format('print(one["id"], torch.argmax(one["x"]).eq(one["y"]).item())')}
+"""
+    code = converted(source)
+    assert "train = samples[:6]\n" in code
+    guarded = 'jax.tree.map(lambda t: jnp.asarray(t) if hasattr(t, "shape") else t, '
+    assert reading.format(guarded) in " ".join(code.split()).replace("( ", "(").replace(" )", ")")
     exec(HEAD + source, {})
     expected = capsys.readouterr().out
     exec(code, {})

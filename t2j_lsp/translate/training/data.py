@@ -24,6 +24,7 @@ from t2j_lsp.translate.rule.facts import (
     Function,
     FunctionInfo,
     Instance,
+    ListOf,
     Object,
     Qual,
     Tensor,
@@ -66,6 +67,8 @@ class Data:
         """Classes of which it is known whether they feed the pipeline alone."""
         self._computing: dict[ast.AST, bool] = {}
         """Functions of the file that were asked about, and whether they make or handle tensors."""
+        self._handing_on: set[ast.stmt] = set()
+        """Statements that hand on what isn't known in all its parts, and whose own names were followed."""
         self._written: dict[ast.AST | None, dict[str, list[ast.stmt]]] = {}
 
     def plan(self) -> None:
@@ -253,6 +256,10 @@ class Data:
         in_torch = self._uses_torch(statement) and not self._only_pipeline(statement)
         if in_torch or makes_one(self.ctx, statement, self.kept):
             self._keep(statement)
+        elif isinstance(statement, ast.Assign) and not knows_parts(self.ctx.fact(statement.value)):
+            if statement not in self._handing_on:  # ``train = samples[:6]``
+                self._handing_on.add(statement)
+                self._queue.append((statement.value, self.objects.scope(statement)))
 
     def _follow_argument(self, info: FunctionInfo, name: str) -> None:
         for call in self.objects.calls(info):
@@ -334,6 +341,8 @@ class Data:
                     held = self._given(node.id, home)
                 elif held == UNKNOWN and self._is_input(node):
                     self._convert(node, False)
+                elif isinstance(held, ListOf) and not knows_parts(held) and (read := self._read_items(node)):
+                    self._convert(read, False, mixed=True)
                 if holds_tensors(held) and (made or held != UNKNOWN):
                     self._convert(node, isinstance(held, Tensor))
 
@@ -354,6 +363,22 @@ class Data:
         """Whether it is an argument of a module, which takes arrays."""
         call = self.ctx.source.parents.get(node)
         return isinstance(call, ast.Call) and node in call.args and is_module(self.ctx.fact(call.func))
+
+    def _read_items(self, node: ast.Name) -> ast.expr | None:
+        """What takes items out of a list, for no variable that kept code reads: ``rows[2:]``, ``for row in rows``."""
+        parent = self.ctx.source.parents.get(node)
+        match parent:
+            case ast.Subscript(value=value, ctx=ast.Load()) if value is node:
+                read: ast.expr = parent
+            case ast.For(iter=walked) | ast.comprehension(iter=walked) if walked is node:
+                return node
+            case _:
+                return None
+        match self.ctx.source.parents.get(read):
+            case ast.Assign(targets=[ast.Name(id=name) as target]):
+                home = self.objects.home(name, self.objects.scope(target))
+                return None if (name, home.node) in self.names else read
+        return read
 
     def _given(self, name: str, home: VariableScope) -> Fact:
         """What a parameter that kept code reads is given: tensors that are kept too."""
@@ -376,7 +401,7 @@ class Data:
         bound = (one for one in given_arguments(self.ctx.inference, call, info) if one.value is given)
         return any((one.parameter, info.node) in self._followed for one in bound)
 
-    def _convert(self, node: ast.expr, one: bool | None = None) -> None:
+    def _convert(self, node: ast.expr, one: bool | None = None, mixed: bool = False) -> None:
         if self.ctx.plan.keeps(node, self.ctx.source.parents) or self._feeds(node):
             return
         parent = self.ctx.source.parents.get(node)
@@ -390,7 +415,8 @@ class Data:
             return  # ``if labels is not None``
         text = self.ctx.source.segment(node)
         alone = isinstance(self.ctx.fact(node), Tensor) if one is None else one
-        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(self.ctx.report, renderer, text, alone))
+        report = self.ctx.report
+        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, alone, mixed=mixed))
         self.ctx.plan.kept_tensors.add(node)
 
     def _is_jax(self, node: ast.expr) -> bool:

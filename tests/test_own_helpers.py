@@ -48,6 +48,8 @@ pytestmark = pytest.mark.usefixtures("state")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project: beside the folders of other tests, which import modules of the same names."""
+    (tmp_path / "setup.cfg").touch()
     (tmp_path / "net.py").write_text(NET)
     (tmp_path / "train.py").write_text(SCRIPT)
     monkeypatch.chdir(tmp_path)

@@ -295,3 +295,22 @@ def test_a_variable_of_a_comprehension_is_no_other_of_its_name() -> None:
         "    opt.zero_grad()\n    loss = F.mse_loss(net([x, x]), x)\n    loss.backward()\n    opt.step()\n"
     )
     assert not translate(text, Options(helpers="import")).gaps
+
+
+def test_a_method_that_gives_the_loader_stays_one() -> None:
+    """What it gives stays PyTorch's: no step runs it, also where a method call in front may change the object."""
+    done = translate(
+        "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n\n\nclass Trainer:\n"
+        "    def __init__(self, model, data):\n        self.model, self.data = model, data\n\n"
+        "    def loader(self):\n        return DataLoader(self.data, batch_size=4)\n\n"
+        "    def prepare(self, lr):\n        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=lr)\n\n"
+        "    def loss(self, batch):\n        return self.model(batch).square().mean()\n\n"
+        "    def train(self):\n        loader = self.loader()\n        self.prepare(0.1)\n"
+        "        for batch in loader:\n"
+        "            self.optimizer.zero_grad()\n            loss = self.loss(batch)\n            loss.backward()\n"
+        "            self.optimizer.step()\n            print(loss.item())\n\n\n"
+        "Trainer(nn.Linear(3, 1), torch.rand(8, 3)).train()\n"
+    )
+    assert not done.gaps
+    assert "    def loader(self):\n        return DataLoader(self.data, batch_size=4)\n" in done.code
+    assert "loader = self.loader()\n" in done.code

@@ -125,10 +125,13 @@ class Effects:
         generator = f"{self.renderer.need('nnx')}.Rngs({text})"
         function = self.ctx.scope.function
         line = start_of_rngs(function, generator) if function else f"rngs = {generator}"
+        self.ctx.rngs.seeds[node] = "rngs"
+        block = self.ctx.source.block_of(node) or [node]
+        if [self.ctx.source.segment(one) for one in block[block.index(node) + 1 :][:1]] == [line]:
+            return False  # A conversion that is converted once more has it.
         written = self.ctx.edits.insert_after(node, [line])
         if not self._seeds_the_module(node, function):
             self.ctx.edits.removable_lines[written] = "rngs"
-        self.ctx.rngs.seeds[node] = "rngs"
         return False  # The call stays, and is rendered as any other.
 
     def dropped_condition(self, node: ast.If) -> bool:

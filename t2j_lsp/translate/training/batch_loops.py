@@ -41,12 +41,12 @@ def last_name(node: ast.Name | ast.Attribute) -> str:
 
 
 def is_object(loop: ast.AST, name: str) -> bool:
-    """Whether what a loop yields has attributes that neither tensors nor containers have: ``batch.src``."""
+    """Whether what a loop yields has attributes that no tensor, array or container has: ``batch.src``."""
     read = {n.attr for n in symbols.walk(loop) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name}
-    return any(REGISTRY.get(f"torch.Tensor.{attr}") is None and attr not in _CONTAINERS for attr in read)
+    return any(REGISTRY.get(f"torch.Tensor.{attr}") is None and attr not in _OF_NO_OBJECT for attr in read)
 
 
-_CONTAINERS = frozenset(dir(dict)) | frozenset(dir(list)) | {"data", "grad"}
+_OF_NO_OBJECT = frozenset(dir(dict)) | frozenset(dir(list)) | {"data", "grad", "astype", "at"}
 
 
 def is_loader(fact: Fact) -> bool:

@@ -64,7 +64,7 @@ class Lifting:
         if info.node in self._seen:
             return
         self._seen.add(info.node)
-        if self._acts(info):
+        if self._acts(info) or self._gives_pipeline(info):
             return
         called = list(self.loss_calls.called(info.node))
         for one in called:
@@ -80,6 +80,11 @@ class Lifting:
             return False
         flow = DataFlow(self.ctx.source.symbols, "self")
         return any(name.startswith("self.") for statement in info.node.body for name in flow.writes(statement))
+
+    def _gives_pipeline(self, info: FunctionInfo) -> bool:
+        """Whether all that a function gives stays PyTorch's, a loader: no compiled step runs it."""
+        given = [n.value for n in symbols.walk(info.node) if isinstance(n, ast.Return) and n.value is not None]
+        return bool(given) and all(self.ctx.plan.keeps(value, self.ctx.source.parents) for value in given)
 
     def leave(self, statement: ast.stmt, reason: str) -> None:
         """Have functions that code calls which stays PyTorch stay as they are, when the file is written again."""

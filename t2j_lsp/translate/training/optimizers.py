@@ -337,7 +337,10 @@ class Optimizers:
         text = texts.pop() if len(texts) == 1 else ""
         if text and self._visible(text, made, call):
             return text
-        return f'optax.tree.get({ast.unparse(owner)}.opt_state, "learning_rate").item()'
+        state = f"{ast.unparse(owner)}.opt_state"
+        if any(len(self.ctx.plan.optimizers[m].groups) > 1 for m in made):
+            return f'optax.tree.get_all_with_path({state}, "learning_rate")[0][1].item()'
+        return f'optax.tree.get({state}, "learning_rate").item()'
 
     def _rates(self, made: list[ast.Call], call: ast.Call) -> tuple[tuple[str, str], ...]:
         """The learning rates of the groups by their labels; empty where they can't be written at the scheduler."""

@@ -39,8 +39,8 @@ def scheduler(call: Call, schedule: Schedule) -> Piece | Refusal:
     text = schedule(call, extra)
     if isinstance(text, Refusal):
         return text
-    if plan.rate and ".opt_state" in plan.rate:
-        text = _evaluated_once(text)
+    if plan.holds_rate and text.startswith("lambda "):
+        text = _evaluated_once(call, text)
     if plan.rates:
         extra |= {f"base_{label}": _rate(rate) for label, rate in plan.rates}
         each = [f'"{label}": {text.replace("{base}", f"{{base_{label}}}")}' for label, _ in plan.rates]
@@ -48,12 +48,12 @@ def scheduler(call: Call, schedule: Schedule) -> Piece | Refusal:
     return call.emit(text if plan.alone else f"LRScheduler({{optimizer}}, learning_rate={text})", **extra)
 
 
-def _evaluated_once(schedule: str) -> str:
-    """A schedule that takes the rate out of the optimizer, where it changes, when it is made."""
-    if not schedule.startswith("lambda "):
-        return schedule
+def _evaluated_once(call: Call, schedule: str) -> str:
+    """A function of the count whose rate is read when it is made, and not at each count."""
     parameter, _, body = schedule.removeprefix("lambda ").partition(":")
-    name = next(n for n in ("initial_lr", "first_lr", "lr_at_first") if n not in schedule)
+    name = "initial_lr"
+    while name in ast.unparse(call.node):
+        name += "_"
     return f"lambda {parameter}, {name}={{base}}:{body.replace('{base}', name)}"
 
 

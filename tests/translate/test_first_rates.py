@@ -20,6 +20,7 @@ def schedule_of(optimizer, warm, last_epoch=-1):
 
 
 config = {{"lr": float("0.1")}}
+initial_lr = 3.0
 model = nn.Linear(3, 1)
 optimizer = torch.optim.SGD({given}, lr=config["lr"])
 scheduler = schedule_of(optimizer, 4)
@@ -41,6 +42,7 @@ GROUPS = '[{"params": [model.weight], "weight_decay": 0.1}, {"params": [model.bi
         "LambdaLR(optimizer, factor, last_epoch)",
         "LambdaLR(optimizer, lambda step: factor(step) * 2)",
         "LambdaLR(optimizer, lambda initial_lr: factor(initial_lr))",
+        "LambdaLR(optimizer, lambda step: factor(step) * initial_lr)",
         "MultiplicativeLR(optimizer, lambda step: 1 - factor(step) / 2)",
     ],
 )

@@ -208,3 +208,11 @@ def test_a_module_comes_before_its_parts_where_both_change_them(own: str, parts:
 def test_what_is_applied_comes_to_parts_first() -> None:
     walk = "in_torch_order(model, nnx.iter_modules(model), parts_first=True)"
     assert f" in {walk}:" in translate(IN_SCRIPT.format(parts=UNSORTED, walk="model.apply(init)"), Options()).code
+
+
+def test_a_function_of_a_module_may_call_itself() -> None:
+    again = "def again(m, n):\n    scaled(m)\n    if n:\n        again(m, n - 1)\n\n\n"
+    walk = f"{again}for m in model.modules():\n    again(m, 1)"
+    translation = translate(IN_SCRIPT.format(parts=SORTED, walk=walk), Options())
+    assert not translation.gaps
+    assert "for _, m in nnx.iter_modules(model):" in translation.code

@@ -7,7 +7,7 @@ indexed and a line that is printed do. Numbers that are drawn in a walk are give
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
@@ -88,25 +88,30 @@ def draws(inference: Inference, body: Iterable[ast.stmt]) -> bool:
     return False
 
 
-def changes_parts_twice(inference: Inference, body: Iterable[ast.stmt], item: str) -> bool:
+def changes_parts_twice(
+    inference: Inference, body: Iterable[ast.stmt], item: str, around: Collection[ast.AST] = ()
+) -> bool:
     """Whether a walk's statements may change a module that they meet, and a part of one: what comes last stays.
 
-    PyTorch's ``modules()`` gives a module before its parts, Flax behind them.
+    PyTorch's ``modules()`` gives a module before its parts, Flax behind them. ``around`` are functions that the
+    statements stand in, and that may call themselves.
     """
     own = parts = False
     for node in (n for statement in body for n in symbols.walk(statement)):
         if not isinstance(node, ast.Name) or node.id != item:
             continue
-        match around := inference.source.parents.get(node):
-            case ast.Attribute(attr=name) if name in WALKING or is_module(inference.fact(around)):
+        match read := inference.source.parents.get(node):
+            case ast.Attribute(attr=name) if name in WALKING or is_module(inference.fact(read)):
                 parts = True
             case ast.Attribute():
                 own = True
             case ast.Call(func=func, args=[given, *_]) if given is node:
                 fact = inference.fact(func)
-                if isinstance(fact, Function) and isinstance(called := fact.info.node, ast.FunctionDef):
+                called = fact.info.node if isinstance(fact, Function) else None
+                if isinstance(called, ast.FunctionDef) and called not in around:
                     arguments = [*called.args.posonlyargs, *called.args.args]
-                    if arguments and changes_parts_twice(inference, called.body, arguments[0].arg):
+                    inside = (*around, called)
+                    if arguments and changes_parts_twice(inference, called.body, arguments[0].arg, inside):
                         return True
     return own and parts
 

@@ -56,6 +56,8 @@ class OptimizerPlan:
     """Parameter groups, the first that applies counts; empty for one group."""
     rate: str = ""
     """For a scheduler: the learning rate that its optimizer starts with."""
+    holds_rate: bool = False
+    """For a scheduler: whether that is read out of the optimizer, which has another one later."""
     rates: tuple[tuple[str, str], ...] = ()
     """For a scheduler: the learning rates that its optimizer's groups start with, by their labels, if they differ."""
     uneven: bool = False

@@ -67,6 +67,7 @@ class Data:
         """Classes of which it is known whether they feed the pipeline alone."""
         self._computing: dict[ast.AST, bool] = {}
         """Functions of the file that were asked about, and whether they make or handle tensors."""
+        self.samples = SampleParts(context.inference)
         self._handing_on: set[ast.stmt] = set()
         """Statements that hand on what isn't known in all its parts, and whose own names were followed."""
         self._written: dict[ast.AST | None, dict[str, list[ast.stmt]]] = {}
@@ -437,5 +438,5 @@ class Data:
             targets = around.targets if isinstance(around, ast.Assign) else []
             order = DictOrder(self.ctx)
             ordered = any(map(order.is_dict, targets)) and order.is_read
-            mixed = SampleParts(self.ctx.inference).may_hold_texts
+            mixed = self.samples.may_hold_texts
             self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False, ordered, mixed))

@@ -260,9 +260,11 @@ class Optimizers:
         if outer is not None and self.name(outer) == "ChainedScheduler":
             return OptimizerPlan(rate="1.0", alone=True)
         cycled = {self._momentum(m) for m in made}
+        rate = self._rate(made, call)
         return OptimizerPlan(
             target=ast.unparse(owner),
-            rate=self._rate(owner, made, call),
+            rate=rate or self._held_rate(owner, made),
+            holds_rate=not rate,
             cycled=cycled.pop() if len(cycled) == 1 else "",
             alone=outer is not None,
         )
@@ -331,12 +333,14 @@ class Optimizers:
         parent = self.ctx.source.parents.get(call)
         return ast.unparse(parent.targets[0]) if isinstance(parent, ast.Assign) else f"line {call.lineno}"
 
-    def _rate(self, owner: ast.expr, made: list[ast.Call], call: ast.Call) -> str:
-        """The learning rate that the optimizer starts with, as it can be written at the scheduler."""
+    def _rate(self, made: list[ast.Call], call: ast.Call) -> str:
+        """The learning rate that the optimizer starts with, where it can be written at the scheduler."""
         texts = {self._rate_text(m) for m in made}
         text = texts.pop() if len(texts) == 1 else ""
-        if text and self._visible(text, made, call):
-            return text
+        return text if text and self._visible(text, made, call) else ""
+
+    def _held_rate(self, owner: ast.expr, made: list[ast.Call]) -> str:
+        """The learning rate that the optimizer has, as read out of its state."""
         state = f"{ast.unparse(owner)}.opt_state"
         if any(len(self.ctx.plan.optimizers[m].groups) > 1 for m in made):
             return f'optax.tree.get_all_with_path({state}, "learning_rate")[0][1].item()'

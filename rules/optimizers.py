@@ -256,9 +256,7 @@ def _float(o: Options, name: str) -> str:
 
 def grouped(o: Options, links: Links, plan: OptimizerPlan) -> str:
     """One transformation for each parameter group. Raises Unsure."""
-    if plan.uneven:
-        raise Unsure("its learning rate is set while it runs, and its parameter groups have different ones")
-    masked = _masked(o, links, plan)
+    masked = None if plan.apart else _masked(o, links, plan)
     if masked is not None:
         return masked
     made = []

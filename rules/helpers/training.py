@@ -78,9 +78,13 @@ def grad_norm_of(grads: Any, norm_type: float) -> jax.Array:
     return sum(jnp.sum(g**norm_type) for g in leaves) ** (1 / norm_type)
 
 
-def set_hyperparameter(optimizer: nnx.Optimizer, name: str, value: Any) -> None:
-    """Sets a hyperparameter that `optax.inject_hyperparams` keeps in the optimizer's state: `"learning_rate"`."""
-    kept = optax.tree.get_all_with_path(optimizer.opt_state, name)
+def set_hyperparameter(optimizer: nnx.Optimizer, name: str, value: Any, label: str | None = None) -> None:
+    """Sets a hyperparameter that `optax.inject_hyperparams` keeps in the optimizer's state: `"learning_rate"`.
+
+    Of all groups of an `optax.multi_transform`, or of the one with a label.
+    """
+    state = optimizer.opt_state if label is None else optimizer.opt_state.inner_states[label]
+    kept = optax.tree.get_all_with_path(state, name)
     assert kept, f"the optimizer is made without optax.inject_hyperparams: its {name} can't be set"
     for _, held in kept:
         # one that began as a whole number is an integer

@@ -315,16 +315,63 @@ def test_each_group_has_its_own_rate(scheduler: str) -> None:
     trained(HEAD.format(init="", made="") + made + loop, lists=("losses", "rates"))
 
 
-@pytest.mark.parametrize(
-    ("more", "reason"),
-    [
-        ("scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\n", "learning rates of their own"),
-        ("optimizer.param_groups[0]['lr'] = 0.2\n", "groups have different ones"),
-    ],
-)
-def test_rates_that_are_set_otherwise_stay(more: str, reason: str) -> None:
+def test_rates_that_are_set_otherwise_stay() -> None:
+    more = "scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\n"
     reasons = [gap.reason for gap in translate(HEAD.format(init="", made="") + GROUPS + more + LOOP).gaps]
-    assert any(reason in one for one in reasons), reasons
+    assert any("learning rates of their own" in one for one in reasons), reasons
+
+
+APART = [
+    "    optimizer.param_groups[0]['lr'] = 0.2\n    rates += [g['lr'] for g in optimizer.param_groups]\n",
+    "    optimizer.param_groups[-1]['lr'] *= 0.5\n    rates.append(optimizer.param_groups[1]['lr'])\n",
+    "    for group in optimizer.param_groups:\n        group['lr'] = max(0.02, group['lr'] * 0.5)\n"
+    "    rates.append(optimizer.param_groups[0]['lr'] * len(optimizer.param_groups))\n",
+    "    for group in optimizer.param_groups:\n        rates.append(group['lr'])\n        print(group['lr'])\n"
+    "    for g in optimizer.param_groups:\n        g['lr'] *= 0.5\n",
+    "    for group in optimizer.param_groups:\n        group['lr'] = 0.3\n"
+    "    rates.append(optimizer.param_groups[1]['lr'])\n",
+]
+EVEN = GROUPS.replace(", 'lr': 0.01", ", 'weight_decay': 0.1")
+
+
+@pytest.mark.parametrize("groups", [GROUPS, EVEN])
+@pytest.mark.parametrize("more", APART)
+def test_each_group_has_its_rate_set_and_read(groups: str, more: str) -> None:
+    trained(HEAD.format(init="", made="") + groups + LOOP + more, lists=("losses", "rates"))
+
+
+@pytest.mark.parametrize("more", ["optimizer.param_groups[2]['lr'] = 1.0\n", "print(optimizer.param_groups[0])\n"])
+def test_groups_that_are_not_known_stay(more: str) -> None:
+    assert any("no parameter groups" in g.reason for g in convert(HEAD.format(init="", made="") + GROUPS + more).gaps)
+
+
+NUMBERED = """import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Sequential(nn.Linear(5, 4), nn.Tanh()), nn.Linear(4, 2))
+x, y = torch.linspace(-1, 2, 24).reshape(8, 3), torch.linspace(0, 1, 16).reshape(8, 2) ** 2
+losses, rates = [], []
+
+# train
+optimizer = torch.optim.SGD([%s], lr=0.1, weight_decay=0.2)
+"""
+PICKED = [
+    "{'params': model[0].parameters(), 'lr': 0.5}, {'params': model[-1].parameters()}",
+    "{'params': model[2][0].parameters(), 'lr': 0.5}, {'params': list(model[3].parameters()), 'weight_decay': 0}",
+    "{'params': model[:2].parameters(), 'lr': 0.5}, {'params': [model[3].weight]}",
+    "{'params': model[2:].parameters(), 'lr': 0.5}",
+]
+
+
+@pytest.mark.parametrize("picked", PICKED)
+def test_children_of_a_sequential_are_groups(picked: str) -> None:
+    trained(NUMBERED % picked + LOOP)
+
+
+def test_children_of_a_sequential_that_gets_more_of_them_are_not_known() -> None:
+    source = NUMBERED % PICKED[0] + LOOP
+    reasons = [g.reason for g in convert(source.replace("x, y =", "model.append(nn.Tanh())\nx, y =")).gaps]
+    assert any("Can't tell which module" in one for one in reasons), reasons
 
 
 GROUPED = """import torch

@@ -31,13 +31,13 @@ RATES = {
     "added in a line": "for g in opt.param_groups: rates += [g['lr'] / 2]",
     "listed": "rates += [g['lr'] for g in opt.param_groups]",
     "returned in a loop": RETURNED,
+    "how many there are": "rates.append(0.05 * len(opt.param_groups))",
     "shown": "rates.append(f\"{opt.param_groups[0]['lr']:.5f}\")",
 }
 REFUSED = {
     "another option": "opt.param_groups[0]['weight_decay'] += 0.1",
     "a power": "opt.param_groups[0]['lr'] **= 2",
     "an option that is read": "rates.append(opt.param_groups[0]['weight_decay'])",
-    "how many there are": "rates.append(len(opt.param_groups))",
     "a loop that looks at more": "for g in opt.param_groups:\n        rates.append(g['lr'] + g['weight_decay'])",
     "a loop that ends": "for g in opt.param_groups:\n        rates.append(g['lr'])\n        break",
     "a group that is read behind": "for g in opt.param_groups:\n        rates.append(g['lr'])\n    len(g)",
@@ -67,11 +67,10 @@ def test_what_an_nnx_optimizer_has_not_is_a_gap(name: str) -> None:
     assert all(gap.name.startswith("torch.optim.Optimizer.") for gap in done.gaps)
 
 
-def test_a_loop_over_several_groups_is_a_gap() -> None:
+def test_a_loop_over_several_groups_goes_over_their_labels() -> None:
     groups = "[{'params': [net.weight]}, {'params': [net.bias]}]"
     done = convert(f"{HEAD.replace('net.parameters()', groups)}    {RATES['looked at in a loop']}\n")
-    assert [gap.name for gap in done.gaps] == ["torch.optim.Optimizer.param_groups"]
-    assert "for group in opt.param_groups:" in done.code
+    assert not done.gaps and 'for group in ("group0", "group1"):\n' in done.code
 
 
 def test_of_an_optimizer_that_another_file_makes_the_first_groups_rate_is_returned() -> None:

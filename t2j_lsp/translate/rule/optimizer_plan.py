@@ -60,11 +60,20 @@ class OptimizerPlan:
     """For a scheduler: whether that is read out of the optimizer, which has another one later."""
     rates: tuple[tuple[str, str], ...] = ()
     """For a scheduler: the learning rates that its optimizer's groups start with, by their labels, if they differ."""
-    uneven: bool = False
-    """Whether the program itself sets one learning rate, of groups that have different ones."""
+    apart: bool = False
+    """Whether the program sets or reads the learning rates of its groups one by one."""
     cycled: str = ""
     """For a scheduler: the option of its optimizer that is a momentum, ``momentum`` or ``betas``."""
     begins: bool = True
     """For a scheduler: whether it counts from the first step on."""
     alone: bool = False
     """For a scheduler: only its schedule is wanted, for optax or for a scheduler made of others."""
+
+
+def rate_in_state(state: str, label: str, several: bool) -> str:
+    """The learning rate that a state of optax holds, as code: of the group with a label, else of any of several."""
+    if label:
+        return f'optax.tree.get({state}.inner_states[{label}], "learning_rate").item()'
+    if several:
+        return f'optax.tree.get_all_with_path({state}, "learning_rate")[0][1].item()'
+    return f'optax.tree.get({state}, "learning_rate").item()'

@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.facts import Instance, Layer, Tensor, is_module
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
 from .name_conditions import UnclearGroups, by_torch_name, chosen_names
+from .numbered_parts import numbered_part
 from .objects import Objects, VariableScope
 
 UNKNOWN_PARAMETERS = "Can't tell which module these parameters are of: nnx.Optimizer takes the module itself."
@@ -69,7 +70,7 @@ class _Reader:
             raise UnclearGroups(UNKNOWN_PARAMETERS)
         match node:
             case ast.Call(func=ast.Attribute(attr="parameters") as func, args=[], keywords=[]):
-                return [_Picked(self.module(func.value))]
+                return [self._all_of(func.value)]
             case ast.Call(func=ast.Name(id="list" | "tuple" | "iter"), args=[inner]):
                 return self.picked(inner, depth + 1)
             case ast.Call(func=ast.Name(id="filter"), args=[condition, inner]) if _asks_grad(condition):
@@ -92,6 +93,11 @@ class _Reader:
             case ast.Name() | ast.Attribute():
                 return self.picked(self.value(node), depth + 1)
         raise UnclearGroups(UNKNOWN_PARAMETERS)
+
+    def _all_of(self, node: ast.expr) -> _Picked:
+        """All parameters of a module. Raises UnclearGroups."""
+        part = numbered_part(node, self.objects.ctx.inference)
+        return _Picked(self.module(node)) if part is None else _Picked(self.module(part[0]), part[1])
 
     def _parameter(self, node: ast.expr) -> _Picked | None:
         """One parameter of a module, by its name in PyTorch: ``net.fc.weight``, ``net[0].bias``."""

@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.factory import SPEED
 from t2j_lsp.translate.rule.facts import Fact, Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
+from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan, rate_in_state
 from t2j_lsp.translate.rule.optimizer_values import extra_defaults, transformation_of
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -28,6 +28,7 @@ from .idle_groups import IdleGroups
 from .lost_parameters import LostParameters
 from .objects import Objects
 from .own_schedulers import OwnSchedulers
+from .rate_forms import asks_all_alike
 
 LISTS = ("SequentialLR", "ChainedScheduler")
 CYCLES = ("OneCycleLR", "CyclicLR")
@@ -82,8 +83,8 @@ class Optimizers:
             plan = self.ctx.plan.optimizers[call]
             if name not in plan.injected:
                 self.ctx.plan.optimizers[call] = replace(plan, injected=(*plan.injected, name))
-        for call in self._set_by_hand():
-            self.ctx.plan.optimizers[call] = replace(self.ctx.plan.optimizers[call], uneven=True)
+        for call in self._with_rates_apart():
+            self.ctx.plan.optimizers[call] = replace(self.ctx.plan.optimizers[call], apart=True)
         for call in self.schedulers:
             self.ctx.plan.optimizers[call] = replace(self._schedule(call), begins=self._begins(call))
         self.own_schedulers.plan(
@@ -201,11 +202,14 @@ class Optimizers:
         values = [v for one in returned for v in (one.elts if isinstance(one, ast.Tuple) else [one]) if v is not None]
         return any(call in (self.objects.constructors(value, scope) or ()) for value in values)
 
-    def _set_by_hand(self) -> Iterator[ast.Call]:
-        """The optimizers with groups of different learning rates whose groups the program looks at or changes."""
+    def _with_rates_apart(self) -> Iterator[ast.Call]:
+        """The optimizers of several groups whose learning rates the program sets or reads one by one."""
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.Attribute) and node.attr == "param_groups":
-                yield from (m for m in self.optimizers_of(node.value, node) if self._has_rates(m))
+                alike = asks_all_alike(node, self.ctx.source.parents)
+                for made in self.optimizers_of(node.value, node):
+                    if len(self.ctx.plan.optimizers[made].groups) > 1 and (self._has_rates(made) or not alike):
+                        yield made
 
     def _has_rates(self, made: ast.Call) -> bool:
         """Whether parameter groups of an optimizer have learning rates of their own."""
@@ -341,10 +345,8 @@ class Optimizers:
 
     def _held_rate(self, owner: ast.expr, made: list[ast.Call]) -> str:
         """The learning rate that the optimizer has, as read out of its state."""
-        state = f"{ast.unparse(owner)}.opt_state"
-        if any(len(self.ctx.plan.optimizers[m].groups) > 1 for m in made):
-            return f'optax.tree.get_all_with_path({state}, "learning_rate")[0][1].item()'
-        return f'optax.tree.get({state}, "learning_rate").item()'
+        several = any(len(self.ctx.plan.optimizers[m].groups) > 1 for m in made)
+        return rate_in_state(f"{ast.unparse(owner)}.opt_state", "", several)
 
     def _rates(self, made: list[ast.Call], call: ast.Call) -> tuple[tuple[str, str], ...]:
         """The learning rates of the groups by their labels; empty where they can't be written at the scheduler."""

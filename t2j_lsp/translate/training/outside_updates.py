@@ -11,24 +11,21 @@ from t2j_lsp.translate.expressions.forward_hooks import HOOKS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Scalar, Tensor, Tuple, is_module
 from t2j_lsp.translate.rule.library import is_loss
-from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
+from t2j_lsp.translate.rule.pieces import Piece, bracket
 
 from .batch_loops import batch_targets
 from .batches import Batches
 from .dict_order import DictOrder, is_dict
+from .group_rates import NO_GROUPS, GroupRates
 from .inputs import names_loss
 from .objects import Objects
 from .once import holds_arrays_alone
 from .optimizers import Optimizers
-from .read_rates import ReadRates
 from .region import AUTOCAST
 from .repeated_calls import RepeatedCalls, called_module
 from .step_calls import CLOSURE
 from .steps import Steps
 
-NO_GROUPS = (
-    "An nnx.Optimizer has no parameter groups: set_hyperparameter(optimizer, name, value) sets what was injected."
-)
 SAVED = "The state is optax's: an optimizer of PyTorch can't load it, and its states can't be loaded here."
 NO_STEP = "The update is made by optimizer.update(model, grads), with the gradients of nnx.grad."
 SCALER = "Gradient scaling guards float16; the loop computes in float32 and goes without it."
@@ -47,7 +44,7 @@ class OutsideUpdates:
         self.optimizers = optimizers
         self.steps = steps
         self.batches = batches
-        self.read_rates = ReadRates(context, optimizers, self._rate)
+        self.rates = GroupRates(context, optimizers)
         self.repeated = RepeatedCalls(context.inference, objects, steps.hosts, steps.used)
 
     def plan(self) -> None:
@@ -59,11 +56,12 @@ class OutsideUpdates:
             if isinstance(node, ast.stmt) and node not in used:
                 self._statement(node)
             elif isinstance(node, ast.Call):
+                self.rates.count(node)
                 self._call(node, node in used)
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-                self._read_rate(node)
+                self.rates.read(node)
             elif isinstance(node, ast.ListComp) and not self.steps.refused:
-                self.read_rates.listed(node)
+                self.rates.listed(node)
             elif isinstance(node, ast.Attribute) and node not in used:
                 self._attribute(node)
 
@@ -74,11 +72,12 @@ class OutsideUpdates:
             return
         match node:
             case ast.For():
-                self._for(node)
+                self.rates.loop(node, leave=self.steps.refused)
             case ast.With() if self.steps.reader.is_open(node) and self._half(node):
                 self.ctx.plan.on_statement(node, lambda statements: self._open(node, statements))
             case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
-                self._write(node, target, node.value)
+                if not self.rates.write(node, target, node.value):
+                    self._write(node, target)
             case ast.Assign(targets=[ast.Name(id=name)]):
                 self._assign(node, name)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad") as func)):
@@ -129,106 +128,18 @@ class OutsideUpdates:
         """Whether a scaler is used only in statements that an update has taken."""
         return nearest(ast.stmt, node, self.ctx.source.parents) in self.steps.used
 
-    # --- learning rates -------------------------------------------------------------------------------------------
+    # --- what else is read of an optimizer -----------------------------------------------------------------------
 
-    def _group_owner(self, node: ast.expr) -> ast.expr | None:
-        """The optimizer of ``optimizer.param_groups[0]["lr"]``."""
-        match node:
-            case ast.Subscript(
-                value=ast.Subscript(
-                    value=ast.Attribute(attr="param_groups", value=owner), slice=ast.Constant() | ast.UnaryOp()
-                ),
-                slice=ast.Constant(value="lr"),
-            ):
-                return owner
-        return None
-
-    def _write(self, node: ast.Assign | ast.AugAssign, target: ast.Subscript, value: ast.expr) -> None:
-        """``optimizer.param_groups[0]["lr"] = lr``, and what else is written into an optimizer."""
-        owner = self._group_owner(target)
-        operator = type(node.op) if isinstance(node, ast.AugAssign) else None
-        if owner is not None and operator is None:
-            self.ctx.plan.on_statement(node, lambda statements: self._set_rate(node, owner, value, statements))
-        elif owner is not None and operator in _SIGNS:
-            change = operator
-            self.ctx.plan.on_statement(
-                node, lambda statements: self._change_rate(node, owner, value, statements, change)
-            )
-        else:
-            refused = [n for n in symbols.walk(target) if isinstance(n, ast.Attribute) and self._is_torch_only(n)]
-            if refused:
-                self.ctx.plan.on_statement(node, lambda statements: self._refuse(refused[0]))
-
-    def _for(self, node: ast.For) -> None:
-        """``for group in optimizer.param_groups: group["lr"] = lr``."""
-        match node:
-            case ast.For(
-                target=ast.Name(id=group),
-                iter=ast.Attribute(attr="param_groups", value=owner),
-                body=[ast.Assign() | ast.AugAssign() | ast.Expr() as body],
-                orelse=[],
-            ) if (value := _new_rate(body, group)) is not None:
-                for inner in symbols.walk(value):
-                    if isinstance(inner, ast.Subscript) and ast.unparse(inner) == f"{group}['lr']":
-                        self.ctx.plan.on_expression(inner, lambda renderer: self._rate(renderer, owner))
-                self.ctx.plan.on_statement(
-                    node, lambda statements: self._set_groups(node, owner, group, body, value, statements)
-                )
-            case _ if not self.steps.refused:
-                self.read_rates.loop(node)
-
-    def _set_groups(
-        self,
-        node: ast.For,
-        owner: ast.expr,
-        group: str,
-        body: ast.stmt,
-        value: ast.expr,
-        statements: StatementRewriter,
-    ) -> None:
-        if any(isinstance(n, ast.Name) and n.id == group and self._foreign(n) for n in symbols.walk(value)):
-            self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
-            return
-        if not isinstance(body, ast.AugAssign):
-            self._set_rate(node, owner, value, statements)
-        elif type(body.op) in _SIGNS:
-            self._change_rate(node, owner, value, statements, type(body.op))
-        else:
-            self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "refused", NO_GROUPS)
-
-    def _change_rate(
-        self,
-        node: ast.stmt,
-        owner: ast.expr,
-        value: ast.expr,
-        statements: StatementRewriter,
-        operator: type[ast.operator],
-    ) -> None:
-        """``group["lr"] *= 0.5``."""
-        extra = f"{self._rate(statements.renderer, owner).text} {_SIGNS[operator]} "
-        self._set_rate(node, owner, value, statements, extra)
-
-    def _foreign(self, node: ast.Name) -> bool:
-        return self.ctx.source.parents.get(node) not in self.ctx.plan.expression_handlers
-
-    def _set_rate(
-        self, node: ast.stmt, owner: ast.expr, value: ast.expr, statements: StatementRewriter, extra: str = ""
-    ) -> None:
-        text = statements.renderer.render(value)
-        new = extra + bracket(text, ATOM) if extra else text.text
-        name = statements.renderer.render(owner).text
-        self.ctx.edits.replace(
-            node, f'{statements.renderer.need("set_hyperparameter")}({name}, "learning_rate", {new})'
-        )
-        self.ctx.report.converted += 1
-
-    def _read_rate(self, node: ast.Subscript) -> None:
-        owner = self._group_owner(node)
-        if owner is not None:
-            self.ctx.plan.on_expression(node, lambda renderer: self._rate(renderer, owner))
+    def _write(self, node: ast.stmt, target: ast.Subscript) -> None:
+        """What is written into an optimizer, and is no rate."""
+        refused = [n for n in symbols.walk(target) if isinstance(n, ast.Attribute) and self._is_torch_only(n)]
+        if refused:
+            self.ctx.plan.on_statement(node, lambda statements: self._refuse(refused[0]))
 
     def _attribute(self, node: ast.Attribute) -> None:
         """What a PyTorch optimizer has and an nnx.Optimizer hasn't is a gap wherever no handler takes it."""
+        if node in self.ctx.plan.expression_handlers:
+            return
         if isinstance(node.ctx, ast.Load) and self._is_torch_only(node):
             self.ctx.plan.on_expression(node, lambda renderer: self._refused(node))
 
@@ -242,11 +153,6 @@ class OutsideUpdates:
     def _refused(self, node: ast.Attribute) -> Piece:
         self._refuse(node)
         return Piece(self.ctx.source.segment(node))
-
-    def _rate(self, renderer: ExpressionRenderer, owner: ast.expr) -> Piece:
-        name = bracket(renderer.render(owner), ATOM)
-        self.ctx.report.converted += not self.ctx.report.quiet
-        return Piece(f'{renderer.need("optax")}.tree.get({name}.opt_state, "learning_rate").item()')
 
     # --- calls ----------------------------------------------------------------------------------------------------
 
@@ -362,28 +268,6 @@ class OutsideUpdates:
                 )
             place = self.ctx.source.parents.get(place)
         return False
-
-
-_SIGNS: dict[type[ast.operator], str] = {ast.Mult: "*", ast.Div: "/", ast.Add: "+", ast.Sub: "-"}
-
-
-def _new_rate(body: ast.stmt, group: str) -> ast.expr | None:
-    """What a statement gives ``group["lr"]``, by an assignment or, where it is a tensor, in place."""
-    match body:
-        case (
-            ast.Assign(targets=[ast.Subscript() as target], value=value)
-            | ast.AugAssign(target=ast.Subscript() as target, value=value)
-        ):
-            pass
-        case ast.Expr(
-            value=ast.Call(
-                func=ast.Attribute(value=ast.Subscript() as target, attr="copy_" | "fill_"), args=[value], keywords=[]
-            )
-        ):
-            pass
-        case _:
-            return None
-    return value if ast.unparse(target) == f"{group}['lr']" else None
 
 
 def _has_objects(fact: Fact) -> bool:

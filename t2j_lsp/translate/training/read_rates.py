@@ -1,23 +1,27 @@
-"""Learning rates that are read group by group: ``for group in optimizer.param_groups: return group["lr"]``."""
+"""Learning rates that are read group by group: ``for group in optimizer.param_groups: return group["lr"]``.
+
+The groups of an optimizer that keeps their rates apart are known by their labels, and are walked by these.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.optimizer_plan import Group
+from t2j_lsp.translate.rule.pieces import ATOM, Piece
 
 from .optimizers import Optimizers
 
-Rate = Callable[[ExpressionRenderer, ast.expr], Piece]
-"""The learning rate of the optimizer that an expression is."""
+Rate = Callable[[ExpressionRenderer, ast.expr, str], Piece]
+"""The learning rate of the optimizer that an expression is, or of its group of a label."""
 
 
 class ReadRates:
-    """Takes loops over the groups of optimizers that have one, where nothing but its learning rate is read."""
+    """Takes loops over the groups of optimizers where nothing but their learning rates is read."""
 
     def __init__(self, context: Context, optimizers: Optimizers, rate: Rate) -> None:
         self.ctx = context
@@ -40,6 +44,9 @@ class ReadRates:
         if self._has_one_group(owner, node) or isinstance(node.body[0], ast.Return) and not self._made(owner, node):
             self._take(reads, owner)
             self.ctx.plan.on_statement(node, lambda statements: self._unwrap(node, statements))
+        elif labels := self.labels(owner, node):
+            self._take(reads, owner, group)
+            self.walk_labels(node.iter, labels)
 
     def listed(self, node: ast.ListComp) -> None:
         """``[group["lr"] for group in optimizer.param_groups]`` is a list of one."""
@@ -53,10 +60,29 @@ class ReadRates:
                 if reads and self._has_one_group(owner, node):
                     self._take(reads, owner)
                     self.ctx.plan.on_expression(node, lambda r: Piece(f"[{r.render(node.elt).text}]"))
+                elif reads and (labels := self.labels(owner, node)):
+                    self._take(reads, owner, group)
+                    self.walk_labels(node.generators[0].iter, labels)
 
-    def _take(self, reads: Sequence[ast.Subscript], owner: ast.expr) -> None:
+    def labels(self, owner: ast.expr, place: ast.AST) -> tuple[str, ...] | None:
+        """The labels of the groups whose rates an optimizer keeps apart; none for one rate, None if that isn't sure."""
+        found = {tuple(g.label for g in groups) for groups in self.groups(owner, place, apart=True)}
+        return None if len(found) > 1 else found.pop() if found else ()
+
+    def groups(self, owner: ast.expr, place: ast.AST, apart: bool = False) -> Iterator[Sequence[Group]]:
+        """The groups of all that an optimizer may be, none for a single one; only those with rates ``apart``."""
+        for made in self._made(owner, place):
+            plan = self.ctx.plan.optimizers[made]
+            yield [g for g in plan.groups if not g.frozen] if plan.apart or not apart else []
+
+    def walk_labels(self, walked: ast.expr, labels: Sequence[str]) -> None:
+        """Has a loop over the groups walk their labels."""
+        text = ", ".join(f'"{label}"' for label in labels)
+        self.ctx.plan.on_expression(walked, lambda renderer: Piece(f"({text})", ATOM))
+
+    def _take(self, reads: Sequence[ast.Subscript], owner: ast.expr, label: str = "") -> None:
         for one in reads:
-            self.ctx.plan.on_expression(one, lambda renderer: self.rate(renderer, owner))
+            self.ctx.plan.on_expression(one, lambda renderer: self.rate(renderer, owner, label))
 
     def _unwrap(self, node: ast.For, statements: StatementRewriter) -> None:
         first = node.body[0]

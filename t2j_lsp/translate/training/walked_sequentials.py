@@ -15,6 +15,8 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Fact, Instance, Layer
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
+from .numbered_parts import is_numbered
+
 _CHILDREN = "_modules"
 
 
@@ -34,7 +36,7 @@ def with_sequentials_walked(inference: Inference, gaps: Iterable[Finding]) -> Re
                 fact, (start, end), text = inference.fact(owner), source.span(node), source.segment(owner)
                 if asked == "values" and _is_sequential(fact):
                     edits.append((start, end, [Fragment(text, start, end)]))
-                elif asked == "items" and _is_numbered(fact):
+                elif asked == "items" and is_numbered(fact):
                     edits.append((start, end, [Fragment(f"zip(map(str, range(len({text}))), {text})", start, end)]))
     return RearrangedText.of(source.text, edits)
 
@@ -44,10 +46,3 @@ def _is_sequential(fact: Fact) -> bool:
     if isinstance(fact, Instance):
         return fact.cls.info.layer_base == SEQUENTIAL and "__iter__" not in fact.cls.info.methods
     return isinstance(fact, Layer) and fact.name == SEQUENTIAL
-
-
-def _is_numbered(fact: Fact) -> bool:
-    """Whether it is a Sequential of children that were given one by one, and so are called 0, 1, 2 and so on."""
-    if not isinstance(fact, Layer) or fact.name != SEQUENTIAL or fact.items is None or fact.node is None:
-        return False
-    return len(fact.node.args) == len(fact.items) > 1 and not any(isinstance(a, ast.Starred) for a in fact.node.args)

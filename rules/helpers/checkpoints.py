@@ -6,7 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
 import pickle
 import zipfile
 from collections import OrderedDict, UserDict, namedtuple
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -74,6 +74,10 @@ class StateDict(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         found = self.data[name]
         return torch_array(found) if isinstance(found, Place) else found
+
+    def keys(self) -> KeysView[str]:
+        """The names, which show themselves as PyTorch's do."""
+        return OrderedDict.fromkeys(self.data).keys()
 
     def __repr__(self) -> str:
         return repr(OrderedDict(self))

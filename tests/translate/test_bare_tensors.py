@@ -115,3 +115,28 @@ def test_what_the_step_can_not_give_back_stays(parts: dict[str, str], reason: st
     code, reasons = converted(**parts)
     assert any(reason in one for one in reasons), reasons
     assert "opt = torch.optim.SGD([w, b], lr=0.1)" in code
+
+
+MAKERS = {
+    "nothing else": "def make(leaf, lr=0.1):\n    return torch.optim.SGD([leaf], lr=lr)\n",
+    "under a name": "def make(leaf):\n    # made\n    opt = torch.optim.SGD([leaf], lr=0.1)\n    return opt\n",
+    "by a name": "def make(leaf, k=1):\n    opt = torch.optim.SGD([leaf], 0.1)\n    print(k)\n    return opt\n",
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_function_that_makes_the_optimizer_stands_where_it_is_called(name: str) -> None:
+    made = PROGRAM.format(leaves="[w]", prediction="x @ w", before="", after="print(loss.item())", clip="pass")
+    source = made.replace("torch.optim.SGD([w], lr=0.1)", "make(w)").replace(
+        "w = torch.zeros", MAKERS[name] + "w = torch.zeros"
+    )
+    translation = translate(source, Options(helpers="import"))
+    assert not translation.gaps and "def make" not in translation.code
+    assert "opt = optax.sgd(0.1)\n" in translation.code and "opt_state = opt.init(w)\n" in translation.code
+
+
+def test_a_function_that_makes_optimizers_and_is_handed_on_stays() -> None:
+    made = PROGRAM.format(leaves="[w]", prediction="x @ w", before="", after="print(make)", clip="pass")
+    source = made.replace("torch.optim.SGD([w], lr=0.1)", "make(w)")
+    source = source.replace("w = torch.zeros", MAKERS["nothing else"] + "w = torch.zeros")
+    assert any("bare tensors" in gap.reason for gap in translate(source).gaps)

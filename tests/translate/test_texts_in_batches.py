@@ -172,3 +172,73 @@ for x, y, names in loader:
     found = convert(source)
     assert not found.gaps
     assert printed(found.code) == printed(source)
+
+
+TRAINED = """
+for batch in loader:
+    loss = criterion(model(batch["image"]), batch["label"])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(round(loss.item(), 4), batch["name"], batch.keys(), f"{batch.keys()}")
+print(list(batch), model.state_dict().keys())
+"""
+IMAGE = 'torch.linspace(-1, 1, 4) * i, "label": i % 3, "name": f"image {i}"}'
+LISTED = {
+    "appended in a function": f"""def make(n):
+    rows = []
+    for i in range(n):
+        rows.append({{"image": {IMAGE})
+    return rows
+
+rows = make(6)
+""",
+    "a comprehension, cut": f'every = [{{"image": {IMAGE} for i in range(9)]\nrows, rest = every[:6], every[6:]\n',
+    "filled item by item": f"""def read(i):
+    row = {{"image": {IMAGE.replace(', "name": f"image {i}"', "")}
+    row["name"] = f"image {{i}}"
+    return row
+
+rows = []
+for i in range(6):
+    row = read(i)
+    rows.append(row)
+""",
+    "of two parts": f'first = [{{"image": {IMAGE} for i in range(3)]\nrows = sorted(first + first, key=len)\n',
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_texts_of_samples_in_a_list_stay(name: str) -> None:
+    source = HEAD.replace("loader = ", LISTED[name] + "loader = ").replace("Images()", "rows") + TRAINED
+    found = convert(source)
+    assert not found.gaps
+    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in found.code
+    assert printed(found.code) == printed(source)
+
+
+def test_texts_of_pairs_in_a_list_stay() -> None:
+    rows = 'rows = [(torch.linspace(-1, 1, 4) * i, i % 3, "ab"[i % 2]) for i in range(6)]\n'
+    source = HEAD.replace("loader = ", rows + "loader = ").replace("Images()", "rows")
+    source += TUPLE[TUPLE.index("\nfor batch in loader") :]
+    found = convert(source)
+    assert not found.gaps
+    assert printed(found.code) == printed(source)
+
+
+def test_a_batch_of_tensors_shows_its_keys_as_a_dict() -> None:
+    rows = "rows = [{'x': torch.linspace(-1, 1, 4) * i, 'b': torch.tensor(i % 3)} for i in range(6)]\n"
+    source = (
+        HEAD.replace("loader = ", rows + "loader = ").replace("Images()", "rows")
+        + """
+for batch in loader:
+    loss = criterion(model(batch["x"]), batch["b"])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(round(loss.item(), 4), batch.keys())
+"""
+    )
+    found = convert(source)
+    assert not found.gaps
+    assert printed(found.code) == printed(source)

@@ -40,6 +40,13 @@ class BatchSources:
         except _Unknown:
             return []
 
+    def values(self, node: ast.expr) -> list[ast.expr]:
+        """The values that a name, an attribute or a call may have; none if one of them is unknown."""
+        try:
+            return list(self._values(node, 0))
+        except _Unknown:
+            return []
+
     def _cut(self, node: ast.expr, at: Place, depth: int) -> Iterator[Tensor]:
         """The tensors from which what stands at a place of a value is cut. Raises _Unknown."""
         match node:
@@ -157,6 +164,9 @@ class BatchSources:
             case ast.Assign(targets=[target], value=ast.Call(func=func, args=[whole, *_])) if target is parent:
                 if self._is_one(func, _PARTS):
                     return whole
+            case ast.Assign(targets=[ast.Tuple(elts=names) as target], value=ast.Tuple(elts=parts)):
+                if target is parent and len(names) == len(parts):
+                    return parts[names.index(binding)]
         raise _Unknown
 
     def _returned(self, call: ast.Call) -> Iterator[ast.expr]:

@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .batch_loops import batch_targets, is_loader, is_object, loader_of
 from .data import PIPELINE
-from .dict_order import DictOrder
+from .dict_order import DictOrder, shown_dicts
 from .kept_values import as_arrays
 from .objects import Objects
 from .sample_parts import TEXTS, SampleParts, is_mixed
@@ -116,7 +116,10 @@ class Batches:
                 self._on_moves(moves)
                 waiting.pop(name)
         order = DictOrder(self.ctx)
-        self.ordered |= {(loop.body[0], t.id) for t in targets if order.is_batch(t) and order.is_read}
+        ordered = {t.id for t in targets if order.is_batch(t) and order.is_read}
+        self.ordered |= {(loop.body[0], name) for name in ordered}
+        for node in shown_dicts(self.ctx.source, loop, ordered & waiting.keys()):
+            self.ctx.plan.on_expression(node, lambda renderer, node=node: Piece(f"dict({node.id})"))  # type: ignore[misc]
         self.mixed |= {(loop.body[0], name) for name in waiting if self._moves_items(loop, name)}
         self.mixed |= {(loop.body[0], t.id) for t in targets if is_mixed(self.ctx.fact(t))}
         self.mixed |= {(loop.body[0], name) for name in unclear}

@@ -36,7 +36,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 from .dict_order import DictOrder
 from .feeding_classes import feeds_alone, makes_one
-from .kept_values import as_arrays, holds_tensors, knows_parts, leave, written_names
+from .kept_values import as_arrays, assigned_to, handed_on, holds_tensors, knows_parts, leave, written_names
 from .objects import Objects, VariableScope
 from .sample_parts import SampleParts
 from .spread_arguments import given_arguments
@@ -257,10 +257,10 @@ class Data:
         in_torch = self._uses_torch(statement) and not self._only_pipeline(statement)
         if in_torch or makes_one(self.ctx, statement, self.kept):
             self._keep(statement)
-        elif isinstance(statement, ast.Assign) and not knows_parts(self.ctx.fact(statement.value)):
-            if statement not in self._handing_on:  # ``train = samples[:6]``
+        elif (handed := handed_on(statement)) is not None and not knows_parts(self.ctx.fact(handed)):
+            if statement not in self._handing_on:
                 self._handing_on.add(statement)
-                self._queue.append((statement.value, self.objects.scope(statement)))
+                self._queue.append((handed, self.objects.scope(statement)))
 
     def _follow_argument(self, info: FunctionInfo, name: str) -> None:
         for call in self.objects.calls(info):
@@ -375,10 +375,12 @@ class Data:
                 return node
             case _:
                 return None
-        match self.ctx.source.parents.get(read):
-            case ast.Assign(targets=[ast.Name(id=name) as target]):
-                home = self.objects.home(name, self.objects.scope(target))
-                return None if (name, home.node) in self.names else read
+        target = assigned_to(read, self.ctx.source.parents)
+        if (
+            target is not None
+            and (target.id, self.objects.home(target.id, self.objects.scope(target)).node) in self.names
+        ):
+            return None
         return read
 
     def _given(self, name: str, home: VariableScope) -> Fact:

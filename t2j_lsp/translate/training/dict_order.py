@@ -7,19 +7,21 @@ that a batch is are made one.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors
+from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Scalar
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Scalar
+from t2j_lsp.translate.source.text import Source
 
 from .step_calls import Refused
 
 _VIEWS = frozenset({"items", "keys", "values", "popitem"})
 _TELLING = frozenset({"list", "tuple", "iter", "enumerate", "zip", "print", "str", "repr", "map", "filter", "reversed"})
+_SHOWING = frozenset({"print", "str", "repr"})
 NESTED = "A dict in a dict comes back from a compiled function in the order of its keys."
 
 
@@ -39,7 +41,7 @@ class DictOrder:
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _VIEWS:
                 fact = self.ctx.fact(owner)
                 unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
-                return unknown or isinstance(fact, ListOf) and not isinstance(fact.item, Scalar)
+                return unknown or isinstance(fact, ListOf | MixedDict) and not isinstance(element_of(fact), Scalar)
             case ast.Call(func=ast.Name(id=name)) if name in _TELLING:
                 return any(self._is_of_tensors(a.value if isinstance(a, ast.Starred) else a) for a in node.args)
             case ast.For(iter=walked) | ast.comprehension(iter=walked) | ast.FormattedValue(value=walked):
@@ -107,7 +109,7 @@ class DictOrder:
 
 def is_dict(fact: Fact) -> bool:
     """Whether a value is known to be a dict."""
-    return isinstance(fact, ListOf) and fact.keys is not None
+    return isinstance(fact, ListOf) and fact.keys is not None or isinstance(fact, MixedDict)
 
 
 def element_of(fact: Fact) -> Fact:
@@ -127,3 +129,19 @@ def _is_sorted(node: ast.expr) -> bool:
     """Whether a dict is written with its keys in order: ``{"acc": acc, "loss": loss}``."""
     keys = [k.value for k in node.keys if isinstance(k, ast.Constant)] if isinstance(node, ast.Dict) else []
     return bool(keys) and len(keys) == len(getattr(node, "keys", ())) and keys == sorted(keys, key=str)
+
+
+def shown_dicts(source: Source, loop: ast.For, names: Set[str]) -> Iterator[ast.Name]:
+    """Where a program shows such a batch, or its keys, as a whole: an `OrderedDict` shows itself as one."""
+    around = next((a for a in ancestors(loop, source.parents) if isinstance(a, FunctionNode)), source.tree)
+    for node in symbols.walk(around) if names else ():
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+            whole: ast.AST = node
+            match attribute := source.parents.get(node):
+                case ast.Attribute(attr=name) if name in _VIEWS:
+                    whole = source.parents[attribute]
+            match source.parents.get(whole):
+                case ast.Call(func=ast.Name(id=name)) if name in _SHOWING:
+                    yield node
+                case ast.FormattedValue():
+                    yield node

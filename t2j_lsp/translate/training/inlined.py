@@ -47,7 +47,7 @@ def with_parts_of_steps_inlined(inference: Inference, gaps: Iterable[Finding]) -
     ]
     ways = [given, *([parts_of_steps] if others else []), *([[*parts_of_steps, *makers]] if makers else [])]
     for infos in ways:
-        text = _Inlining(inference, dict.fromkeys(infos)).text()
+        text = Inlining(inference, dict.fromkeys(infos)).text()
         if text is not None:
             yield text
 
@@ -124,7 +124,7 @@ def _variables(node: ast.AST) -> Iterator[str]:
                 yield from _variables(child)
 
 
-class _Inlining:
+class Inlining:
     """Puts the functions of one file that are asked for where they are called, as far as that is sure."""
 
     def __init__(self, inference: Inference, wanted: Iterable[FunctionInfo]) -> None:

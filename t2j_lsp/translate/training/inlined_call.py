@@ -60,7 +60,7 @@ class InlinedCall:
         self.names = self._names()
         self.decided = {s: known for s in self.body if isinstance(s, ast.If) and (known := self._known(s)) is not None}
         """Conditions on what is given a constant."""
-        if all(isinstance(s, ast.If) and self.decided.get(s) is False for s in self.body):
+        if self.body and all(isinstance(s, ast.If) and self.decided.get(s) is False for s in self.body):
             raise Keeps("nothing of it is left")
 
     # --- whether it can be ----------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class InlinedCall:
                     raise Keeps("it uses names that mean something else outside of its class")
                 if spans_lines(inner):
                     raise Keeps("a text of it has several lines")
-        if not self.body:
+        if not self.body and self.result is None:
             raise Keeps("it has no statements")
         own = self.source.symbols.bound(node)
         for inner in symbols.walk(node):
@@ -112,7 +112,7 @@ class InlinedCall:
             names[parameter] = self._own_name(parameter, value)
             if names[parameter] == ast.unparse(value):
                 continue
-            match self.body[0]:
+            match next(iter(self.body), None):
                 case ast.Assign(targets=[ast.Name(id=stored)], value=first) if text is not None and stored == parameter:
                     reads = [n for n in symbols.walk(first) if isinstance(n, ast.Name) and n.id == parameter]
                     self.assigned |= dict.fromkeys(reads, text)

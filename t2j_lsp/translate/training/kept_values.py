@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Report
@@ -61,3 +62,26 @@ def written_names(statement: ast.stmt) -> set[str]:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr=method))):
             return {receiver} if method in ("append", "extend", "update") or method.endswith("_") else set()
     return {node.id for target in targets for node in symbols.walk(target) if isinstance(node, ast.Name)}
+
+
+def handed_on(statement: ast.stmt) -> ast.expr | None:
+    """What a statement gives another name, or a list: ``train = samples[:6]``, ``rows.append(row)``."""
+    match statement:
+        case ast.Assign(value=value):
+            return value
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append" | "extend" | "update"), args=[value])):
+            return value
+    return None
+
+
+def assigned_to(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> ast.Name | None:
+    """The variable that is given a value as it is, also as one of several: ``train, test = rows[:6], rows[6:]``."""
+    around = parents.get(node)
+    match parents.get(around) if isinstance(around, ast.Tuple) else around, around:
+        case ast.Assign(targets=[ast.Tuple(elts=names)]), ast.Tuple(elts=values) if len(names) == len(values):
+            target = names[values.index(node)]
+        case ast.Assign(targets=[only]), ast.Assign():
+            target = only
+        case _:
+            return None
+    return target if isinstance(target, ast.Name) else None

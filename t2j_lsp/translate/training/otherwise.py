@@ -16,6 +16,7 @@ from .children_by_name import with_children_by_name
 from .class_patterns import with_class_patterns_as_conditions
 from .flag_setters import with_flag_setters_inlined
 from .inlined import with_parts_of_steps_inlined
+from .inlined_makers import with_makers_of_optimizers_inlined
 from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
 from .lazy_layers import with_sizes_of_lazy_layers
@@ -56,6 +57,7 @@ _WAYS = (
     with_norms_of_gradients_called,
     with_scalers_left_out,
     with_attributes_as_variables,
+    with_makers_of_optimizers_inlined,
 )
 
 
@@ -68,8 +70,8 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
     lists) and frozen parameters are known by their names, functions that freeze stand where they were called,
     convolutions' masks have names that Flax leaves free, classes are asked for by conditions, modes are set by
     statements, weighted losses are summed, gradients that are asked for are stored, their norm is a function's, scalers
-    are left out, attributes that a step assigns are variables, and parts of training steps stand where they were
-    called.
+    are left out, attributes that a step assigns are variables, and functions that make optimizers and parts of
+    training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

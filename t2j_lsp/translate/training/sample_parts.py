@@ -31,6 +31,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .batch_loops import batch_targets
 from .batch_uses import BatchUses
 from .kept_values import knows_parts
+from .listed_samples import ListedSamples
 
 TEXTS = ListOf(STR)
 _LOADERS = names_with(Trait.STACKS_ROWS)
@@ -77,19 +78,44 @@ class SampleParts:
     @cached_property
     def _parts(self) -> dict[Key, list[Fact]]:
         parts: dict[Key, list[Fact]] = {}
-        for info in dict.fromkeys(self._makers()):
-            for key, fact in self._made(info):
-                parts.setdefault(key, []).append(fact)
+        made = (part for info in dict.fromkeys(self._makers()) for part in self._made(info))
+        for key, fact in (*made, *self._listed()):
+            parts.setdefault(key, []).append(fact)
         return parts
+
+    def _listed(self) -> Iterator[tuple[Key, Fact]]:
+        """The parts of samples that stand in lists, which loaders are given without a function that makes batches."""
+        listed = ListedSamples(self.inference)
+        for node in self._loaders():
+            data = argument(node, 0, "dataset")
+            if _collated_by(node) is None and data is not None and not isinstance(self._fact(data), Instance):
+                for sample in listed.of(data):
+                    yield from self._parts_of(sample, listed)
+
+    def _parts_of(self, sample: ast.expr, listed: ListedSamples, depth: int = 0) -> Iterator[tuple[Key, Fact]]:
+        """The parts of one sample of a list."""
+        match sample:
+            case ast.Tuple(elts=items):
+                yield from enumerate(map(self._fact, items))
+            case ast.Dict():
+                yield from self._named(sample)
+            case ast.Name() | ast.Call() if depth < 4:
+                for value in listed.values(sample):
+                    yield from self._parts_of(value, listed, depth + 1)
+                for statement in listed.stores(sample):
+                    yield from self._named(statement)
+
+    def _loaders(self) -> Iterator[ast.Call]:
+        """The calls that make loaders."""
+        for node in self.inference.source.nodes:
+            func = self._fact(node.func) if isinstance(node, ast.Call) else UNKNOWN
+            if isinstance(node, ast.Call) and isinstance(func, Qual) and func.name in _LOADERS:
+                yield node
 
     def _makers(self) -> Iterator[FunctionInfo]:
         """The functions that make what the file's loaders give."""
-        for node in self.inference.source.nodes:
-            func = self._fact(node.func) if isinstance(node, ast.Call) else UNKNOWN
-            if not isinstance(node, ast.Call) or not isinstance(func, Qual) or func.name not in _LOADERS:
-                continue
-            collate = next((k.value for k in node.keywords if k.arg == "collate_fn"), None)
-            if collate is not None:
+        for node in self._loaders():
+            if (collate := _collated_by(node)) is not None:
                 if (info := _run_by(self._fact(collate))) is not None:
                     yield info
                 continue
@@ -104,16 +130,20 @@ class SampleParts:
             case Tuple(items=items):
                 yield from enumerate(items)
         for node in symbols.walk(info.node):
-            match node:
-                case ast.Dict(keys=keys, values=values):
-                    named = zip(keys, values, strict=True)
-                case ast.Assign(targets=[ast.Subscript(value=ast.Name(), slice=index)], value=value):
-                    named = zip([index], [value], strict=True)
-                case _:
-                    continue
-            for key, given in named:
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    yield key.value, self._fact(given)
+            yield from self._named(node)
+
+    def _named(self, node: ast.AST) -> Iterator[tuple[Key, Fact]]:
+        """What a dict that is written out, or the assignment of an item, has under names."""
+        match node:
+            case ast.Dict(keys=keys, values=values):
+                named = zip(keys, values, strict=True)
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(), slice=index)], value=value):
+                named = zip([index], [value], strict=True)
+            case _:
+                return
+        for key, given in named:
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield key.value, self._fact(given)
 
     def _is_computed_with(self, key: Key) -> bool:
         """Whether the file reads a part and computes with it, as with an array."""
@@ -161,6 +191,11 @@ def _run_by(collate: Fact) -> FunctionInfo | None:
     if isinstance(collate, Partial):
         return _run_by(collate.function)
     return collate.cls.info.method("__call__") if isinstance(collate, Instance) else called_function(collate)
+
+
+def _collated_by(loader: ast.Call) -> ast.expr | None:
+    """What makes the batches of a loader, where it is given such a thing."""
+    return next((k.value for k in loader.keywords if k.arg == "collate_fn"), None)
 
 
 def is_mixed(batch: Fact) -> bool:

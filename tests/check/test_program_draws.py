@@ -125,6 +125,42 @@ def test_the_last_to_change_a_part_is_pytorchs_last_and_tables_are_wide(pool: Po
     assert run_program(source, wrong, RunSettings(), pool=pool).verdict is VerdictKind.DIFFERENT
 
 
+MATRICES = """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 9), nn.Tanh(), nn.Linear(9, 9), nn.Linear(9, 5))
+kernels = nn.Sequential(nn.Conv2d(2, 3, (2, 3)), nn.Conv2d(3, 12, 1))
+table = nn.Parameter(torch.empty(5, 2, 3))
+for layer in [*model, *kernels]:
+    if isinstance(layer, (nn.Linear, nn.Conv2d)):
+        nn.init.orthogonal_(layer.weight, 1.5)
+nn.init.orthogonal_(table)
+print(model(torch.ones(2, 4)), kernels(torch.ones(2, 2, 4, 5)).sum(0), table)
+nn.init.trunc_normal_(model[0].weight, std=0.02)
+nn.init.trunc_normal_(table, mean=1.0, std=2.0, a=-1.0, b=1.5)
+print(model(torch.ones(2, 4)), table)
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("", ""), ("orthogonal(1.5)", "orthogonal(1.5, column_axis=0)"), ("0.02 * ", "0.03 * "), ("b=1.5", "b=2")],
+)
+def test_orthogonal_and_truncated_normal_numbers_outside_of_constructors_are_common(
+    right: str, wrong: str, pool: Pool, tmp_path: Path
+) -> None:
+    """PyTorch draws them by other numbers, and JAX by functions of its own that are never asked for the tape's."""
+    source = tmp_path / "program.py"
+    source.write_text(MATRICES)
+    converted = convert_file(source, Options()).translation
+    assert not converted.gaps
+    assert right in converted.code
+    report = run_program(source, converted.code.replace(right, wrong), RunSettings((), None, 300.0, True), pool=pool)
+    assert report.verdict is (VerdictKind.DIFFERENT if right else VerdictKind.EQUIVALENT)
+    assert report.values["printed"].numbers > 150 or right
+
+
 class Drawing:
     def __init__(self, streams: Streams) -> None:
         self.streams = streams

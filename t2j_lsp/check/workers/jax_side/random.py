@@ -210,6 +210,27 @@ def _normal(tape: Tape, arguments: dict[str, Any]) -> Any:
     return None if drawn is None else _float(drawn, arguments["dtype"])
 
 
+def _truncated_normal(tape: Tape, arguments: dict[str, Any]) -> Any:
+    """By uniform numbers, as torch and JAX draw it."""
+    lower, upper = (jnp.asarray(arguments[name], float) for name in ("lower", "upper"))
+    drawn = tape.take("uniform", _shape(arguments, lower, upper))
+    if drawn is None:
+        return None
+    low, high = jax.lax.erf(lower / math.sqrt(2)), jax.lax.erf(upper / math.sqrt(2))
+    return _float(math.sqrt(2) * jax.lax.erf_inv(low + (high - low) * _float(drawn, None)), arguments["dtype"])
+
+
+def _orthogonal(tape: Tape, arguments: dict[str, Any]) -> Any:
+    """By the QR decomposition of normal numbers, as torch and JAX draw it."""
+    rows, columns = arguments["n"], arguments["n"] if arguments["m"] is None else arguments["m"]
+    drawn = tape.take("normal", (*_shape(arguments), max(rows, columns), min(rows, columns)))
+    if drawn is None:
+        return None
+    q, r = jnp.linalg.qr(_float(drawn, arguments["dtype"]))
+    q *= jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
+    return q.mT if rows < columns else q
+
+
 def _randint(tape: Tape, arguments: dict[str, Any]) -> Any:
     drawn = tape.take("integers", _shape(arguments), (arguments["minval"], arguments["maxval"]))
     return None if drawn is None else jnp.asarray(drawn, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
@@ -322,6 +343,8 @@ def install() -> None:
         "bernoulli": _bernoulli,
         "uniform": _uniform,
         "normal": _normal,
+        "truncated_normal": _truncated_normal,
+        "orthogonal": _orthogonal,
         "randint": _randint,
         "permutation": _permutation,
         "exponential": _exponential,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ class ProgramTape(Tape):
         self._axes: tuple[int, ...] | None = None
         self._layouts: dict[int, tuple[int, ...]] = {}
         """How the axes of a parameter lie in JAX, by the address of its values."""
+        self._wide = False
+        """Whether a matrix is drawn that has more columns than rows, as JAX holds it."""
 
     def own(self, module: nn.Module) -> None:
         """Notes the layouts of a module's parameters, so that later draws into them are those of JAX's layers."""
@@ -46,6 +49,24 @@ class ProgramTape(Tape):
     def begin(self, target: torch.Tensor | None) -> None:
         self._into = target is not None
         self._axes = self._layouts.get(target.data_ptr()) if target is not None and self._layouts else None
+        if self._wide:
+            self._axes = (1, 0)
+
+    def matrix(self, target: torch.Tensor, draw: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        """Draws it as JAX holds it: its last axis is the first one of PyTorch, and a wide one is drawn transposed."""
+        if target.ndim < 2:
+            draw(target)
+            return
+        axes = self._layouts.get(target.data_ptr(), (*range(1, target.ndim), 0))
+        with torch.no_grad():
+            turned = target.permute(axes)
+            matrix = turned.flatten(0, -2).clone()
+            self._wide = len(matrix) < matrix.shape[1]
+            try:
+                draw(matrix)
+            finally:
+                self._wide = False
+            turned.copy_(matrix.view(turned.shape))
 
     def add(self, kind: str, values: Any, p: Any = None) -> Any:
         return values

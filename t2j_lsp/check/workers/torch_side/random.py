@@ -9,6 +9,7 @@ twice with other seeds.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,6 +33,10 @@ class Tape:
 
     def begin(self, target: torch.Tensor | None) -> None:
         """A draw begins, into a tensor that was there before where one is given."""
+
+    def matrix(self, target: torch.Tensor, draw: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        """Draws a matrix into a tensor, of which the first axis is its rows."""
+        draw(target)
 
     def generator(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator:
         """Gives the numbers of the next draw."""
@@ -128,6 +133,34 @@ def _uniform(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: di
 def _uniform_between(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     low, high = _argument(args, kwargs, 1, "from", 0.0), _argument(args, kwargs, 2, "to", 1.0)
     return low + (high - low) * tape.uniform(tuple(tensor.shape)).astype(np.float64)
+
+
+def _orthogonal(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    @functools.wraps(original)
+    def call(tensor: torch.Tensor, gain: float = 1, generator: torch.Generator | None = None) -> torch.Tensor:
+        if _tape is not None:
+            _tape.matrix(tensor, lambda into: original(into, gain, generator))
+            return tensor
+        return original(tensor, gain, generator)
+
+    return call
+
+
+def _truncated_normal(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """By uniform numbers, as JAX draws it; PyTorch draws until all numbers are between the bounds."""
+
+    @functools.wraps(original)
+    def call(
+        tensor: torch.Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+        generator: torch.Generator | None = None,
+    ) -> torch.Tensor:  # fmt: skip
+        if _tape is None:
+            return original(tensor, mean, std, a, b, generator)
+        low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (a, b))
+        with torch.no_grad():
+            return tensor.uniform_(low, high).erfinv_().mul_(std * math.sqrt(2)).add_(mean).clamp_(a, b)
+
+    return call
 
 
 def _standard_normal(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -299,6 +332,8 @@ def install() -> None:
         (torch.Tensor, "bernoulli_", _filled(_bernoulli_in_place)),
         (torch.Tensor, "uniform_", _filled(_uniform_between)),
         (torch.Tensor, "normal_", _filled(_normal_in_place)),
+        (torch.nn.init, "orthogonal_", _orthogonal),
+        (torch.nn.init, "trunc_normal_", _truncated_normal),
         (torch.Tensor, "exponential_", _filled(_exponential)),
         (torch.Tensor, "cauchy_", _filled(_cauchy)),
         (torch, "poisson", _filled(_poisson)),

@@ -28,8 +28,18 @@ def test_what_a_loss_compares_with_is_an_array_whatever_is_known_of_it(computed:
     assert "static_argnames" not in stepped(computed)
 
 
-def test_what_shapes_are_made_of_is_known_when_it_is_traced() -> None:
-    assert 'static_argnames=("k",)' in stepped("loss = F.cross_entropy(model(x)[:, :k], y)")
+@pytest.mark.parametrize(
+    "computed", ["loss = model(torch.cat([x, y], 1)).mean()", "loss = F.mse_loss(model(x), torch.stack((y, y)).sum(0))"]
+)
+def test_what_is_joined_in_a_list_is_an_array(computed: str) -> None:
+    assert "static_argnames" not in stepped(computed, ": nn.Module")
+
+
+@pytest.mark.parametrize(
+    "computed", ["loss = F.cross_entropy(model(x)[:, :k], y)", "loss = F.mse_loss(model(x).reshape([k, -1]), y)"]
+)
+def test_what_shapes_are_made_of_is_known_when_it_is_traced(computed: str) -> None:
+    assert 'static_argnames=("k",)' in stepped(computed)
 
 
 @pytest.mark.parametrize("loss", ["", ": nn.Module", ": torch.nn.Module"])

@@ -203,8 +203,10 @@ def _takes_array(call: ast.Call, given: ast.AST, inference: Inference) -> bool:
         return False
     if isinstance(fact, Function):
         return keyword is None
-    value = inference.fact(given.value if isinstance(given, ast.keyword) else given)
-    if value != UNKNOWN and not isinstance(value, UnknownParameter):
+    shown = given.value if isinstance(given, ast.keyword) else given
+    value = inference.fact(shown)
+    listed = isinstance(shown, ast.List | ast.Tuple)
+    if not listed and value != UNKNOWN and not isinstance(value, UnknownParameter):
         return False
     if isinstance(fact, UnknownParameter) or is_held_function(call.func, inference):
         return True

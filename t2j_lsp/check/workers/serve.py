@@ -18,6 +18,7 @@ from t2j_lsp.check.messages import Failure, Message
 from t2j_lsp.check.protocol import Raised, frame, read_frame
 from t2j_lsp.check.workers.containment import guard, remains
 from t2j_lsp.check.workers.containment.folders import Folders
+from t2j_lsp.check.workers.torch_side import compiler
 from t2j_lsp.child.frames import MAX_DATA
 
 Handler = Callable[[dict[str, Any]], Any]
@@ -26,6 +27,8 @@ Handler = Callable[[dict[str, Any]], Any]
 def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, layers: tuple[str, ...]) -> None:
     """Answers requests until the pipe closes. A request is ``{"id", "operation", ...}``."""
     gc.disable()
+    if kind == "torch":
+        compiler.put_off()
     module = importlib.import_module(f"t2j_lsp.check.workers.{kind}_side.worker")
     gc.freeze()  # A framework is some 200,000 objects, which stay: none of them is garbage, now or later.
     gc.enable()

@@ -58,6 +58,6 @@ def put_off() -> None:
     sys.meta_path.insert(0, _Finder())
 
 
-def _load(module: _Later) -> None:
+def _load(module: ModuleType) -> None:
     module.__class__ = ModuleType
     importlib.reload(module)

@@ -66,6 +66,11 @@ for name, reason in {
     "kineto_available": PROFILER,
 }.items():
     refuse(f"torch.autograd.{name}", reason)
+drop(
+    "torch.autograd.set_detect_anomaly",
+    'jax.config.update("jax_debug_nans", True) stops at the first NaN, in forward passes too.',
+    aliases=["torch.autograd.anomaly_mode.set_detect_anomaly"],
+)
 refuse("torch.autograd.*", "JAX differentiates functions: see jax.grad, jax.vjp and jax.custom_vjp.")
 refuse("torch.Tensor.backward", "Write the loss as a function of the model and call nnx.value_and_grad on it.")
 

@@ -42,6 +42,7 @@ GONE = [
     "torch.use_deterministic_algorithms(True)",
     "torch.set_float32_matmul_precision('high')",
     "torch.cuda.manual_seed_all(3)",
+    "torch.autograd.set_detect_anomaly(True)",
     "torch.backends.cuda.enable_flash_sdp(True)",
     "torch.fx.wrap('len')",
     "torch.compiler.reset()",

@@ -57,3 +57,49 @@ def test_a_schedule_of_a_rate_that_only_the_optimizer_has(
     expected = capsys.readouterr().out
     exec(done.code, {})
     assert capsys.readouterr().out == expected
+
+
+LATER = """import torch
+from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
+
+
+class Settings:
+    rate = 0.5
+
+
+def other(lr):
+    lr = lr + 1
+    return lr
+
+
+lr, settings = 0.5, Settings()
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr={rate})
+scheduler = LambdaLR(optimizer, lambda step: 0.9 ** step)
+rates = []
+for step in range(4):
+    optimizer.zero_grad()
+    model(torch.ones(2, 3)).mean().backward()
+    optimizer.step()
+    scheduler.step()
+    rates.append(round(scheduler.get_last_lr()[0], 6)){changed}
+print(rates)
+"""
+
+
+@pytest.mark.parametrize(("rate", "changed"), [("lr", "lr = 7.0"), ("settings.rate", "settings.rate *= 3")])
+def test_a_rate_that_has_another_value_later_is_read_once(
+    rate: str, changed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = LATER.format(rate=rate, changed=f"\n    {changed}")
+    done = convert(source)
+    assert not done.gaps and f"lambda step, initial_lr={rate}: " in done.code
+    exec(source, {})
+    expected = capsys.readouterr().out
+    exec(done.code, {})
+    assert capsys.readouterr().out == expected
+
+
+def test_a_rate_that_stays_the_same_stands_in_the_schedule() -> None:
+    assert "lambda step: lr * " in convert(LATER.format(rate="lr", changed="")).code

@@ -6,6 +6,8 @@ import pytest
 
 from t2j_lsp import convert
 
+from .printed import printed
+
 TEXT = """\
 import random
 
@@ -364,3 +366,105 @@ def test_what_may_be_a_module_that_a_step_calls_is_no_function(more: str) -> Non
     done = convert(named.format(made="other('4')", more=more))
     assert "Partial(embed)" not in done.code
     assert any("embed" in gap.reason for gap in done.gaps), done.gaps
+
+
+ASKED = """\
+import torch
+import torch.nn as nn
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model, self.steps, self.asked = model, 1, []
+        self.opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def beta(self, most=1.0):
+        {body}
+
+    def fit(self, x):
+        for _ in range(3):
+            {front}loss = self.model(x).pow(2).mean() + {asked} * self.model.weight.sum()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+            self.steps += 1
+            print(round(loss.item(), 5))
+
+
+net = nn.Linear(2, 1, bias=False)
+nn.init.constant_(net.weight, 0.5)
+Trainer(net).fit(torch.tensor([[1.0, 2.0], [0.5, -1.0]]))
+"""
+RISES = "return min(most, self.steps / 4)"
+
+
+@pytest.mark.parametrize("asked", ["self.beta()", "self.beta(0.6)", "(1 - self.beta(most=0.6))"])
+def test_a_number_that_an_object_gives_is_asked_for_in_front_of_the_step(asked: str) -> None:
+    source = ASKED.format(body=RISES, front="", asked=asked)
+    found = convert(source)
+    assert not found.gaps
+    assert "train_step(self.model, self.opt, x, self.beta(" in found.code
+    assert printed(found.code) == printed(source)
+
+
+@pytest.mark.parametrize(
+    ("body", "front", "asked"),
+    [
+        ("self.asked.append(1)\n        " + RISES, "", "self.beta()"),
+        (RISES, "self.steps += 1\n            ", "self.beta()"),
+        (RISES, "", "(self.beta() if len(x) > 3 else 1.0)"),
+    ],
+    ids=["it keeps something", "what it reads changes in front of it", "a condition decides about it"],
+)
+def test_a_number_that_is_not_the_same_in_front_of_the_step_is_not_asked_for_there(
+    body: str, front: str, asked: str
+) -> None:
+    source = ASKED.format(body=body, front=front, asked=asked)
+    found = convert(source)
+    assert found.gaps or printed(found.code) == printed(source)
+
+
+SETTINGS = """import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Learner:
+    def __init__(self, config):
+        self.config = config
+        self.model = nn.Linear(3, 2)
+        self.opt = torch.optim.SGD(self.model.parameters(), lr=config["lr"])
+
+    def loss(self, x, y):
+        out = F.cross_entropy(self.model(x), y)
+        {more}
+        return out
+
+    def step(self, x, y):
+        loss = self.loss(x, y)
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        return loss.item()
+
+
+print(Learner({{"lr": 0.1, "l2": 0.01, "times": 2}}).step(torch.ones(4, 3), torch.tensor([0, 1, 1, 0])))
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "if self.config.get('l2', 0) > 0:\n            out = out * 2",
+        "if self.config['l2']:\n            out = out * 2",
+        "for _ in range(self.config['times']):\n            out = out * 2",
+    ],
+)
+def test_settings_whose_items_decide_what_is_computed_are_told(more: str) -> None:
+    reasons = [gap.reason for gap in convert(SETTINGS.format(more=more)).gaps]
+    assert any("decide what is computed" in reason for reason in reasons), reasons
+
+
+def test_settings_whose_items_are_only_computed_with_are_passed() -> None:
+    found = convert(SETTINGS.format(more="out = out * self.config['l2']"))
+    assert not found.gaps and "self.config, x, y)" in found.code

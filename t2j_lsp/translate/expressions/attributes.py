@@ -326,7 +326,7 @@ class Attributes:
         """The attribute as it stands, marked."""
         self.ctx.report.gap(node, f"torch.nn.Module.{node.attr}", "unsure", reason)
         self.variables.unsure.add(node)
-        return Piece(self.ctx.source.segment(node))
+        return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.{node.attr}")
 
     def _is_part_of_module(self, node: ast.expr) -> bool:
         """Whether it is an attribute, at any depth, of a module of unknown class: ``model.encoder.fc``."""
@@ -338,7 +338,26 @@ class Attributes:
 
     def _answers_to_torch_names(self, node: ast.Attribute) -> bool:
         """Whether a module of unknown class has the attribute too: one built by a class that was passed is a helper."""
-        return isinstance(node.value, ast.Attribute) or self.variables.is_initialised(node)
+        made = isinstance(node.value, ast.Attribute) and not self._is_handed(node.value.attr)
+        return made or self.variables.is_initialised(node)
+
+    def _is_handed(self, name: str) -> bool:
+        """Whether a function gives an attribute what it is handed itself: ``self.model = model``."""
+        for node in self.ctx.source.nodes:
+            match node:
+                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                    pairs = list(zip(targets, values, strict=False))
+                case ast.Assign(targets=[target], value=value):
+                    pairs = [(target, value)]
+                case _:
+                    continue
+            for target, value in pairs:
+                if isinstance(target, ast.Attribute) and target.attr == name and isinstance(value, ast.Name):
+                    around = ancestors(node, self.ctx.source.parents)
+                    function = next((at for at in around if isinstance(at, symbols.FunctionNode)), None)
+                    if function is not None and any(a.arg == value.id for a in symbols.named_parameters(function)):
+                        return True
+        return False
 
 
 def _assigns(owner: Instance, name: str) -> bool:

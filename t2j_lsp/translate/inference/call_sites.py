@@ -30,6 +30,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import join, makes_modules, some_maker
 from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.source.folding.uses import runs
 
 from .file import Inference
 from .forward_pass import UnknownParameter
@@ -217,8 +218,8 @@ def _stores(inference: Inference) -> dict[str, list[ast.Name]]:
 def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
     """The parameters for which every call of the file passes a module.
 
-    A constructor is for others to call as well, with modules of classes that this file doesn't know; but where it is
-    given a loss, it will be given a loss.
+    A constructor is for others to call as well, with modules of classes that this file doesn't know, unless the file is
+    a program; but where it is given a loss, it will be given a loss.
     """
     seen: dict[ast.arg, Fact] = {}
     for node in inference.source.nodes:
@@ -235,7 +236,9 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
             fact = inference.fact(value)
             if parameter.annotation is None and fact != UnknownParameter(parameter.arg):
                 seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
-    constructed = {a for info in inference.functions.values() if info.name == "__init__" for a in info.node.args.args}
+    constructors = [info for info in inference.functions.values() if info.name == "__init__"]
+    program = runs(inference.source.tree)
+    constructed = {a for info in constructors if not program for a in info.node.args.args}
     some = {a: AnyModule(layer_names(fact)) if is_loss(fact) else AnyModule() for a, fact in seen.items()}
     return {a: some[a] if a in constructed else fact for a, fact in seen.items() if is_module(fact)}
 

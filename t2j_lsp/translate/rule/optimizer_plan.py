@@ -57,7 +57,7 @@ class OptimizerPlan:
     rate: str = ""
     """For a scheduler: the learning rate that its optimizer starts with."""
     holds_rate: bool = False
-    """For a scheduler: whether that is read out of the optimizer, which has another one later."""
+    """For a scheduler: whether that has another value later: it is read once, when the scheduler is made."""
     rates: tuple[tuple[str, str], ...] = ()
     """For a scheduler: the learning rates that its optimizer's groups start with, by their labels, if they differ."""
     apart: bool = False

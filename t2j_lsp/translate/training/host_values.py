@@ -1,7 +1,8 @@
 """What a train step is given in place of the values it is made of: it is evaluated in front of the step.
 
 Arrays of Python's and NumPy's values, ``torch.as_tensor(np.array(states))``: given the list, the step would be compiled
-for every length of it. And the next batch of an iterator, ``model(next(batches))``.
+for every length of it. And the next batch of an iterator, ``model(next(batches))``, and what an object says that no
+compiled function can be given, ``self.beta() * kl``.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from collections.abc import Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, evaluated_once
+from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ListOf, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .flow import DataFlow
+from .once import GROWING, gives_number
 
 
 def makes_array(inference: Inference, node: ast.AST) -> bool:
@@ -46,6 +49,39 @@ def takes_next(inference: Inference, node: ast.AST, code: Sequence[ast.AST]) -> 
     for part in code:
         named += sum(isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == text for n in symbols.walk(part))
     return named == 1 and any(_always(node, part, inference) for part in code)
+
+
+def asked_number(
+    inference: Inference, flow: DataFlow, node: ast.AST, code: Sequence[ast.AST], exposed: set[str]
+) -> ast.Call | None:
+    """The call of a method that gives a number, ``self.beta()``, made of what is known before the step.
+
+    The object is no module, the method changes nothing, and nothing of the code that moves changes what it reads.
+    """
+    call = inference.source.parents.get(node)
+    info = called_function(inference.fact(node)) if isinstance(node, ast.Attribute) else None
+    if not isinstance(call, ast.Call) or call.func is not node or info is None or info.external:
+        return None
+    if info.owner is None or info.owner.acts_as_module or not gives_number(inference, call):
+        return None
+    if not evaluated_once(call, inference.source.parents) or not any(_always(call, part, inference) for part in code):
+        return None
+    given = [n for argument in (*call.args, *call.keywords) for n in symbols.walk(argument) if isinstance(n, ast.expr)]
+    if any(isinstance(fact := inference.fact(n), Tensor) or is_module(fact) for n in given):
+        return None
+    inside = [n for n in symbols.walk(info.node) if isinstance(n, ast.Attribute | ast.Call)]
+    read = {n.attr for n in inside if isinstance(n, ast.Attribute)}
+    written = {name.rpartition(".")[2] for part in code for name in flow.writes(part)}
+    pure = not any(_changes(n, inference) for n in inside) and read.isdisjoint(written)
+    return call if pure and flow.reads(call) <= exposed else None
+
+
+def _changes(node: ast.Attribute | ast.Call, inference: Inference) -> bool:
+    """Whether something may change what an object or the program keeps: an assignment, or another function's call."""
+    if isinstance(node, ast.Attribute):
+        return not isinstance(node.ctx, ast.Load)
+    grows = isinstance(node.func, ast.Attribute) and node.func.attr in GROWING
+    return grows or called_function(inference.fact(node.func)) is not None
 
 
 def _always(node: ast.AST, code: ast.AST, inference: Inference) -> bool:

@@ -35,7 +35,7 @@ from .objects import Objects, VariableScope
 from .once import GROWING, takes_arrays
 from .passed import Input, Kind, PassedOn
 from .sample_parts import is_mixed
-from .static_values import given_as_tuple, has_settings, is_called, must_be_static
+from .static_values import given_as_tuple, has_settings, is_called, items_decide, must_be_static
 from .step_calls import Refused
 
 PLACES = "device", "dtype", "generator"
@@ -318,7 +318,12 @@ class Inputs:
         if isinstance(known, Object) and not stands_alone(known):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, {_called(known)}")
         if isinstance(known, Function):
-            raise Refused(f"the loss is computed with {ast.unparse(place)}, a function that is defined inside another")
+            kind = (
+                "a method of an object that isn't passed"
+                if known.info.owner
+                else "a function that is defined inside another"
+            )
+            raise Refused(f"the loss is computed with {ast.unparse(place)}, {kind}")
         if is_mixed(known):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, which may hold texts beside its tensors")
         if isinstance(known, Instance):
@@ -332,6 +337,8 @@ class Inputs:
         facts = [self.ctx.fact(p) for p in one.places]
         if is_called(one.places, self.ctx.inference, names_loss(one.places[0])):
             return "function"
+        if items_decide(one.places, self.ctx.inference):
+            raise Refused(f"items of {one.text} decide what is computed: give them to functions one by one")
         one.texts = given_as_tuple(facts)
         if not one.texts and any(
             isinstance(f, Tensor | ListOf | Tuple) or is_module(f) or stands_alone(f) for f in facts

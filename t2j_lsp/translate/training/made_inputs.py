@@ -12,7 +12,7 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor, is_module
 
 from .flow import DataFlow
-from .host_values import made_of_host_values, makes_array, takes_next
+from .host_values import asked_number, made_of_host_values, makes_array, takes_next
 from .sample_parts import is_mixed
 
 
@@ -31,6 +31,7 @@ class MadeInputs:
         """What is passed in place of a variable: an array that is made of it, a part of the array that it is."""
         return (
             self.next_of(node)
+            or asked_number(self.ctx.inference, self.flow, node, self.parts, exposed)
             or self._part_of_batch(node)
             or self._made_of_values(node, exposed)
             or self._part_of_array(node, exposed)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import named_parameters
+from t2j_lsp.symbols import ancestors, named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
@@ -268,7 +268,7 @@ class Optimizers:
         return OptimizerPlan(
             target=ast.unparse(owner),
             rate=rate or self._held_rate(owner, made),
-            holds_rate=not rate,
+            holds_rate=not rate or self._changes_later(rate, call),
             cycled=cycled.pop() if len(cycled) == 1 else "",
             alone=outer is not None,
         )
@@ -356,7 +356,7 @@ class Optimizers:
         for group in self.ctx.plan.optimizers[made[0]].groups:
             if not group.frozen:
                 text = self._rate_text(made[0], group)
-                if not text or not self._visible(text, made, call):
+                if not text or not self._visible(text, made, call) or self._changes_later(text, call):
                     return ()
                 rates.append((group.label, text))
         return tuple(rates)
@@ -388,6 +388,24 @@ class Optimizers:
                 if first <= node.lineno <= last:
                     return False
         return True
+
+    def _changes_later(self, text: str, call: ast.Call) -> bool:
+        """Whether something in an expression gets another value than it has where a scheduler is made."""
+        read = {ast.unparse(n) for n in symbols.walk(ast.parse(text)) if isinstance(n, ast.Name | ast.Attribute)}
+        again = [at for at in ancestors(call, self.ctx.source.parents) if isinstance(at, ast.For | ast.While)]
+        first = again[-1].lineno if again else call.lineno
+        for node in self.ctx.source.nodes if read else ():
+            if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                if node.lineno > first and ast.unparse(node) in read and self._is_same_variable(node, call):
+                    return True
+        return False
+
+    def _is_same_variable(self, node: ast.Name | ast.Attribute, place: ast.AST) -> bool:
+        """Whether a name means at a place what it means here; an attribute may be the same anywhere."""
+        if isinstance(node, ast.Attribute):
+            return True
+        home = self.objects.home
+        return home(node.id, self.objects.scope(node)) == home(node.id, self.objects.scope(place))
 
 
 def _is_given_a_rate_alone(call: ast.Call) -> bool:

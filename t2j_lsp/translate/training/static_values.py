@@ -63,6 +63,33 @@ def must_be_static(places: list[ast.expr], inference: Inference) -> bool:
     return any(_is_counted_to(place, inference) for place in _reads_in_functions(places, inference))
 
 
+def items_decide(places: list[ast.expr], inference: Inference) -> bool:
+    """Whether items of a dict of settings decide what is computed: ``if config["l2"] > 0:``, ``range(config["n"])``."""
+    for place in [*places, *_reads_in_functions(places, inference)]:
+        match parent := inference.source.parents.get(place):
+            case ast.Subscript(value=held, slice=ast.Constant(value=str())) if held is place:
+                item: ast.AST | None = parent
+            case ast.Attribute(attr="get"):
+                item = inference.source.parents.get(parent)
+            case _:
+                continue
+        if isinstance(item, ast.expr) and not isinstance(inference.fact(item), Tensor):
+            if _decides(item, inference) or _is_counted_to(item, inference):
+                return True
+    return False
+
+
+def _decides(node: ast.expr, inference: Inference) -> bool:
+    """Whether a value is asked for in a condition, which no tensor is asked for in."""
+    child: ast.AST = node
+    parent = inference.source.parents.get(node)
+    while isinstance(parent, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp):
+        if any(isinstance(inference.fact(n), Tensor) for n in ast.iter_child_nodes(parent)):
+            return False
+        child, parent = parent, inference.source.parents.get(parent)
+    return isinstance(parent, ast.If | ast.IfExp | ast.While) and parent.test is child
+
+
 def _is_counted_to(node: ast.expr, inference: Inference) -> bool:
     """Whether a value is what ``range`` takes, which no array is in a compiled function, whatever it is called."""
     parent = inference.source.parents.get(node)

@@ -608,6 +608,31 @@ def test_a_step_of_lbfgs_is_one_on_both_sides(run: Run) -> None:
     assert run(LINE_SEARCH, mistake=("lr=0.5", "lr=0.4"), steps=2).verdict is VerdictKind.DIFFERENT
 
 
+TWO_OPTIMIZERS = """\
+import torch
+import torch.nn as nn
+
+first, second = nn.Linear(2, 3), nn.Linear(3, 1)
+x = torch.linspace(-1, 1, 12).reshape(6, 2)
+one = torch.optim.SGD(first.parameters(), lr=0.1)
+other = torch.optim.SGD(second.parameters(), lr=0.3)
+for epoch in range(6):
+    one.zero_grad()
+    other.zero_grad()
+    loss = (second(torch.tanh(first(x))) - 1).pow(2).mean()
+    loss.backward()
+    one.step()
+    other.step()
+    print(loss.item())
+"""
+
+
+def test_steps_that_end_within_a_compiled_step_are_made_to_its_end_on_both_sides(run: Run) -> None:
+    report = run(TWO_OPTIMIZERS, steps=3)
+    assert (report.verdict, report.steps, report.stopped) == (VerdictKind.EQUIVALENT, 4, True), report.reason
+    assert run(TWO_OPTIMIZERS, mistake=("lr=0.3", "lr=0.2"), steps=3).verdict is VerdictKind.DIFFERENT
+
+
 def test_a_mistake_in_an_update_of_bare_tensors_is_found(run: Run) -> None:
     assert run(BARE, mistake=("lr=0.1", "lr=0.2")).verdict is VerdictKind.DIFFERENT
 

@@ -214,6 +214,9 @@ class _Run:
             self._refuse_outside("jax", jax)
             if torch.failure is None:
                 self._refuse_unconverted(jax)
+        if torch.stopped and jax.stopped and jax.steps > torch.steps:
+            # A compiled step updates by several optimizers; PyTorch was stopped between two of them.
+            torch = self._torch(wide, steps=jax.steps)
         return torch, jax
 
     def _torch(self, wide: bool, moved: float | None = None, steps: int | None = None) -> ProgramRun:

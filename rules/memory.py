@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, UNKNOWN, Fact, Tensor, is_tensor
+from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, UNKNOWN, Fact, Object, Tensor, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
 from t2j_lsp.translate.rule.tensors import behind_data, same_rank
@@ -156,7 +156,12 @@ def _leaving(call: Call, template: str) -> Piece:
     return call.emit(template, array=plain)
 
 
-@rule("torch.Tensor.numpy(self, *, force=False)", jax="np.asarray(x)", ignore=["force"], result="unknown")
+@rule(
+    "torch.Tensor.numpy(self, *, force=False)",
+    jax="np.asarray(x)",
+    ignore=["force"],
+    result=lambda call: Object("array", "numpy.asarray"),
+)
 def numpy(call: Call) -> Piece:
     return _leaving(call, "np.array({array})" if call.site.copies else "np.asarray({array})")
 

@@ -153,3 +153,10 @@ def test_the_statement_that_keeps_them_is_marked() -> None:
 @pytest.mark.parametrize("name", CURRENT)
 def test_values_that_are_copied_or_read_anew_are_not(name: str) -> None:
     assert not reasons(STEPS + CURRENT[name])
+
+
+def test_methods_of_what_numpy_gives_are_numpys() -> None:
+    """Those that tensors have too stay as they are, and what they are given: the value stays NumPy's."""
+    call = "x.detach().cpu().numpy().clip(low, high).astype(np.float64)"
+    code = convert(HEAD + f"def act(x: torch.Tensor, low, high):\n    return {call}\n").code
+    assert "return np.asarray(x).clip(low, high).astype(np.float64)" in code

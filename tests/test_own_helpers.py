@@ -138,6 +138,29 @@ def test_an_edited_module_is_kept_replaced_or_merged(folder: Path, capsys: pytes
     assert "MINE" not in module.read_text()
 
 
+def test_a_module_that_is_needed_no_more_goes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = folder / "out/net_helpers.py"
+    assert convert("net.py", "-o", "out/net.py") == 0
+    assert convert("net.py", "-o", "out/net.py", lines=60) == 0
+    assert "net_helpers.py: removed" in capsys.readouterr().err
+    assert "def gaussian_nll_loss(" in (folder / "out/net.py").read_text() and not module.exists()
+
+
+@pytest.mark.parametrize("keeper", ["edited", "imported", "foreign"])
+def test_a_module_that_somebody_needs_stays(folder: Path, keeper: str) -> None:
+    module = folder / "out/net_helpers.py"
+    assert convert("net.py", "-o", "out/net.py") == 0
+    if keeper == "edited":
+        module.write_text(module.read_text() + "\nMINE = 1\n")
+    elif keeper == "imported":
+        (folder / "out/loss.py").write_text("from net_helpers import gaussian_nll_loss\n")
+    else:
+        module.write_text(FOREIGN)
+    text = module.read_text()
+    assert convert("net.py", "-o", "out/net.py", "--helpers", "inline") == 0
+    assert module.read_text() == text
+
+
 def test_neither_is_written_where_one_cannot_be(folder: Path) -> None:
     (folder / "net_jax.py").write_text("# mine\n")
     assert convert("net.py", "-o", "net_jax.py") == 2
@@ -155,6 +178,7 @@ def test_neither_is_written_where_one_cannot_be(folder: Path) -> None:
         ("models/net.py", {"run.py": "from models import (other,\n    net)\n"}, "", ".net_helpers"),
         ("models/net.py", {"run.py": "import models.network\n"}, "", "net_helpers"),
         ("a/b/net.py", {"c/run.py": "import a.b.net as n\n", "setup.py": ""}, "", ".net_helpers"),
+        ("a/b/net.py", {"run.py": "from a.b.net import Net\n"}, "", ".net_helpers"),
         ("my-net.py", {}, "", None),
         ("net.py", {}, "from net_helpers import more\n", None),
         ("net.py", {}, "import net_helpers\n", None),

@@ -199,6 +199,10 @@ def _write(conversion: FileConversion, arguments: argparse.Namespace) -> tuple[s
         refuse_to_write(target, conversion.data, force=arguments.force, merging=arguments.merge)
         conflicts += _write_file(conversion.helper_module, conversion.translation.helper_source.encode(), arguments)
     conflicts += _write_file(target, conversion.data, arguments)
+    idle = helper_modules.idle_module(target) if conversion.helper_module is None else None
+    if idle is not None:
+        idle.unlink()
+        print(f"{idle}: removed, since {target} has its helpers in it or needs none", file=sys.stderr)
     names = conversion.translation.needs.helpers
     if arguments.helpers == "module" and names:
         conflicts += _write_helpers(helper_modules.home(target, target.parent)[0], names, arguments)

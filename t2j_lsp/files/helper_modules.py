@@ -10,7 +10,7 @@ from pathlib import Path
 
 from t2j_lsp.contract import HELPERS_DOCSTRING, OWN_HELPERS
 
-from .importers import imported_through_its_folder
+from .importers import imported_elsewhere, imported_through_its_folder
 from .written import has_base, is_written
 
 NAME = "torch_helpers"
@@ -80,6 +80,16 @@ def is_foreign(path: Path) -> bool:
     except OSError:
         return True
     return bool(data) and not (has_base(real) or is_written(real, data) or data.startswith(HELPERS_DOCSTRING.encode()))
+
+
+def idle_module(target: Path) -> Path | None:
+    """The module of helpers beside a file that nothing needs any more: t2j wrote all of it, and no file imports it."""
+    path = own_path(target)
+    if path is None or not path.is_file() or path.is_symlink():
+        return None
+    data = path.read_bytes()
+    is_ours = data.startswith(HELPERS_DOCSTRING.encode()) and is_written(Path(os.path.realpath(path)), data)
+    return path if is_ours and not imported_elsewhere(path) else None
 
 
 def _is_run(tree: ast.Module) -> bool:

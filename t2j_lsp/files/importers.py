@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from .projects import INSTALLED, project_folders
+from .projects import DEEPEST, INSTALLED, project_folders
 from .sources import python_files
 
 MOST = 3000
@@ -78,7 +78,7 @@ def _used(other: Path, stem: str) -> frozenset[str]:
 
 
 def imported_through_its_folder(path: Path) -> bool:
-    """Whether a file of the project, or one in the folder above, imports a module by its folder: ``models.net``."""
+    """Whether a file of the project, or one in the folders above, imports a module by its folder: ``models.net``."""
     path = path.resolve()
     stem, folder = re.escape(path.stem), re.escape(path.parent.name)
     dotted = re.compile(
@@ -86,8 +86,17 @@ def imported_through_its_folder(path: Path) -> bool:
         rf"|[\w.]*\b{folder}[ \t]+import[ \t]*(?:\([^)]*\b{stem}\b|[^(\n]*\b{stem}\b))",
         re.M,
     )
-    others = {*_files(path)[:MOST], *sorted(path.parent.parent.glob("*.py"))[:MOST]} - {path}
+    above = (file for up in path.parents[1 : DEEPEST + 2] for file in sorted(up.glob("*.py"))[:MOST])
+    others = {*_files(path)[:MOST], *above} - {path}
     return any(dotted.search(_text(other, path.stem)) for other in others)
+
+
+def imported_elsewhere(path: Path) -> bool:
+    """Whether a file of the project around a module may import it, or looks it up by its name."""
+    path = path.resolve()
+    _lists.clear()  # a file that came meanwhile counts: who asks removes the module
+    files = _files(path)
+    return len(files) > MOST or any(_text(other, path.stem) for other in files if other != path)
 
 
 def _text(path: Path, word: str) -> str:

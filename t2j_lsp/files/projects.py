@@ -9,7 +9,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 _TEST_FOLDERS = ("tests", "test", "testing")
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
-_DEEPEST = 4
+DEEPEST = 4
 """Folders between a file's package and the root of its project."""
 
 
@@ -21,6 +21,6 @@ def project_folders(top: Path) -> list[Path]:
     if top.name in INSTALLED:
         return []
     roots = [top.parent] if top.name in _TEST_FOLDERS else []
-    near = [top, *top.parents][: _DEEPEST + 1]
+    near = [top, *top.parents][: DEEPEST + 1]
     roots += [root for root in near if any((root / name).exists() for name in _PROJECT_FILES)][:1]
     return [folder for root in dict.fromkeys(roots) for folder in (root, root / "src")]

@@ -45,10 +45,15 @@ def save(call: Call) -> Piece | Refusal:
     result="unknown",
 )
 def load(call: Call) -> Piece | Refusal:
-    """Tensors of PyTorch's files become numpy's arrays. What the program has just written is no such file."""
+    """Tensors of PyTorch's files become numpy's arrays. What the program has just written is no such file.
+
+    Nor is what has a state for one of its optimizers: that of PyTorch's fits none of optax.
+    """
     only = call["weights_only"]
-    if call.site.rereads:
+    if call.site.rereads or call.site.resumes and only.literal is False:
         return call.emit("read_pickle({f})")
+    if call.site.resumes and only.literal in (None, True):
+        return call.emit("read_plain_pickle({f})")
     if only.literal in (None, True):
         return call.emit("load_pickle({f})")
     return call.emit("load_pickle({f}, weights_only={weights_only})")

@@ -81,6 +81,7 @@ instead(
 )
 instead("nnx.LSTMCell has one bias where PyTorch's has two, and its carry in the other order.", "LSTMCell")
 instead("nnx.Sequential takes no dict of names, and can't be sliced.", "Sequential")
+instead("nnx.Sequential can't be indexed, sliced or iterated.", "IndexedSequential")
 instead("A slice or a sum of an nnx.List is no nnx.List.", "ModuleList")
 instead("An nnx.Dict comes out of nnx.jit with its items sorted.", "ModuleDict")
 instead(

@@ -44,16 +44,14 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
     names = TORCH_NAMES if isinstance(module, LAYERS_WITH_WEIGHTS) else {}
     held = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
     own = [k for k, v in held.items() if isinstance(v, nnx.Variable)]
-    own.sort(key=lambda k: (not isinstance(held[k], nnx.Param), k not in names))
-    for k in own:
+    for k in sorted(own, key=lambda k: (not isinstance(held[k], nnx.Param), k not in names)):
         kept = every or held[k].get_metadata("persistent", True)
         if kept and not isinstance(held[k], nnx.RngState):
             yield prefix + names.get(k, k), Place(held[k], k == "kernel" and k in names)
-    wraps = isinstance(module, nnx.Sequential | nnx.SpectralNorm)
+    bare = ("layers", "layer_instance") if isinstance(module, nnx.Sequential | nnx.SpectralNorm) else ()
     for k, part in held.items():
         if isinstance(part, nnx.Pytree):
-            bare = wraps and k in ("layers", "layer_instance")
-            yield from saved_places(part, prefix if bare else f"{prefix}{k}.", every)
+            yield from saved_places(part, prefix if k in bare else f"{prefix}{k}.", every)
 
 
 def torch_arrays(module: nnx.Module) -> dict[str, jax.Array]:
@@ -115,22 +113,22 @@ def opened(file: Any, mode: str) -> Any:
     return nullcontext(file) if hasattr(file, "seek") else open(file, mode)
 
 
+class ArrayPickler(pickle.Pickler):
+    """Writes JAX's arrays as numpy's."""
+
+    def reducer_override(self, x: Any) -> Any:
+        return np.asarray(x).__reduce__() if isinstance(x, jax.Array) else NotImplemented
+
+
 def save_pickle(value: Any, path: Any) -> None:
     """Writes arrays, as numpy's, and state dicts, in dicts and lists with numbers and texts if need be."""
-
-    class Pickler(pickle.Pickler):
-        def reducer_override(self, value: Any) -> Any:
-            if isinstance(value, jax.Array):
-                return np.asarray(value).__reduce__()
-            return NotImplemented
-
     with opened(path, "wb") as file:
-        Pickler(file).dump(value)
+        ArrayPickler(file).dump(value)
 
 
 def read_pickle(path: Any) -> Any:
     """Reads what `save_pickle` wrote."""
-    with open(path, "rb") as file:
+    with opened(path, "rb") as file:
         return pickle.load(file)
 
 
@@ -140,6 +138,23 @@ PLAIN = {
     "collections": ("OrderedDict", "defaultdict", "Counter"),
     **{"ml_dtypes": ("bfloat16",), "_codecs": ("encode",)},
 }
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads arrays, containers, numbers and texts, and nothing that could run code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if name not in PLAIN.get(module.partition(".")[0], ()):
+            hint = "weights_only=False reads it, and may run code"
+            raise pickle.UnpicklingError(f"a {module}.{name} is in the file: {hint}")
+        return super().find_class(module, name)
+
+
+def read_plain_pickle(path: Any) -> Any:
+    """Reads what `save_pickle` wrote, if it is arrays, containers, numbers and texts: nothing that could run code."""
+    with opened(path, "rb") as file:
+        return PlainUnpickler(file).load()
+
 
 STORAGES = {
     **{"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16"},
@@ -162,16 +177,13 @@ def load_pickle(path: Any, weights_only: bool = True) -> Any:
     known: dict[str, Any] = {f"{kind}Storage": jnp.dtype(name) for kind, name in STORAGES.items()}
     known |= {"_rebuild_tensor_v2": tensor, "_rebuild_parameter": lambda data, *rest: data, "Size": tuple}
 
-    class Unpickler(pickle.Unpickler):
+    class Unpickler(PlainUnpickler if weights_only else pickle.Unpickler):
         def find_class(self, module: str, name: str) -> Any:
-            if module.startswith("torch"):
-                if name not in known:
-                    raise pickle.UnpicklingError(f"only PyTorch can read {module}.{name}")
-                return known[name]
-            if weights_only and name not in PLAIN.get(module.partition(".")[0], ()):
-                hint = "weights_only=False reads it, and may run code"
-                raise pickle.UnpicklingError(f"a {module}.{name} is in the file: {hint}")
-            return super().find_class(module, name)
+            if not module.startswith("torch"):
+                return super().find_class(module, name)
+            if name not in known:
+                raise pickle.UnpicklingError(f"only PyTorch can read {module}.{name}")
+            return known[name]
 
         def persistent_load(self, place: Any) -> Any:
             _, dtype, key, *_ = place

@@ -20,6 +20,25 @@ class Buffer(nnx.Variable[jax.Array]):
     """
 
 
+class IndexedSequential(nnx.Sequential):
+    """An `nnx.Sequential` that is indexed, sliced and iterated as PyTorch's is: like the list of its layers."""
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.layers)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        found = self.layers[index]
+        return IndexedSequential(*found) if isinstance(index, slice) else found
+
+    def __setitem__(self, index: int, layer: Callable[..., Any]) -> None:
+        layers = list(self.layers)
+        layers[index] = layer
+        self.layers = nnx.List(layers)  # a function is static data and a module is not: the list must start afresh
+
+
 class Sequential(nnx.Sequential):
     """PyTorch's `nn.Sequential`: of modules or of one dict of names; indexed, sliced and iterated like a list.
 

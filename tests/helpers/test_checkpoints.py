@@ -18,7 +18,14 @@ import torch
 from flax import nnx
 
 from t2j_lsp.contract import Options
-from t2j_lsp.rules.helpers.checkpoints import StateDict, load_pickle, load_state_dict, read_pickle, save_pickle
+from t2j_lsp.rules.helpers.checkpoints import (
+    StateDict,
+    load_pickle,
+    load_state_dict,
+    read_pickle,
+    read_plain_pickle,
+    save_pickle,
+)
 from t2j_lsp.rules.helpers.training import LRScheduler
 from t2j_lsp.translate import translate
 from t2j_lsp.weights import load_torch_state
@@ -107,7 +114,7 @@ def test_files_of_pytorch_are_read_without_it(pair: tuple, tmp_path: Path) -> No
     equal(dict(StateDict(module)), net.state_dict())
 
 
-@pytest.mark.parametrize("read", [load_pickle, read_pickle])
+@pytest.mark.parametrize("read", [load_pickle, read_pickle, read_plain_pickle])
 def test_a_checkpoint_is_read_as_it_was_written(
     pair: tuple, tmp_path: Path, read: Callable[[Path], dict[object, Any]]
 ) -> None:
@@ -133,6 +140,9 @@ def test_an_open_file_is_written_and_read_and_stays_open(
     write({"epoch": 4}, buffer)
     buffer.seek(0)
     assert load_pickle(buffer) == {"epoch": 4}
+    buffer.seek(0)
+    if write is save_pickle:
+        assert read_pickle(buffer) == {"epoch": 4}
 
 
 def test_values_that_are_written_one_after_the_other_are_read_so(tmp_path: Path) -> None:
@@ -200,8 +210,9 @@ class Runs:
 @pytest.mark.parametrize("write", [save_pickle, torch.save])
 def test_a_file_that_could_run_code_is_refused(write: Callable[[object, Path], None], tmp_path: Path) -> None:
     write({"x": Runs()}, tmp_path / "file.pt")
-    with pytest.raises(pickle.UnpicklingError, match="exec is in the file"):
-        load_pickle(tmp_path / "file.pt")
+    for read in (load_pickle, read_plain_pickle) if write is save_pickle else (load_pickle,):
+        with pytest.raises(pickle.UnpicklingError, match="exec is in the file"):
+            read(tmp_path / "file.pt")
 
 
 @pytest.mark.parametrize("write", [save_pickle, torch.save])

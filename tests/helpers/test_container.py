@@ -10,7 +10,7 @@ import pytest
 import torch
 from flax import nnx
 
-from t2j_lsp.rules.helpers.container import Buffer, ModuleDict, ModuleList, Sequential
+from t2j_lsp.rules.helpers.container import Buffer, IndexedSequential, ModuleDict, ModuleList, Sequential
 from tests.helpers.compare import array, same_module, torch_names
 
 
@@ -39,6 +39,19 @@ def test_sequential_of_named_modules_keeps_names_and_order_when_rebuilt() -> Non
     rebuilt = nnx.clone(module)
     assert [m.in_features for m in rebuilt] == [3, 4]
     assert module.first is module[1]
+
+
+def test_an_indexed_sequential_is_read_and_changed_like_pytorchs() -> None:
+    module = IndexedSequential(linear(3, 4), nnx.relu, linear(4, 2))
+    reference = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    same_module(module, reference, array(5, 3), jit=True)
+    same_module(module[:2], reference[:2], array(5, 3))
+    assert (
+        len(module) == 3 and next(iter(module)) is module[0] and module[-1].out_features == 2 and len(module[1:]) == 2
+    )
+    for index, layers in ((-1, (linear(4, 5), torch.nn.Linear(4, 5))), (1, (linear(4, 4), torch.nn.Linear(4, 4)))):
+        module[index], reference[index] = layers
+        same_module(module, reference, array(5, 3), jit=True)
 
 
 def test_sequential_passes_a_tuple_on_as_one_argument() -> None:

@@ -82,6 +82,7 @@ class FakeSite:
     traced: bool = False
     copies: bool = False
     rereads: bool = False
+    resumes: bool = False
     renames: Mapping[str, str] = field(default_factory=dict)
     optimizer: OptimizerPlan | None = field(
         default_factory=lambda: OptimizerPlan("model", rate="0.1", cycled="momentum")

@@ -34,10 +34,14 @@ HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\
 
 
 def definitions(source: str) -> dict[str, ast.stmt]:
-    """The functions and classes of a conversion, by name."""
+    """The functions, classes and named tuples of a conversion, by name."""
     done = convert(HEAD + source)
     assert not done.gaps
-    return {s.name: s for s in ast.parse(done.code).body if isinstance(s, ast.FunctionDef | ast.ClassDef)}
+    body = ast.parse(done.code).body
+    tuples = {
+        ast.unparse(s.targets[0]): s for s in body if isinstance(s, ast.Assign) and "namedtuple(" in ast.unparse(s)
+    }
+    return {s.name: s for s in body if isinstance(s, ast.FunctionDef | ast.ClassDef)} | tuples
 
 
 def parameters(node: ast.stmt, method: str = "__init__") -> list[str]:
@@ -580,16 +584,19 @@ def test_helpers_are_annotated_where_their_file_is() -> None:
     for name, node in found.items():
         functions = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef)]
         assert all(f.returns is None and all(a.annotation is None for a in f.args.args) for f in functions), name
-    record = found["ValuesAndIndices"]
+    assert ast.unparse(found["ValuesAndIndices"]).endswith("namedtuple('ValuesAndIndices', 'values indices')")
+    record = definitions("def f(x: torch.Tensor):\n    return torch.max(x, 1)\n")["ValuesAndIndices"]
     assert isinstance(record, ast.ClassDef) and {type(s) for s in record.body[1:]} == {ast.AnnAssign}
 
 
 def test_a_container_keeps_the_methods_that_its_file_uses() -> None:
     source = LIBRARY.format("layers = nn.Sequential(nn.ReLU(), nn.ReLU())", "self.layers[0](x){0}")
-    found = {
-        s.name for s in definitions(source.replace("{0}", ""))["Sequential"].body if isinstance(s, ast.FunctionDef)
-    }
-    assert "__getitem__" in found and not found & {"insert", "__delitem__", "_assign"}
+    read = definitions(source.replace("{0}", "") + PROGRAM)["IndexedSequential"]
+    assert isinstance(read, ast.ClassDef)
+    methods = {s.name: ast.unparse(s) for s in read.body if isinstance(s, ast.FunctionDef)}
+    assert methods.keys() == {"__len__", "__iter__", "__getitem__"} and "slice" not in methods["__getitem__"]
+    sliced = definitions(source.replace("[0](x){0}", "[:1](x)"))["IndexedSequential"]
+    assert "IndexedSequential(*" in ast.unparse(sliced) and "__setitem__" not in ast.unparse(sliced)
     unread = definitions(
         "class Net(nn.Sequential):\n    def __init__(self):\n        layers = []\n        layers.append(nn.ReLU())\n"
         "        super().__init__(*layers)\n"

@@ -442,7 +442,7 @@ def test_containers() -> None:
     """)
     assert "self.blocks = nnx.List(" in code
     assert "self.head = nnx.Sequential(" in code
-    assert "self.indexed = Sequential(" in code
+    assert "self.indexed = IndexedSequential(" in code
 
 
 def test_the_constructor_of_modules_named_by_its_class_goes() -> None:

@@ -149,6 +149,25 @@ def test_a_file_that_may_be_pytorchs_is_read_as_such(case: str) -> None:
     assert "zipfile" in convert(HEAD + NOT_REREAD[case] + "\n").code
 
 
+RESUMED = """\
+opt = torch.optim.Adam(a.parameters())
+state = torch.load("a.pt"{only})
+a.load_state_dict(state["net"])
+{before}opt.load_state_dict(state["opt"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("only", "reads"), [("", "read_plain_pickle"), (", weights_only=False", "read_pickle")], ids=["weights", "anything"]
+)
+def test_a_file_that_has_a_state_for_an_optimizer_is_the_programs_own(only: str, reads: str) -> None:
+    """Optax's optimizers can't load what PyTorch's saved."""
+    code = convert(HEAD + RESUMED.format(only=only, before="")).code
+    assert f"{reads}('a.pt')" in code.replace('"', "'") and "zipfile" not in code
+    assert ("find_class" in code) == (not only)
+    assert "zipfile" in convert(HEAD + RESUMED.format(only=only, before="if b: ")).code
+
+
 READ_LATER = {
     "kept over an update": "state = a.state_dict()\ntrain()\nprint(state['fc.bias'])\ndef train(): pass",
     "saved later": "state = {'net': a.state_dict()}\ntrain()\ntorch.save(state, 'a.pt')\ndef train(): pass",

@@ -13,7 +13,7 @@ from t2j_lsp.symbols import nearest, with_ancestors
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
 from t2j_lsp.translate.inference.dicts import is_stock_dict
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
-from t2j_lsp.translate.inference.sequentials import is_stock_sequential
+from t2j_lsp.translate.inference.sequentials import is_indexed_sequential, is_stock_sequential
 from t2j_lsp.translate.inference.subscripts import is_number
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.factory import FactoryKeywords
@@ -194,10 +194,12 @@ class Layers:
         return self.copier.rebuilt(node, head, [], None, node.keywords)
 
     def _sequential(self, node: ast.Call) -> Piece | None:
-        """nnx.Sequential where the list is only called, and no child returns a tuple, which nnx would spread."""
-        if not is_stock_sequential(self.ctx.inference, node):
-            return None
-        return self.copier.rebuilt(node, f"{self.renderer.need('nnx')}.Sequential", [], None)
+        """nnx.Sequential where no child returns a tuple, which nnx would spread; None for one with names."""
+        if is_stock_sequential(self.ctx.inference, node):
+            return self.copier.rebuilt(node, f"{self.renderer.need('nnx')}.Sequential", [], None)
+        if is_indexed_sequential(self.ctx.inference, node):
+            return self.copier.rebuilt(node, self.renderer.need("IndexedSequential"), [], None)
+        return None
 
     def child(self, node: ast.Subscript) -> Piece | None:
         """``model[0]`` of an nnx.Sequential, which has its children in a list."""

@@ -1,4 +1,4 @@
-"""Files that a function reads behind the statements in which it wrote them."""
+"""Files that only the program itself can have written: just before, or to go on from with its optimizer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .context import Context
@@ -36,6 +36,31 @@ def was_written(ctx: Context, call: ast.expr) -> bool:
                 return True
         at = ctx.source.parents.get(at)
         if isinstance(at, ast.For | ast.While) and _sets(symbols.walk(at), parts):
+            return False
+    return False
+
+
+def resumes_optimizer(ctx: Context, call: ast.expr) -> bool:
+    """Whether an optimizer surely loads its state from what a call reads: ``state = torch.load(file)``, a few lines on.
+
+    PyTorch's optimizers have other states than optax's, which can't load those.
+    """
+    statement = ctx.source.parents.get(call)
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is call:
+            block = ctx.source.block_of(statement)
+        case _:
+            return False
+    for later in block[block.index(statement) + 1 :] if block is not None else ():
+        match later:
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=loaded, attr="load_state_dict"),
+                    args=[ast.Subscript(value=ast.Name(id=read), slice=ast.Constant())],
+                )
+            ) if read == name and isinstance(fact := ctx.fact(loaded), Object) and fact.kind == "optimizer":
+                return True
+        if isinstance(later, ast.Return | ast.Raise) or _sets(symbols.walk(later), {name}):
             return False
     return False
 

@@ -37,7 +37,7 @@ from .evaluation_order import depends_on_order
 from .handlers import ExpressionRenderer
 from .known_values import KnownValues
 from .needs import NeededNames
-from .own_files import was_written
+from .own_files import resumes_optimizer, was_written
 from .own_lists import is_own_list
 from .rngs import rngs_expression
 from .variables import Variables
@@ -83,6 +83,10 @@ class CallSite:
     @property
     def rereads(self) -> bool:
         return was_written(self.ctx, self.node)
+
+    @property
+    def resumes(self) -> bool:
+        return resumes_optimizer(self.ctx, self.node)
 
     @property
     def renames(self) -> Mapping[str, str]:

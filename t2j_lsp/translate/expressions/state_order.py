@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.sequentials import is_stock_sequential
+from t2j_lsp.translate.inference.sequentials import is_indexed_sequential
 from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, Instance, Layer, Scalar, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS
 
@@ -40,7 +40,7 @@ def walked_in_torch_order(inference: Inference, fact: Fact, kind: str) -> bool:
     """
     match fact:
         case Layer(items=items) if items is not None:
-            counted = len(items) <= 10 or fact.node is not None and is_stock_sequential(inference, fact.node)
+            counted = len(items) <= 10 or fact.node is not None and is_indexed_sequential(inference, fact.node)
             return counted and all(walked_in_torch_order(inference, item, kind) for item in items)
         case Layer():
             rule = LAYERS.get(fact.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf
+from t2j_lsp.translate.source.folding.classes import SLICE
 
 from .file import Inference
 from .readers import handed_to_readers
@@ -26,7 +27,19 @@ def asked_of_containers(inference: Inference) -> frozenset[str]:
     files = [inference, *imported_files(inference)]
     if state.indexed or handed_to_readers(inference) or any(indexes_any(f) or f.state.indexes_own for f in files):
         names |= {"__len__", "__iter__", "__getitem__"}
+        if len(files) > 1 or any(_may_slice(node, inference) for node in inference.source.nodes):
+            names.add(SLICE)
     return frozenset(names)
+
+
+def _may_slice(node: ast.AST, inference: Inference) -> bool:
+    """Whether it may take a slice of a Sequential."""
+    match node:
+        case ast.Name(id="slice"):
+            return True
+        case ast.Subscript(value=value, slice=ast.Slice()):
+            return _may_be_sequential(inference.facts.get(value, UNKNOWN))
+    return False
 
 
 def asked_elsewhere(inference: Inference) -> frozenset[str]:

@@ -1,4 +1,8 @@
-"""Which Sequentials are `nnx.Sequential`: those that are only called, in their file and where it hands them on."""
+"""Which Sequentials are `nnx.Sequential`: those that are only called, in their file and where it hands them on.
+
+Those that are read or get another child for one of theirs are a class that derives from it. What has names for its
+children, or more or fewer in the end, is one that keeps them as PyTorch does.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +19,34 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.layer import LAYERS
 
-from .containers import SEQUENTIAL, imported_files
+from .containers import SEQUENTIAL, asked_of_containers, imported_files
 from .file import Inference
 from .forward_pass import UnknownParameter
 from .readers import handed_to_readers
 from .single_values import gives_one_value
 from .unpacked import indexes_any
 
+CHANGES = frozenset(("add_module", "register_module", "append", "extend", "insert", "pop", "__delitem__", "_modules"))
+"""What gives a Sequential names, or another length."""
+
 
 def is_stock_sequential(inference: Inference, node: ast.Call) -> bool:
     """Whether nnx.Sequential does: it is only called, or children are read by number, and none returns a tuple."""
-    if node in inference.state.listed or indexes_any(inference) or SEQUENTIAL in inference.isinstance_classes:
+    if node in inference.state.listed or indexes_any(inference):
         return False
-    if inference.settings.of(node, SEQUENTIAL) or not node.args or node.keywords:
+    return _is_list_of_layers(inference, node)
+
+
+def is_indexed_sequential(inference: Inference, node: ast.Call) -> bool:
+    """Whether nnx.Sequential does that can be read like a list, and get other children in the place of some."""
+    return _is_list_of_layers(inference, node) and CHANGES.isdisjoint(asked_of_containers(inference))
+
+
+def _is_list_of_layers(inference: Inference, node: ast.Call) -> bool:
+    """Whether all children of a Sequential are given one by one, and none returns a tuple, which nnx would spread."""
+    if SEQUENTIAL in inference.isinstance_classes or inference.settings.of(node, SEQUENTIAL):
+        return False
+    if not node.args or node.keywords:
         return False
     for argument in node.args:
         fact = inference.fact(argument)

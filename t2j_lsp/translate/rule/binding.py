@@ -189,6 +189,7 @@ class SilentSite:
     traced: bool = False
     copies: bool = False
     rereads: bool = False
+    resumes: bool = False
     renames: Mapping[str, str] = field(default_factory=dict)
     optimizer: OptimizerPlan | None = None
 

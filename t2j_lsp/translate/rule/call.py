@@ -165,6 +165,11 @@ class Site(Protocol):
         ...
 
     @property
+    def resumes(self) -> bool:
+        """Whether the call reads a file that surely has a state for one of the program's optimizers."""
+        ...
+
+    @property
     def renames(self) -> Mapping[str, str]:
         """Names of helpers and imports that the user's code has taken, and what they are called instead."""
         ...

@@ -191,13 +191,14 @@ class Functions:
             return
         last, _ = max(ends, key=lambda e: e[0])
         last = self._past_bracket(last)
-        last_argument = max(
-            [*plain, *arguments.kwonlyargs, *filter(None, (arguments.vararg,))], key=lambda a: source.span(a)[0]
-        )
-        begin = source.span(last_argument)[0]
-        line = source.line_of(begin)
-        alone = not source.text[source.starts[line - 1] : begin].strip(" *\t")
-        separator = "," + source.newline + source.indent(line) if alone and line > node.lineno else ", "
+        given = [*plain, *arguments.kwonlyargs, *filter(None, (arguments.vararg,))]
+        begins = sorted(source.span(argument)[0] for argument in given)
+        lines = [source.line_of(begin) for begin in begins]
+        # One to a line, and no line that went on below: there is place behind the last of those.
+        pairs = list(zip(begins, lines, strict=True))[-2:]
+        alone = all(not source.text[source.starts[line - 1] : at].strip(" *\t") for at, line in pairs)
+        each = alone and len(set(lines[-2:])) == len(lines[-2:]) and lines[-1] > node.lineno
+        separator = "," + source.newline + source.indent(lines[-1]) if each else ", "
         self.ctx.edits.add(last, last, "".join(separator + p for p in parts), 9)
 
     def _rngs_parameter(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:

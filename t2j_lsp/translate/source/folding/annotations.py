@@ -7,6 +7,7 @@ import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
+from inspect import cleandoc
 
 import libcst as cst
 
@@ -38,10 +39,10 @@ def is_annotated(nodes: Iterable[ast.AST]) -> bool:
 def without_annotations(helpers: Sequence[Helper]) -> list[Helper]:
     """The helpers as they are written in a file without annotations.
 
-    Fields of records keep theirs, and functions that only their annotations show to be JAX: converted again, they
-    would be read as PyTorch.
+    Fields of records keep theirs, if methods or defaults stand beside them, and functions that only their annotations
+    show to be JAX: converted again, they would be read as PyTorch.
     """
-    bare = [replace(h, text=_without_idle_fields(h.text)) for h in helpers]
+    bare = [replace(h, text=_as_call(_without_idle_fields(h.text))) for h in helpers]
     return [described(replace(h, text=joined(_without(h.text, None, _shown(h.text))))) for h in bare]
 
 
@@ -59,6 +60,24 @@ def _without_idle_fields(text: str) -> str:
                 case ast.Expr(value=ast.Constant(value=str())):
                     gone.update(range(behind.lineno - 1, behind.end_lineno or behind.lineno))
     return "".join(line for number, line in enumerate(lines) if number not in gone)
+
+
+@cache
+def _as_call(text: str) -> str:
+    """A class of fields alone, which are nothing without annotations, as `namedtuple` makes it."""
+    match definition(text):
+        case ast.ClassDef(
+            name=name,
+            bases=[ast.Name("NamedTuple")],
+            body=[ast.Expr(value=ast.Constant(value=str() as said)), ast.AnnAssign(), *_] as body,
+        ):
+            fields = [f.target.id for f in body[1:] if isinstance(f, ast.AnnAssign) and isinstance(f.target, ast.Name)]
+        case _:
+            return text
+    if len(fields) < len(body) - 1 or any(getattr(field, "value", None) is not None for field in body[1:]):
+        return text
+    comment = "".join(f"# {line}".rstrip() + "\n" for line in cleandoc(said).splitlines())
+    return f'{comment}{name} = namedtuple("{name}", "{" ".join(fields)}")\n'
 
 
 @cache

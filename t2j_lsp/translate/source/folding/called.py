@@ -10,12 +10,16 @@ import ast
 import textwrap
 from collections.abc import Hashable, Iterable, Mapping
 
+from t2j_lsp.symbols import nearest
+
 from .arguments import decided
 from .constants import folded
+from .definitions import nodes
 from .docstrings import switched_off
 from .inlining import expression_of, inlined
 from .signatures import without_methods, without_parameters
 from .uses import HelperCall, UseFinder
+from .variables import assigned
 
 CALL = "__call__"
 _MOVED = "_moved"
@@ -76,6 +80,19 @@ def method_calls(finder: UseFinder, method: str) -> list[HelperCall] | None:
             case _:
                 return None
     return calls if all(call.is_plain for call in calls) else None
+
+
+def of_list(node: ast.AST, finder: UseFinder) -> bool:
+    """Whether an attribute is one of a list that the function around it has made."""
+    function = nearest(ast.FunctionDef, node, finder.parents)
+    match node:
+        case ast.Attribute(value=ast.Name(id=name)) if function is not None:
+            made = [v for n in nodes(function) for t, v in assigned(n) if isinstance(t, ast.Name) and t.id == name]
+            stored = [
+                n for n in nodes(function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+            ]
+            return len(made) == len(stored) > 0 and all(isinstance(value, ast.List) for value in made)
+    return False
 
 
 def without_unpassed(text: str, function: ast.FunctionDef, calls: Iterable[HelperCall]) -> str:

@@ -12,8 +12,8 @@ from functools import cache
 from t2j_lsp.symbols import nearest
 
 from .arguments import decided, drop_arguments
-from .called import CALL, method_calls, moved_in, object_calls, without_unpassed
-from .constants import folded, is_literal, literal
+from .called import CALL, method_calls, moved_in, object_calls, of_list, without_unpassed
+from .constants import folded, is_literal, literal, without_instances
 from .definitions import definition, is_given, nodes
 from .docstrings import switched_off
 from .family import Family
@@ -35,6 +35,8 @@ FLAX_NAMES = frozenset(_FLAX_WORDS.split())
 
 LIST_METHODS = frozenset(("add_module", "append", "extend", "insert", "_assign", "__setitem__", "__delitem__"))
 """Methods that change a container: those that a file doesn't use go, as they do with a stock `nnx.Sequential`."""
+SLICE = "slice"
+"""Stands among the methods that a file may call of a Sequential for slices of one."""
 READING_METHODS = frozenset(("__len__", "__iter__", "__getitem__"))
 """Those that read a container: they go where none is read, as a stock `nnx.Sequential` has none of them."""
 
@@ -63,6 +65,8 @@ def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
             texts[name] = without_methods(texts[name], unasked)
         elif unread := frozenset(_reading(name, family, user)):
             texts[name] = without_methods(texts[name], unread)
+        elif (whole := _without_slices(texts[name], nodes[name], user)) != texts[name]:
+            texts[name] = whole
         elif family.is_known(name):
             _fold_attributes(texts, name, family, user)
             _fold_methods(texts, name, family, user)
@@ -177,10 +181,20 @@ def _drop_unpassed(texts: dict[str, str], name: str, family: Family, user: Index
 def _reading(name: str, family: Family, user: Index) -> Iterator[str]:
     """The methods of a Sequential that read it, if nothing in its own code does."""
     node, asked = family.nodes[name], user.asked_of_containers
-    if asked is not None and [ast.unparse(base) for base in node.bases] == ["nnx.Sequential"]:
+    if asked is not None and _is_sequential(node):
         calls = {ast.unparse(n) for n in nodes(node) if isinstance(n, ast.Call | ast.For)}
         if not any(call in text for text in calls for call in ("list(self)", "len(self)", "in self:")):
             yield from (m for m in READING_METHODS if family.has(name, m) and m not in asked)
+
+
+def _is_sequential(node: ast.ClassDef) -> bool:
+    return [ast.unparse(base) for base in node.bases] == ["nnx.Sequential"]
+
+
+def _without_slices(text: str, node: ast.ClassDef, user: Index) -> str:
+    """A Sequential without what it does for slices, in a program that takes none."""
+    whole = user.is_program and SLICE not in (user.asked_of_containers or (SLICE,)) and _is_sequential(node)
+    return without_instances(text, SLICE) if whole else text
 
 
 def _asked_for(method: str, node: ast.ClassDef, family: Family, user: Index) -> bool:
@@ -193,7 +207,7 @@ def _asked_for(method: str, node: ast.ClassDef, family: Family, user: Index) -> 
         if any(name in user.words or family.finder.own.reads.get(("attribute", name)) for name in inherited):
             return True
         return kind in user.items
-    own = family.finder.own.reads.get(("attribute", method), [])
+    own = [n for n in family.finder.own.reads.get(("attribute", method), []) if not of_list(n, family.finder)]
     words = user.words if asked is None else asked | user.strings
     return method in words or any(_function(n, family.finder) != method for n in own)
 
@@ -322,7 +336,8 @@ def _drop_unread(texts: dict[str, str], name: str, family: Family, user: Index, 
     methods = {s.name for s in node.body if isinstance(s, ast.FunctionDef)}
     if not every:
         read |= {one for one in (*methods, *(a for a, _, _ in _stores(node))) if not one.startswith("_")}
-    gone = {m for m in methods - read if not (m.startswith("__") and m.endswith("__"))}
+    idle = methods - read if not family.is_called_back(name) else ()
+    gone = {m for m in idle if not (m.startswith("__") and m.endswith("__"))}
     gone |= methods & _ENTERED if every and not user.enters else set()
     if gone:
         texts[name] = without_methods(texts[name], frozenset(gone))

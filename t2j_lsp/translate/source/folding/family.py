@@ -51,6 +51,11 @@ class Family:
         bases = [base for one in self.kin(name) for base in self.nodes[one].bases]
         return any(ast.unparse(base).partition("[")[0] in _PROTOCOLS for base in bases)
 
+    def is_called_back(self, name: str) -> bool:
+        """Whether a base that is neither a helper nor Flax's may call methods by names that stand nowhere."""
+        bases = [base for one in (name, *self.above[name]) for base in self.nodes[one].bases]
+        return any(ast.unparse(b) not in self.nodes and not ast.unparse(b).startswith("nnx.") for b in bases)
+
     def is_known(self, name: str) -> bool:
         """Whether every use of a class and its kin is."""
         uses = [self.finder.uses[one] for one in self.kin(name)]

@@ -18,7 +18,7 @@ from t2j_lsp.translate.source.helpers import Helper, described, renamed
 from .absent import without_absent
 from .arguments import assigned_names, decided, drop_arguments
 from .called import asked_of_objects
-from .classes import INHERITED, LIST_METHODS, READING_METHODS, fold_classes
+from .classes import INHERITED, LIST_METHODS, READING_METHODS, SLICE, fold_classes
 from .constants import folded, is_literal, literal, without_instances
 from .definitions import definition, free_names, is_given, members
 from .docstrings import switched_off
@@ -156,7 +156,7 @@ def _kind(argument: ast.expr) -> tuple[bool, str | None, int | None]:
 
 def _containers(user: Index) -> Hashable:
     asked = user.asked_of_containers
-    return None if asked is None else (LIST_METHODS | READING_METHODS) & asked
+    return None if asked is None else (LIST_METHODS | READING_METHODS | {SLICE}) & asked
 
 
 def _cut(texts: dict[str, str], user: _User, named: set[str]) -> dict[str, str]:

@@ -25,9 +25,8 @@ def uniform_bias(fan_in: int) -> nnx.Initializer:
     return lambda key, shape, dtype=jnp.float32: jax.random.uniform(key, shape, dtype, -1, 1) * (fan_in or 1) ** -0.5
 
 
-def uniform_init(n: int) -> dict:
+def uniform_init(n: int, names: tuple[str, ...] = ("kernel_init", "bias_init")) -> dict:
     """PyTorch's initial values of layers with `n` inputs for each output: kernel and bias uniform in +-1/sqrt(n)."""
-    names = ["kernel_init", "bias_init"]
     return dict.fromkeys(names, lambda *a: jax.random.uniform(*a, -1) / (n or 1) ** 0.5)
 
 

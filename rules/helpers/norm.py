@@ -29,9 +29,8 @@ class BatchNorm(nnx.BatchNorm):
     def __call__(self, x: jax.Array) -> jax.Array:
         """Normalizes `x` and, in training, updates `mean` and `var`. One value for each channel is an error."""
         n, old = x.size // self.num_features, self.momentum * self.var[...]
-        evaluates = self.use_running_average or n == 0
-        y = super().__call__(x, use_running_average=evaluates)
-        if not evaluates:
+        y = super().__call__(x, use_running_average=self.use_running_average or n == 0)
+        if n > 0 and not self.use_running_average:
             # What was added to `old` is the biased variance; 1 / (n - 1) of it makes it the unbiased one.
             self.var[...] += (self.var[...] - old) * (1 / (n - 1))
         return y

@@ -1,4 +1,4 @@
-"""Averages of the weights of two models: one map over both states."""
+"""Averages of the weights of two models: optax's, or one map over both states."""
 
 from __future__ import annotations
 
@@ -33,24 +33,47 @@ for p, q in zip({left}.parameters(), target.parameters()):
 
 def converted(body: str, left: str = "net", behind: str = "pass") -> str:
     done = convert(LOOP.format(left=left, body=body, behind=behind))
-    code = " ".join(done.code.split()).replace("( ", "(").replace(" )", ")").replace(",)", ")")
-    return code.replace("lambda p, q: (tau * p + (1 - tau) * q)", "lambda p, q: tau * p + (1 - tau) * q")
+    return " ".join(done.code.split()).replace("( ", "(").replace(" )", ")").replace(",)", ")")
+
+
+STATES = "nnx.state(net, nnx.Param), nnx.state(target, nnx.Param)"
+
+
+@pytest.mark.parametrize(
+    ("body", "step"),
+    [
+        ("q.data.copy_(tau * p.data + (1 - tau) * q.data)", "tau"),
+        ("q.data = (1 - tau) * q.data + p.data * tau", "tau"),
+        ("q.data = tau * p.data + q.data * (1.0 - tau)", "tau"),
+        ("q.data.mul_(1 - tau).add_(p.data, alpha=tau)", "tau"),
+        ("q.data.mul_(1 - tau)\n    q.data.add_(tau * p.detach())", "tau"),
+        ("q.data.mul_(tau).add_(p.data, alpha=1 - tau)", "1 - tau"),
+        ("q.data.copy_(q.data * 0.9 + p.data * (1 - 0.9))", "1 - 0.9"),
+    ],
+)
+def test_a_loop_that_averages_is_an_update_of_optax(body: str, step: str) -> None:
+    assert f"nnx.update(target, optax.incremental_update({STATES}, {step}))" in converted(body)
+
+
+def test_which_of_both_is_written_into() -> None:
+    states = "nnx.state(target, nnx.Param), nnx.state(net, nnx.Param)"
+    assert f"nnx.update(net, optax.incremental_update({states}, 1 - tau))" in converted(
+        "p.data.copy_(tau * p.data + (1 - tau) * q.data)"
+    )
 
 
 @pytest.mark.parametrize(
     ("body", "value"),
     [
-        ("q.data.copy_(tau * p.data + (1 - tau) * q.data)", "tau * p + (1 - tau) * q"),
         ("q.data.copy_(p.data)", "p"),
-        ("q.data = tau * p.data + q.data * (1.0 - tau)", "tau * p + q * (1.0 - tau)"),
-        ("q.data.mul_(1 - tau).add_(p.data, alpha=tau)", "(1 - tau) * q + tau * p"),
-        ("q.data.mul_(1 - tau)\n    q.data.add_(tau * p.detach())", "(1 - tau) * q + tau * p"),
+        ("q.data.copy_(tau * p.data + (2 - tau) * q.data)", "tau * p + (2 - tau) * q"),
+        ("q.data.copy_(tau * p.data + (1 - tau) * p.data)", "tau * p + (1 - tau) * p"),
+        ("q.data.copy_(tau * p.data - (1 - tau) * q.data)", "tau * p - (1 - tau) * q"),
         ("q.data.mul_(0.9).add_(0.1, p.data - 1)", "0.9 * q + 0.1 * (p - 1)"),
     ],
 )
-def test_a_loop_that_averages_is_a_map_over_both_states(body: str, value: str) -> None:
-    states = "nnx.state(net, nnx.Param), nnx.state(target, nnx.Param)"
-    assert f"nnx.update(target, jax.tree.map(lambda p, q: {value}, {states}))" in converted(body)
+def test_a_loop_of_other_arithmetic_is_a_map_over_both_states(body: str, value: str) -> None:
+    assert f"nnx.update(target, jax.tree.map(lambda p, q: {value}, {STATES}))" in converted(body)
 
 
 @pytest.mark.parametrize(
@@ -114,11 +137,11 @@ def test_a_method_that_runs_behind_the_backward_pass_stays_one() -> None:
     done = convert(AGENT.format(before="pass", behind="self.update_target()"))
     assert not done.gaps
     assert "    def update_target(self):\n" in done.code
-    assert "lambda p, t: self.tau * p + (1.0 - self.tau) * t" in done.code
+    assert "nnx.state(self.target_net, nnx.Param), self.tau" in " ".join(done.code.split())
 
 
 def test_one_that_runs_in_front_of_it_may_be_given_what_it_reads() -> None:
     done = convert(AGENT.format(before="self.update_target()", behind="pass"))
     assert not done.gaps, [gap.reason for gap in done.gaps]
     assert "    def update_target(net, target_net, tau):\n" in done.code
-    assert "lambda p, t: tau * p + (1.0 - tau) * t" in done.code
+    assert "nnx.state(target_net, nnx.Param), tau" in " ".join(done.code.split())

@@ -101,7 +101,7 @@ def test_the_items_of_a_sequential_are_walked_in_their_order(walk: str) -> None:
         "self.layers = nn.Sequential(nn.Linear(d, d), nn.ReLU())", f"for m in {walk}:", "    self.last = m"
     )
     assert "for m in self.layers:" in code
-    assert "class Sequential(nnx.Sequential):" in code  # nnx.Sequential can't be iterated
+    assert "class IndexedSequential(nnx.Sequential):" in code  # nnx.Sequential can't be iterated
 
 
 def test_the_children_of_a_module_list_are_its_items() -> None:

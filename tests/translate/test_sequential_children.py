@@ -53,7 +53,7 @@ def test_a_class_that_other_files_may_read_keeps_its_methods() -> None:
     source += "        self.head = nn.Sequential(nn.Linear(5, 4), nn.Tanh())\n\n    def forward(self, x):\n"
     source += "        return self.head(x) * self.head[0].bias\n\n\nprint(Net()(torch.ones(1, 5)))\n"
     code = convert(HEAD + source).code
-    assert "self.head = Sequential(" in code and "self.head[0].bias" in code
+    assert "self.head = IndexedSequential(" in code and "self.head[0].bias" in code
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -62,7 +62,7 @@ def test_where_more_is_asked_the_class_with_its_methods_stays(name: str) -> None
     if name == "children by names":
         assert "named = Sequential(" in code and "named[0]" in code and "model.layers[0]" in code
     else:
-        assert "model = Sequential(" in code and "model.layers" not in code
+        assert "model = IndexedSequential(" in code and "model.layers" not in code
 
 
 WALKED = """class Stack(nn.Sequential):

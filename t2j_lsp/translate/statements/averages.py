@@ -3,13 +3,14 @@
     for p, q in zip(net.parameters(), target.parameters()):
         q.data.copy_(tau * p.data + (1 - tau) * q.data)
 
-is one ``jax.tree.map`` over the states of both.
+is ``optax.incremental_update`` of the states of both, and other arithmetic one ``jax.tree.map`` over them.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, walk
@@ -36,7 +37,7 @@ class Averages:
         self.renderer = renderer
 
     def loop(self, node: ast.For) -> bool:
-        """Write ``nnx.update(target, jax.tree.map(...))`` for such a loop; whether it was one."""
+        """Write ``nnx.update(target, ...)`` for such a loop; whether it was one."""
         match node:
             case ast.For(
                 target=ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]),
@@ -56,8 +57,13 @@ class Averages:
             return False
         need = self.renderer.need
         texts = [self.renderer.render(model).text for model in models if model is not None]
-        states = ", ".join(f"{need('nnx')}.state({model}, {need('nnx')}.Param)" for model in texts)
-        average = f"{need('jax')}.tree.map(lambda {first}, {second}: {text}, {states})"
+        states = [f"{need('nnx')}.state({model}, {need('nnx')}.Param)" for model in texts]
+        step = _share(written, names, held)
+        if step is not None:
+            new, old = states if held == second else reversed(states)
+            average = f"{need('optax')}.incremental_update({new}, {old}, {self._text(step, names, False)})"
+        else:
+            average = f"{need('jax')}.tree.map(lambda {first}, {second}: {text}, {', '.join(states)})"
         self.ctx.edits.replace(node, f"{need('nnx')}.update({texts[names.index(held)]}, {average})")
         self.ctx.report.converted += 1
         return True
@@ -148,6 +154,39 @@ def _held(node: ast.expr, names: list[str]) -> str | None:
         case ast.Attribute(value=inner, attr="data"):
             return _held(inner, names)
     return None
+
+
+def _share(written: _Written, names: list[str], held: str) -> ast.expr | None:
+    """The share of the other model, where its share and that of the one that is written into are 1 together."""
+    if written.scale is None:
+        parts = [written.value.left, written.value.right] if _is(written.value, ast.Add) else []
+        terms = [term for part in parts for term in _scaled(part, names)]
+    else:
+        added = [(written.factor, written.value)] if written.factor is not None else _scaled(written.value, names)
+        terms = [(written.scale, written.target), *added]
+    shares = {_held(one, names): share for share, one in terms}
+    if len(terms) != 2 or shares.keys() != set(names):
+        return None
+    share = next(share for name, share in shares.items() if name != held)
+    return share if _is_rest(share, shares[held]) or _is_rest(shares[held], share) else None
+
+
+def _is(node: ast.expr, operator: type[ast.operator]) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, operator)
+
+
+def _scaled(node: ast.expr, names: list[str]) -> list[tuple[ast.expr, ast.expr]]:
+    """A number and the parameter that it is multiplied with."""
+    sides = [(node.left, node.right), (node.right, node.left)] if _is(node, ast.Mult) else []
+    return [(number, held) for number, held in sides if _held(held, names) is not None]
+
+
+def _is_rest(node: ast.expr, share: ast.expr) -> bool:
+    """Whether a number is ``1 - share``."""
+    match node:
+        case ast.BinOp(left=ast.Constant(value=1), op=ast.Sub(), right=right):
+            return ast.unparse(right) == ast.unparse(share)
+    return False
 
 
 def _operands(node: ast.expr, names: list[str]) -> list[ast.expr]:

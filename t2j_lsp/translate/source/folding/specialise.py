@@ -20,7 +20,7 @@ from .arguments import assigned_names, decided, drop_arguments
 from .called import asked_of_objects
 from .classes import INHERITED, LIST_METHODS, READING_METHODS, SLICE, fold_classes
 from .constants import folded, is_literal, literal, without_instances
-from .definitions import definition, free_names, is_given, members
+from .definitions import definition, free_names, is_given, members, nodes
 from .docstrings import switched_off
 from .evaluation import evaluated, pure_functions
 from .given import given, never_none, possible, tuple_length, value_kind, within
@@ -188,7 +188,7 @@ def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
     for name, uses in finder.uses.items():
         node = definition(texts[name])
         if isinstance(node, ast.FunctionDef):
-            _fold_function(texts, name, node, uses)
+            _fold_function(texts, name, node, uses, user.width)
             if uses.known and uses.calls and all(isinstance(finder.parents[c.node], ast.Expr) for c in uses.calls):
                 texts[name] = without_answer(texts[name])
     fold_classes(texts, finder, user.index)
@@ -204,7 +204,7 @@ def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
     return texts
 
 
-def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses: HelperUses) -> None:
+def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses: HelperUses, width: int) -> None:
     constants = decided(node, uses.calls, uses.bound) if uses.known else ()
     if any(isinstance(d, ast.Call) for d in node.decorator_list):
         return  # a decorator with arguments may count or name the parameters
@@ -213,12 +213,22 @@ def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses
             texts[name] = never_none(texts[name], passed, name)
         return
     names = frozenset(known for known, _ in constants)
-    texts[name] = without_parameters(folded(texts[name], constants), name, names, switched_off(constants))
+    text = without_parameters(folded(texts[name], constants), name, names, switched_off(constants))
+    if _statements(text) == _statements(texts[name]) and _too_long(text, width) > _too_long(texts[name], width):
+        return  # a default that decides nothing may give a long value a name
+    texts[name] = text
     drop_arguments(texts, name, node, names, uses.calls)
 
 
-def _longest(text: str) -> int:
-    return max(map(len, text.splitlines()))
+def _statements(text: str) -> int:
+    return sum(isinstance(node, ast.stmt) for node in nodes(definition(text)))
+
+
+def _too_long(text: str, width: int) -> int:
+    """How many lines of code are longer; what is said between them is not broken."""
+    remarks = (n for n in nodes(definition(text)) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
+    said = {line for n in remarks for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
+    return sum(len(line) > width and number not in said for number, line in enumerate(text.splitlines(), 1))
 
 
 def _move_in(texts: dict[str, str], name: str, uses: HelperUses, width: int) -> None:
@@ -232,7 +242,8 @@ def _move_in(texts: dict[str, str], name: str, uses: HelperUses, width: int) -> 
         return
     for home in {call.home for call in uses.calls if call.home is not None and call.home != name}:
         moved = inlined(texts[home], texts[name])
-        if moved is not None and (len(expression) <= SHORT or _longest(moved) <= max(width, _longest(texts[home]))):
+        alone = len(uses.calls) == 1 and len(expression) <= SHORT
+        if moved is not None and (alone or _too_long(moved, width) <= _too_long(texts[home], width)):
             texts[home] = moved
 
 

@@ -78,6 +78,8 @@ trait(Trait.NO_TENSOR, "train", "eval", "state_dict", "load_state_dict", *MODULE
 HOOKS = "register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook"
 trait(Trait.MODULE_HOOK, "register_backward_hook", *HOOKS.split())
 trait(Trait.VALUE, "item", "tolist", "numpy")
+OF_NUMPY = "exp log log2 log10 log1p expm1 sqrt sin cos tan tanh arctan cbrt deg2rad"
+trait(Trait.OF_A_NUMBER, *(f"numpy.{name}" for name in OF_NUMPY.split()))
 trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel")
 
 trait(Trait.SORTS_PARAMETERS, "items", "keys", "values", "dim", "numel", "size", "startswith", "endswith")

@@ -407,6 +407,14 @@ def test_a_number_that_an_object_gives_is_asked_for_in_front_of_the_step(asked: 
     assert printed(found.code) == printed(source)
 
 
+@pytest.mark.parametrize("weight", ["2 / (1 + np.exp(-self.steps / 4)) - 1", "np.sqrt(self.steps) * np.cos(0.5)"])
+def test_a_number_that_numpy_computes_of_numbers_is_passed_as_one(weight: str) -> None:
+    source = "import numpy as np\n" + ASKED.format(body=RISES, front=f"w = {weight}\n            ", asked="w")
+    found = convert(source)
+    assert not found.gaps and "train_step(self.model, self.opt, x, w)" in found.code
+    assert printed(found.code) == printed(source)
+
+
 @pytest.mark.parametrize(
     ("body", "front", "asked"),
     [

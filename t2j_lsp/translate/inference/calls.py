@@ -234,6 +234,9 @@ def _of_array_library(node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
     if name.partition(".")[0] not in ARRAY_LIBRARIES:
         return UNKNOWN
     package, _, drawn = name.rpartition(".")
+    if name in names_with(Trait.OF_A_NUMBER) and not node.keywords and arguments:
+        if all(isinstance(fact, Scalar) and fact.kind in ("int", "float", "bool") for fact in arguments):
+            return FLOAT
     if (
         package != "numpy.random"
         or len(node.args) > _DRAWN_BY.get(drawn, -1)

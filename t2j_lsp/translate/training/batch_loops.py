@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import Fact, Object
 from t2j_lsp.translate.rule.record import REGISTRY
 
 WRAPPERS = frozenset(
-    {"enumerate", "tqdm", "iter", "list", "islice", "cycle", "trange", "track", "progress_bar", "reversed"}
+    {"enumerate", "tqdm", "iter", "list", "islice", "cycle", "chain", "trange", "track", "progress_bar", "reversed"}
 )
 """Functions around an iterable that yield its items (``enumerate`` with a number)."""
 
@@ -56,18 +57,41 @@ def is_loader(fact: Fact) -> bool:
 
 def batch_targets(loop: ast.For) -> list[ast.Name]:
     """The names of a loop that hold a batch: all but the number that ``enumerate`` counts."""
-    target: ast.expr = loop.target
-    iterable: ast.expr = loop.iter
+    target, _ = _unwrapped(loop.target, loop.iter)
+    return names_in(target) if target is not None else []
+
+
+def names_in(target: ast.expr) -> list[ast.Name]:
+    """The variables that a target gives values."""
+    return [n for n in symbols.walk(target) if isinstance(n, ast.Name)]
+
+
+def zipped(loop: ast.For) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of a loop over ``zip(loader, others)``, each with what it gets its items from; none for others."""
+    return list(_zipped(*_unwrapped(loop.target, loop.iter)))
+
+
+def _zipped(target: ast.expr | None, iterable: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    match iterable, target:
+        case ast.Call(func=ast.Name(id="zip"), args=args), ast.Tuple(elts=targets) if len(targets) == len(args):
+            for one, given in zip(targets, args, strict=True):
+                inner, under = _unwrapped(one, given)
+                if inner is not None and not isinstance(under, ast.Starred):
+                    yield from list(_zipped(inner, under)) or [(inner, under)]
+
+
+def _unwrapped(target: ast.expr, iterable: ast.expr) -> tuple[ast.expr | None, ast.expr]:
+    """What gets the items of what is iterated under ``enumerate`` and its like; None where that can't be told."""
     while isinstance(iterable, ast.Call) and iterable.args:
         name = iterable.func.attr if isinstance(iterable.func, ast.Attribute) else getattr(iterable.func, "id", "")
         if name not in WRAPPERS:
             break
         if name == "enumerate":
             if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
-                return []
+                return None, iterable
             target = target.elts[1]
         iterable = iterable.args[0]
-    return [n for n in symbols.walk(target) if isinstance(n, ast.Name)]
+    return target, iterable
 
 
 def is_move(node: ast.AST) -> bool:

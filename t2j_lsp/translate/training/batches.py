@@ -14,7 +14,7 @@ from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .batch_loops import batch_targets, is_loader, is_object, loader_of
+from .batch_loops import batch_targets, is_loader, is_object, loader_of, names_in, zipped
 from .data import PIPELINE
 from .dict_order import DictOrder, shown_dicts
 from .kept_values import as_arrays
@@ -41,7 +41,7 @@ class Batches:
     def plan(self) -> None:
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.For) and self.iterates_batches(node):
-                if any(is_object(node, target.id) for target in batch_targets(node)):
+                if any(is_object(node, target.id) for target in self._targets(node)):
                     self._refuse_objects(loader_of(node.iter))
                 else:
                     self._loop(node)
@@ -66,9 +66,23 @@ class Batches:
         fact = self.ctx.fact(loader_of(loop.iter))
         if is_loader(fact):
             return True
+        if self._of_zipped(loop):
+            return True
         targets = batch_targets(loop)
         used = not is_known(fact) and any(t in self.ctx.inference.assumed for t in targets)
         return used or self._may_be_loader(loader_of(loop.iter))
+
+    def _of_zipped(self, loop: ast.For) -> list[list[ast.Name]]:
+        """The targets of a loop over several iterables that hold batches of those of them that are loaders."""
+        found = ((names_in(target), self.ctx.fact(iterable)) for target, iterable in zipped(loop))
+        assumed = self.ctx.inference.assumed
+        return [
+            names for names, fact in found if is_loader(fact) or not is_known(fact) and any(n in assumed for n in names)
+        ]
+
+    def _targets(self, loop: ast.For) -> list[ast.Name]:
+        """The targets of a loop that hold batches."""
+        return [n for names in self._of_zipped(loop) for n in names] or batch_targets(loop)
 
     def _may_be_loader(self, node: ast.expr) -> bool:
         """Whether nothing is known of an iterable but that it is a loader in one of its uses, and something else in
@@ -83,7 +97,7 @@ class Batches:
         unclear = self._unclear(loop)
         targets = [
             t
-            for t in batch_targets(loop)
+            for t in self._targets(loop)
             if isinstance(fact := self.ctx.fact(t), Tensor | ListOf | Tuple | MixedDict)
             and fact != TEXTS
             or not is_known(fact)
@@ -128,8 +142,9 @@ class Batches:
 
     def _unclear(self, loop: ast.For) -> set[str]:
         """The variables of a loop that are texts or tensors, as far as is known."""
-        names = [target.id for target in batch_targets(loop)]
-        return {name for index, name in enumerate(names) if len(names) > 1 and self.samples.part(index) == UNKNOWN}
+        parts = self._of_zipped(loop) or [batch_targets(loop)]
+        several = [part for part in parts if len(part) > 1]
+        return {t.id for part in several for index, t in enumerate(part) if self.samples.part(index) == UNKNOWN}
 
     def _is_read(self, name: str) -> bool:
         """Whether the file reads a variable: ``_`` of ``for images, _ in loader`` need be no array."""

@@ -47,6 +47,8 @@ from .batch_loops import (
     is_object,
     loader_of,
     moves_or_trains,
+    names_in,
+    zipped,
 )
 from .batch_uses import BatchUses, assigned
 from .passed_optimizers import passed_optimizers
@@ -184,21 +186,27 @@ class _Roles:
     # --- batches and losses ---------------------------------------------------------------------------------------
 
     def _batch(self, loop: ast.For) -> None:
+        for target, iterable in zipped(loop):
+            loader = is_loader(self.fact(iterable))
+            if loader or self.fact(iterable) == UNKNOWN and is_named_loader(iterable) and moves_or_trains(loop):
+                self._take(loop, names_in(target), loader)
         iterable = loader_of(loop.iter)
         fact = self.fact(iterable)
-        targets = batch_targets(loop)
         unknown = fact == UNKNOWN and (
             moves_or_trains(loop) or is_named_loader(iterable) and self.uses.computes_of_items(loop)
         )
-        if not (is_loader(fact) or unknown):
-            return
+        if is_loader(fact) or unknown:
+            self._take(loop, batch_targets(loop), is_loader(fact))
+
+    def _take(self, loop: ast.For, targets: list[ast.Name], surely: bool) -> None:
+        """The targets of a loop hold batches, where it is ``surely`` a loader that it walks."""
         if any(is_object(loop, target.id) for target in targets):
             return
         if len(targets) == 1 and not self._whole(loop, targets[0].id):
             self._assume(targets[0], self._structure(loop, targets[0].id))
             return
         for index, target in enumerate(targets):
-            if is_loader(fact) or self.uses.is_tensor(loop, target.id):
+            if surely or self.uses.is_tensor(loop, target.id):
                 self._assume(target, self.samples.part(index) if len(targets) > 1 else TENSOR)
 
     def _next_batch(self, node: ast.Assign) -> None:

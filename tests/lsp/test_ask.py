@@ -9,6 +9,7 @@ import os
 import select
 import subprocess
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from benchmarks.scripted_endpoint import Script, Silence, Status, serve
 from .client import FULL, Client, Json, ServerError, applied, capabilities, span
 from .programs import line_of
 
-pytest.importorskip("openai", reason="the extra llm is not installed")
+if find_spec("openai") is None:
+    pytest.skip("the extra llm is not installed", allow_module_level=True)
 
 SOURCE = """\
 import torch

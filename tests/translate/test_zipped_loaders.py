@@ -71,3 +71,33 @@ def test_loaders_that_a_function_is_given() -> None:
 def test_lists_of_numbers_that_are_walked_together_stay() -> None:
     loop = "for i, j in zip([1, 2], [3, 4]):\n    print(i + j)\n"
     assert loop in convert(HEAD + loop).code
+
+
+TAKEN = {
+    "in a comprehension": "print([model(a).shape[0] + model(c).shape[1] for (a, b), (c,) in zip(few, many)])",
+    "all in columns": "a, b = zip(*few)\nprint(torch.cat(a).shape[0], model(b[0].float().view(1, 4)[:, :3]).shape[1])",
+    "joined": "a, b = map(torch.cat, zip(*few))\nprint(model(a).shape[0], b.tolist())",
+    "a list": "batches = list(few)\nprint(model(batches[1][0]).shape[0], len(list(many)))",
+    "a part of a list": "for a, b in list(few)[1:]:\n    print(round(model(a).sum().item(), 4))",
+    "a list that a loop walks": "for a, b in list(few):\n    print(round(model(a).sum().item(), 4))",
+    "its data set": "print(torch.stack([a for a, b in few.dataset]).shape, round(model(x).sum().item(), 4))",
+    "counted": "print({i: model(a).shape[0] for i, (a, b) in enumerate(few)})",
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_batches_that_no_loop_takes_become_arrays(name: str) -> None:
+    source = HEAD + TAKEN[name].replace(".shape,", ".shape[0],") + "\n"
+    found = convert(source)
+    assert not found.gaps
+    assert printed(found.code) == printed(source)
+    assert convert(found.code).code == found.code
+
+
+def test_a_list_for_the_data_pipeline_stays() -> None:
+    source = (
+        HEAD + "again = DataLoader(list(few.dataset), batch_size=2)\nfor a, b in again:\n    print(model(a).shape[0])\n"
+    )
+    found = convert(source)
+    assert "DataLoader(list(few.dataset), batch_size=2)" in found.code
+    assert printed(found.code) == printed(source)

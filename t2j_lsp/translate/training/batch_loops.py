@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import Fact, Object
@@ -61,12 +61,20 @@ def batch_targets(loop: ast.For) -> list[ast.Name]:
     return names_in(target) if target is not None else []
 
 
+def is_walked(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a loop or a comprehension gets its items of a value, as it is or under ``enumerate`` and its like."""
+    place: ast.AST = node
+    while isinstance(parent := parents.get(place), ast.Call) and loader_of(parent) is not parent:
+        place = parent
+    return isinstance(parent, ast.For | ast.comprehension) and parent.iter is place
+
+
 def names_in(target: ast.expr) -> list[ast.Name]:
     """The variables that a target gives values."""
     return [n for n in symbols.walk(target) if isinstance(n, ast.Name)]
 
 
-def zipped(loop: ast.For) -> list[tuple[ast.expr, ast.expr]]:
+def zipped(loop: ast.For | ast.comprehension) -> list[tuple[ast.expr, ast.expr]]:
     """The targets of a loop over ``zip(loader, others)``, each with what it gets its items from; none for others."""
     return list(_zipped(*_unwrapped(loop.target, loop.iter)))
 

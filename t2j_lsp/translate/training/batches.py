@@ -11,10 +11,10 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Instance, ListOf, MixedDict, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.names import is_jax
-from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.pieces import ATOM, Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .batch_loops import batch_targets, is_loader, is_object, loader_of, names_in, zipped
+from .batch_loops import batch_targets, is_loader, is_object, is_walked, loader_of, names_in, zipped
 from .data import PIPELINE
 from .dict_order import DictOrder, shown_dicts
 from .kept_values import as_arrays
@@ -47,6 +47,8 @@ class Batches:
                     self._loop(node)
             elif isinstance(node, ast.comprehension):
                 self._comprehension(node)
+            elif isinstance(node, ast.Call):
+                self._collected(node)
             elif isinstance(node, ast.Subscript):
                 self._item(node)
             elif isinstance(node, ast.Attribute):
@@ -156,18 +158,49 @@ class Batches:
 
     def _comprehension(self, node: ast.comprehension) -> None:
         """``[model(x) for x, _ in loader]``: what it goes over are batches of arrays."""
-        loader, around = loader_of(node.iter), self.ctx.source.parents[node]
-        if not isinstance(loader, ast.Name | ast.Attribute):
-            return
-        if not is_loader(self.ctx.fact(loader)) and not self._may_be_loader(loader):
-            return
-        if self.ctx.plan.keeps(node, self.ctx.source.parents) or self._makes_arrays(getattr(around, "elt", around)):
+        around = self.ctx.source.parents[node]
+        if not self._makes_arrays(getattr(around, "elt", around)):
+            for loader in [iterable for _, iterable in zipped(node)] or [loader_of(node.iter)]:
+                self._walk(loader)
+
+    def _collected(self, node: ast.Call) -> None:
+        """``list(loader)``, and ``zip(*loader)``, where no loop takes the batches."""
+        match node:
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[loader], keywords=[]):
+                if self._gives_batches(loader) and not is_walked(node, self.ctx.source.parents):
+                    self._take(node, self.ctx.source.segment(node), loader)
+            case ast.Call(args=[ast.Starred(value=loader)]) if self._gives_batches(loader):
+                self._take(loader, f"list({self.ctx.source.segment(loader)})", loader)
+
+    def _take(self, node: ast.expr, batches: str, loader: ast.expr) -> None:
+        """Have a list of all batches stand for an expression, as arrays."""
+        parent = self.ctx.source.parents.get(node)
+        if parent is not None and not self._makes_arrays(parent):
+            report, mixed = self.ctx.report, self._may_be_mixed(loader)
+            self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, batches, False, mixed=mixed))
+
+    def _gives_batches(self, loader: ast.expr) -> bool:
+        """Whether JAX code that goes over a value gets batches, or items of a data set, of PyTorch's tensors."""
+        if not isinstance(loader, ast.Name | ast.Attribute) or self.ctx.plan.keeps(loader, self.ctx.source.parents):
+            return False
+        return is_loader(self.ctx.fact(loader)) or self._is_dataset(loader) or self._may_be_loader(loader)
+
+    def _may_be_mixed(self, loader: ast.expr) -> bool:
+        """Whether what a value gives may hold texts, or images that a data set has beside its tensors."""
+        return self.samples.may_hold_texts or self._is_dataset(loader)
+
+    def _walk(self, loader: ast.expr) -> None:
+        """Have what goes over a loader get batches of arrays."""
+        if not self._gives_batches(loader):
             return
         text, report = self.ctx.source.segment(loader), self.ctx.report
+        call = self.ctx.source.parents.get(loader)
+        alone = isinstance(call, ast.Call) and call.args == [loader] and not call.keywords
 
         def handler(renderer: ExpressionRenderer) -> Piece:
-            mixed = self.samples.may_hold_texts
-            return Piece(f"({as_arrays(report, renderer, 'batch', False, mixed=mixed).text} for batch in {text})")
+            mixed = self._may_be_mixed(loader)
+            walk = f"{as_arrays(report, renderer, 'batch', False, mixed=mixed).text} for batch in {text}"
+            return Piece(walk if alone else f"({walk})", ATOM)
 
         self.ctx.plan.on_expression(loader, handler)
 

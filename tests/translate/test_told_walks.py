@@ -10,6 +10,7 @@ import pytest
 from t2j_lsp.translate import translate
 
 MODEL = """\
+import math
 import torch
 from torch import nn
 
@@ -74,6 +75,25 @@ print(Trainer(Net()).shapes(), "; ".join(name for name, _ in Net().named_paramet
 """
 
 
+APART = """\
+class Word2Vec(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.W = nn.Linear(4, 2, bias=False)
+        self.WT = nn.Linear(2, 4, bias=False)
+        nn.init.constant_(self.W.weight, 1.5)
+        with torch.no_grad():
+            self.WT.weight.copy_(torch.arange(8.0).reshape(4, 2))
+
+
+model = Word2Vec()
+for i, label in enumerate("abcd"):
+    W, WT = model.parameters()
+    x, y = W[0][i].item(), WT[i, 1].item()
+    print(label, x, y, math.floor(y), tuple(W.shape), tuple(WT.size()))
+"""
+
+
 def printed(code: str) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -81,7 +101,7 @@ def printed(code: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("code", [FLAT, FUNCTION, TRAINER], ids=["flat", "function", "trainer"])
+@pytest.mark.parametrize("code", [FLAT, FUNCTION, TRAINER, APART], ids=["flat", "function", "trainer", "apart"])
 def test_a_told_walk_prints_what_pytorch_prints(code: str) -> None:
     source = MODEL.format(code=code, blocks=12)
     translation = translate(source)
@@ -99,8 +119,16 @@ def test_a_told_walk_prints_what_pytorch_prints(code: str) -> None:
         "for name, p in net.named_parameters():\n    print(name)\nprint(p.shape)",
         "held = list(net.parameters())\nprint(held[0])",
         "held = list(net.parameters())\nprint(held[0].shape)\nheld[0].data.zero_()",
+        "w, b = nn.Linear(2, 3).parameters()\nw.data.zero_()",
+        "w, b = net.norm.parameters()\nnet.norm.reset_parameters()\nprint(w[0].item())",
+        "w, b = net.norm.parameters()\n\n\ndef show():\n    print(w[0].item())",
+        "w, b = net.norm.parameters()\noptimizer = torch.optim.SGD([w, b], lr=0.1)",
+        "w, b = net.norm.parameters()\nnet.norm.weight.data += 1\nprint(w[0].item())",
     ],
-    ids=["kept", "kept by name", "written", "gradient", "read behind", "values of a list", "a list written"],
+    ids=[
+        *("kept", "kept by name", "written", "gradient", "read behind", "values of a list", "a list written"),
+        *("one written", "the module changes", "read later", "given to an optimizer", "the module is written"),
+    ],
 )
 def test_a_walk_that_does_more_stays_marked(loop: str) -> None:
     translation = translate(MODEL.format(code=f"net = Net()\n{loop}", blocks=2))

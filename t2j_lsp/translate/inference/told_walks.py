@@ -11,6 +11,7 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.text import Source
 
 from .named_arrays import bare_calls
@@ -77,6 +78,8 @@ def _is_told(source: Source, call: ast.Call, named: bool) -> bool:
     match place:
         case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held], keywords=[]) if held is call and not named:
             return _is_looked_at(source, place)
+        case ast.Assign(targets=[ast.Tuple(elts=names) | ast.List(elts=names)]) if not named:
+            return _are_shown(source, place, names)
     if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id == "enumerate":
         if place.args != [call] or place.keywords:
             return False
@@ -148,6 +151,49 @@ def _is_looked_at(source: Source, made: ast.Call) -> bool:
     return picked
 
 
+def _are_shown(source: Source, assigned: ast.Assign, targets: list[ast.expr]) -> bool:
+    """Whether variables of single parameters are read in the statements behind, which leave the module alone."""
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    block = source.block_of(assigned) or [assigned]
+    named = [n for n in source.nodes if isinstance(n, ast.Name) and n.id in names]
+    if len(names) != len(targets) or sum(isinstance(n.ctx, ast.Store) for n in named) != len(names):
+        return False
+    behind = block[block.index(assigned) + 1 :]
+    inside = {n: i for i, statement in enumerate(behind) for n in symbols.walk(statement)}
+    reads = [n for n in named if not isinstance(n.ctx, ast.Store)]
+    if not reads or not all(n in inside and _is_read(source, n) for n in reads):
+        return False
+    between = [n for n, i in inside.items() if i <= max(inside[read] for read in reads)]
+    if any(isinstance(n, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef) for n in between):
+        return False
+    writes = [n for n in between if isinstance(n, ast.Attribute | ast.Subscript) and not isinstance(n.ctx, ast.Load)]
+    calls = [n for n in between if isinstance(n, ast.Call)]
+    return not writes and all(_leaves_modules_alone(source, call.func, names) for call in calls)
+
+
+def _leaves_modules_alone(source: Source, called: ast.expr, shown: set[str]) -> bool:
+    """Whether it is a function that tells something, one of a library that isn't PyTorch's, or asks what is shown."""
+    if isinstance(called, ast.Name):
+        return called.id in _TELLING
+    root = called
+    while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    if not isinstance(root, ast.Name):
+        return isinstance(root, ast.Constant)
+    return root.id in shown or root.id in _other_libraries(source)
+
+
+def _other_libraries(source: Source) -> set[str]:
+    """The names of libraries that the file imports, but for PyTorch's."""
+    imports = [a for node in source.tree.body if isinstance(node, ast.Import) for a in node.names]
+    return {a.asname or a.name.partition(".")[0] for a in imports if not is_torch(a.name)}
+
+
+_TELLING = frozenset(
+    {"print", "len", "bool", "float", "int", "str", "list", "tuple", "range", "enumerate", "zip", "round"}
+)
+
+
 def _only_read(source: Source, parts: list[ast.stmt] | list[ast.expr], item: str) -> bool:
     """Whether nothing keeps the parameter or writes into it."""
     names = [n for part in parts for n in symbols.walk(part) if isinstance(n, ast.Name) and n.id == item]
@@ -167,6 +213,8 @@ def _is_read(source: Source, node: ast.expr) -> bool:
             return node is not parent.func
         case ast.FormattedValue() | ast.BinOp() | ast.Compare():
             return True
+        case ast.Subscript(ctx=ast.Load()) if parent.value is node:
+            return _is_read(source, parent)
         case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name)):
             return _computes(name)
     return False

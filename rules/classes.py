@@ -7,7 +7,7 @@ from t2j_lsp.translate.rule.library import Trait, base_of, same_attribute, torch
 
 # Tensors and modules --------------------------------------------------------------------------------------------
 
-torch_class("torch.Tensor", annotation="jax.Array", value="jax.Array", fact=TENSOR)
+torch_class("torch.Tensor", annotation="jax.Array", fact=TENSOR)
 for name in ("FloatTensor", "LongTensor", "BoolTensor"):
     torch_class(f"torch.{name}", annotation="jax.Array", fact=TENSOR)
 torch_class("torch.IntTensor", annotation="jax.Array")

@@ -106,9 +106,23 @@ def _rank_of_data(call: Call) -> int | None:
     return 1 if is_size(call) is False and numbers and fact != Tuple(()) else None
 
 
-@rule("torch.Tensor(*data, device=None)", jax="jnp.empty(size)", result=partial(_kind, "float32"))
+def named(call: Call, dtype: str) -> Piece | Refusal:
+    """The class itself: a type, or what ``map`` makes arrays by, of values. What ``zip`` gives are tuples of them."""
+    given = call.site.mapped
+    if given is None:
+        return call.emit("jax.Array")
+    lists = call.site.fact(given)
+    zipped = isinstance(given, ast.Call) and isinstance(given.func, ast.Name) and given.func.id == "zip"
+    if zipped or isinstance(lists, ListOf) and isinstance(lists.item, ListOf | Tuple):
+        return call.emit(f"lambda values: jnp.array(values, dtype={dtype})")
+    return call.refuse("map() may hand it sizes or values: call it in a comprehension.")
+
+
+@rule("torch.Tensor", "torch.Tensor(*data, device=None)", jax="jnp.empty(size)", result=partial(_kind, "float32"))
 def tensor(call: Call) -> Piece | Refusal:
     """``torch.Tensor`` makes float32 of everything, integers too."""
+    if call.signature.parameters is None:
+        return named(call, "jnp.float32")
     floats = call.site.x64 or is_size(call) is False
     return built(call, "jnp.float32" if floats else None)
 
@@ -124,7 +138,7 @@ for name, dtype in LEGACY.items():
     )
     def typed(call: Call, dtype: str = dtype) -> Piece | Refusal:
         if call.signature.parameters is None:
-            return call.emit("jax.Array")
+            return named(call, jax_dtype(call, dtype))
         return built(call, jax_dtype(call, dtype))
 
 

@@ -74,6 +74,7 @@ class FakeSite:
     """A place of a call that offers everything and records what it is told."""
 
     unpacked: int = 0
+    mapped: ast.expr | None = None
     statement: bool = False
     x64: bool = False
     index: int | str | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp.translate import translate
+
 from .conversion import agrees, converted, left_alone, refused
 
 ROWS = [
@@ -149,3 +151,25 @@ ALONE = [
 @pytest.mark.parametrize("source", ALONE)
 def test_code_of_other_libraries_stays(source: str) -> None:
     left_alone(source)
+
+
+BATCHES = """\
+import torch
+
+batch = [([1, 2], [3, 4], True), ([5, 6], [7, 8], False)]
+a, b, c = map(torch.LongTensor, zip(*batch))
+d, e, f = map(torch.Tensor, zip(*batch))
+print(a.tolist(), b.tolist(), c.tolist(), d.tolist(), e.sum().item(), f.tolist(), isinstance(a, torch.Tensor))
+"""
+
+
+def test_the_class_of_tensors_that_map_is_given_makes_arrays(capsys: pytest.CaptureFixture[str]) -> None:
+    translation = translate(BATCHES)
+    assert not translation.gaps
+    assert "map(lambda values: jnp.array(values, dtype=jnp.int32), zip(*batch))" in translation.code
+    exec(compile(BATCHES, "torch", "exec"), {})
+    wanted = capsys.readouterr().out
+    exec(compile(translation.code, "jax", "exec"), {})
+    assert capsys.readouterr().out == wanted != ""
+    [gap] = translate("import torch\n\n\ndef f(xs):\n    return list(map(torch.FloatTensor, xs))\n").gaps
+    assert "sizes or values" in gap.reason

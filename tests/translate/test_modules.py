@@ -250,6 +250,8 @@ def test_a_tied_linear_keeps_its_own_bias() -> None:
 
 TIED_HEAD = "self.head.weight = self.parts.wte.weight"
 TIED_TABLE = "self.parts.wte.weight = self.head.weight"
+NEW_TABLE = "self.parts.wte = nn.Embedding(vocab, dim)"
+OTHER = "nn.Parameter(weight.detach().clone())"
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -261,6 +263,21 @@ def test_the_own_weight_of_a_tied_linear_is_a_view_of_the_shared_one(here: str, 
     assert "self.head = TiedLinear(self.parts.wte.embedding" in translation.code
     assert "self.head.kernel[...] = rngs.params.uniform(" in translation.code
     assert "class TiedLinear(nnx.Linear)" in translation.code and "class Transposed" in translation.code
+
+
+@pytest.mark.parametrize(
+    ("statements", "tied"),
+    [
+        ("weight = self.parts.wte.weight\n        self.head.weight = weight", True),
+        ("weight = self.parts.wte.weight\n        print(weight.shape)\n        self.head.weight = weight", True),
+        (f"weight = self.parts.wte.weight\n        {NEW_TABLE}\n        self.head.weight = weight", False),
+        (f"weight = self.parts.wte.weight\n        weight = {OTHER}\n        self.head.weight = weight", False),
+    ],
+)
+def test_a_weight_is_tied_by_way_of_a_variable(statements: str, tied: bool) -> None:
+    translation = translate(TIED.format(here=statements, method=""), Options())
+    assert tied == (not translation.gaps)
+    assert tied == ("self.head = TiedLinear(self.parts.wte.embedding" in translation.code)
 
 
 def test_a_linear_that_is_initialised_and_then_tied_is_built_first() -> None:

@@ -120,6 +120,14 @@ class CallSite:
         return 0
 
     @property
+    def mapped(self) -> ast.expr | None:
+        """What ``map`` hands to the function that is named here, ``map(f, xs)``; None if that is something else."""
+        match self.ctx.source.parents.get(self.node):
+            case ast.Call(func=ast.Name(id="map"), args=[function, values]) if function is self.node:
+                return values
+        return None
+
+    @property
     def index(self) -> int | str | None:
         """The constant index or attribute read from the call's value (``x.max(1)[0]``, ``.values``), None otherwise."""
         parent = self.ctx.source.parents.get(self.node)

@@ -7,6 +7,7 @@ walked then is a dict of arrays that has these. An array is what the parameter w
 from __future__ import annotations
 
 import ast
+import builtins
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
@@ -172,9 +173,9 @@ def _are_shown(source: Source, assigned: ast.Assign, targets: list[ast.expr]) ->
 
 
 def _leaves_modules_alone(source: Source, called: ast.expr, shown: set[str]) -> bool:
-    """Whether it is a function that tells something, one of a library that isn't PyTorch's, or asks what is shown."""
+    """Whether it is a function of Python, one of a library that isn't PyTorch's, or asks what is shown."""
     if isinstance(called, ast.Name):
-        return called.id in _TELLING
+        return hasattr(builtins, called.id) and called.id not in _CALLING
     root = called
     while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
         root = root.func if isinstance(root, ast.Call) else root.value
@@ -189,9 +190,8 @@ def _other_libraries(source: Source) -> set[str]:
     return {a.asname or a.name.partition(".")[0] for a in imports if not is_torch(a.name)}
 
 
-_TELLING = frozenset(
-    {"print", "len", "bool", "float", "int", "str", "list", "tuple", "range", "enumerate", "zip", "round"}
-)
+_CALLING = frozenset({"map", "filter", "next", "setattr", "delattr", "exec", "eval"})
+"""Functions of Python that run other code, or write."""
 
 
 def _only_read(source: Source, parts: list[ast.stmt] | list[ast.expr], item: str) -> bool:

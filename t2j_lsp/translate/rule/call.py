@@ -135,6 +135,11 @@ class Site(Protocol):
         ...
 
     @property
+    def mapped(self) -> ast.expr | None:
+        """What ``map`` hands to the function that is named here, ``map(f, xs)``; None if that is something else."""
+        ...
+
+    @property
     def index(self) -> int | str | None:
         """The constant index or attribute read from the call's value (``x.max(1)[0]``), None otherwise."""
         ...

@@ -46,8 +46,9 @@ class LayerParameters:
         target = node.targets[0]
         if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
             return False
-        if isinstance(node.value, ast.Attribute) and target.attr == node.value.attr == "weight":
-            return self.tying.tie(node, target)
+        value = self.tying.shared(node)
+        if isinstance(value, ast.Attribute) and target.attr == value.attr == "weight":
+            return self.tying.tie(node, target, value)
         return self._store(node, target.value, target.attr, node.value)
 
     def by_name(self, node: ast.Expr) -> bool:

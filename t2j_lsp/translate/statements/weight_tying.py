@@ -26,11 +26,24 @@ class WeightTying:
         self.renderer = renderer
         self.layers = layers
 
-    def tie(self, node: ast.Assign, target: ast.Attribute) -> bool:
+    def shared(self, node: ast.Assign) -> ast.expr:
+        """What is assigned, or the attribute that a variable for it was given in the same block."""
+        block, home = self.ctx.source.block_of(node) or [], nearest(ast.FunctionDef, node, self.ctx.source.parents)
+        if not isinstance(node.value, ast.Name) or home is None:
+            return node.value
+        named = [n for n in symbols.walk(home) if isinstance(n, ast.Name) and n.id == node.value.id]
+        stored = [n for n in named if not isinstance(n.ctx, ast.Load)]
+        given = self.ctx.source.parents.get(stored[0]) if len(stored) == 1 else None
+        if not isinstance(given, ast.Assign) or given.targets != stored or given not in block[: block.index(node)]:
+            return node.value
+        held = {ast.unparse(n) for n in symbols.walk(given.value) if isinstance(n, ast.Attribute)}
+        between = [n for s in block[block.index(given) : block.index(node)] for n in symbols.walk(s)]
+        written = (n for n in between if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load))
+        return node.value if any(ast.unparse(n) in held for n in written) else given.value
+
+    def tie(self, node: ast.Assign, target: ast.Attribute, value: ast.Attribute) -> bool:
         """``self.head.weight = self.embed.weight``: one parameter under two names."""
-        if target.attr != "weight" or not isinstance(node.value, ast.Attribute) or node.value.attr != "weight":
-            return False
-        into, source = self.ctx.fact(target.value), self.ctx.fact(node.value.value)
+        into, source = self.ctx.fact(target.value), self.ctx.fact(value.value)
         if not isinstance(into, Layer) or not isinstance(source, Layer):
             self.ctx.report.gap(node, "weight tying", "unsure", "which layers share this weight is not known here")
             return True
@@ -40,15 +53,15 @@ class WeightTying:
                 if not self.layers.is_linears_table(into.node):
                     reason = "the shared weight starts as an Embedding's here, and as a Linear's in PyTorch"
                     self.ctx.report.note(node, "weight tying", "note", reason)
-                return self._tie_linear(node, node.value.value, target.value, source)
-            return self._tie_linear(node, target.value, node.value.value, into)
+                return self._tie_linear(node, value.value, target.value, source)
+            return self._tie_linear(node, target.value, value.value, into)
         attribute = LAYERS[into.name].attributes.get("weight", "weight")
         if into.name != source.name or into.name not in LAYERS:
             self.ctx.report.gap(
                 node, "weight tying", "unsure", "these two layers keep their weights in different layouts"
             )
             return True
-        left, right = (self.renderer.render(n).text for n in (target.value, node.value.value))
+        left, right = (self.renderer.render(n).text for n in (target.value, value.value))
         self.ctx.edits.replace(node, f"{left}.{attribute} = {right}.{attribute}")
         self.ctx.report.converted += 1
         return True

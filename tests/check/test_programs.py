@@ -608,6 +608,30 @@ def test_a_step_of_lbfgs_is_one_on_both_sides(run: Run) -> None:
     assert run(LINE_SEARCH, mistake=("lr=0.5", "lr=0.4"), steps=2).verdict is VerdictKind.DIFFERENT
 
 
+MADE_ANEW = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(2, 3)
+
+    def forward(self, x):
+        return nn.Linear(3, 3)(self.first(x))
+
+
+net = Net()
+x = torch.linspace(-1, 1, 12).reshape(6, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    optimizer.zero_grad()
+    loss = net(x).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+"""
 TWO_OPTIMIZERS = """\
 import torch
 import torch.nn as nn
@@ -631,6 +655,13 @@ def test_steps_that_end_within_a_compiled_step_are_made_to_its_end_on_both_sides
     report = run(TWO_OPTIMIZERS, steps=3)
     assert (report.verdict, report.steps, report.stopped) == (VerdictKind.EQUIVALENT, 4, True), report.reason
     assert run(TWO_OPTIMIZERS, mistake=("lr=0.3", "lr=0.2"), steps=3).verdict is VerdictKind.DIFFERENT
+
+
+def test_layers_that_a_forward_pass_makes_are_unchecked_with_the_reason(run: Run) -> None:
+    """Their weights are random ones at each call: what their tracers are asked for is no fault of the conversion."""
+    report = run(MADE_ANEW, steps=2)
+    assert report.verdict is VerdictKind.UNCHECKED
+    assert report.reason is not None and "each call makes a Linear within compiled code" in report.reason
 
 
 def test_a_mistake_in_an_update_of_bare_tensors_is_found(run: Run) -> None:

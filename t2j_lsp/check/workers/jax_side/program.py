@@ -95,6 +95,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
     with jax.enable_x64(x64):
         result, module = run(request, lambda t, p: widen(t, p) if wide else t, shown, budget, around)
         for index, one in pairs.items():
+            _refuse_if_compiled(one)
             state = {n: v for n, v in _state(one).items() if n not in _further_names(one, torch_made[index].state)}
             result.final[str(index)] = MadeModule(type(one).__name__, 0, torch_made[index].name, state)
         result.collected = collected(vars(module), number)
@@ -128,6 +129,17 @@ def shown(value: Any) -> str | None:
         array = to_array(value)
         return str(array.tolist() if array.ndim == 0 else array) if isinstance(array, np.ndarray) else None
     return None
+
+
+class MadeInCompiledCode(Exception):
+    """A module was made while a function was traced."""
+
+
+def _refuse_if_compiled(module: nnx.Module) -> None:
+    """Raises MadeInCompiledCode for a module of which nothing is left behind the function that made it."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(nnx.state(module))):
+        kind = type(module).__name__
+        raise MadeInCompiledCode(f"each call makes a {kind} within compiled code, whose weights are random ones")
 
 
 def _checkpoint(path: str) -> Any:

@@ -181,6 +181,7 @@ class SilentSite:
     """A site for asking a rule about facts only: nothing is reported and nothing is hoisted."""
 
     unpacked: int = 0
+    mapped: ast.expr | None = None
     statement: bool = False
     x64: bool = False
     index: int | str | None = None

@@ -128,7 +128,7 @@ def test_a_static_argument_stands_beside_it() -> None:
 model = Net()
 train(model, torch.optim.Adam(model.parameters(), lr=0.01), torch.ones(8, 4), "sum")
 """
-    assert '@nnx.jit(static_argnames=("reduction",), graph=False)' in code_of(HEAD + function)
+    assert '@nnx.jit(static_argnames="reduction", graph=False)' in code_of(HEAD + function)
 
 
 @pytest.mark.parametrize(

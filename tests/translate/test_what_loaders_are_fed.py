@@ -445,3 +445,20 @@ for batch in DataLoader(train, batch_size=3):
     expected = capsys.readouterr().out
     exec(code, {})
     assert capsys.readouterr().out == expected
+
+
+REUSED = """
+x = torch.randn(32, 4)
+y = x.sum(1, keepdim=True)
+loader = DataLoader(TensorDataset(x, y), batch_size=8)
+model = nn.Linear(4, 1)
+for x, y in loader:
+    print(model(x).shape, x.size(0))
+print(x.mean())
+"""
+
+
+def test_batches_that_take_the_names_of_what_the_loader_was_fed_are_converted_once() -> None:
+    code = convert(HEAD + REUSED).code
+    assert "    x, y = jnp.asarray(x), jnp.asarray(y)\n    print(forward(model, x).shape, x.shape[0])\n" in code
+    assert "print(jnp.asarray(x).mean())" in code

@@ -236,12 +236,21 @@ class Data:
         for at in with_ancestors(read, self.ctx.source.parents):
             if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
                 return None
-            block = (self.ctx.source.block_of(at) if isinstance(at, ast.stmt) else None) or []
-            for statement in reversed(block[: block.index(at)] if isinstance(at, ast.stmt) and at in block else ()):
+            if not isinstance(at, ast.stmt):
+                continue
+            block = self.ctx.source.block_of(at) or []
+            for statement in reversed(block[: block.index(at)] if at in block else ()):
                 match statement:
                     case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == read.id:
                         if not any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(value)):
                             return statement
+            loop = self.ctx.source.parents.get(at)
+            if (
+                isinstance(loop, ast.For)
+                and at in loop.body
+                and any(isinstance(n, ast.Name) and n.id == read.id for n in symbols.walk(loop.target))
+            ):
+                return loop
         return None
 
     def _writers(self, home: VariableScope) -> dict[str, list[ast.stmt]]:

@@ -249,9 +249,9 @@ class Composer:
         self.own = [*self.modules, *(i for i in self.others if i.name in bound)]
         self.returned = ([self.loss] if only in self.update.live or not self._given() else []) + self._given()
         name = self.update.name
-        static = [i.name for i in self.others if i.kind == "static"]
+        static = [i.name for i in self.others if i.kind in ("function", "static")]
         quoted = [f'"{name}"' for name in static]
-        known = f"({', '.join(quoted)}{',' if len(static) == 1 else ''})"
+        known = quoted[0] if len(static) == 1 else f"({', '.join(quoted)})"
         options = f"static_argnames={known}" if static else ""
         said = ", ".join(filter(None, [options, "graph=False" if self._takes_a_tree() else ""]))
         decorator = f"@{self._transforms()}.jit" + (f"({said})" if said else "")
@@ -288,8 +288,7 @@ class Composer:
         return [*self.modules, *self.optimizers, *self.others]
 
     def _call(self, name: str) -> str:
-        partial = f"{self.writer.need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in self.used) else ""
-        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.argument() for i in self._taken())
+        given = ", ".join(i.argument() for i in self._taken())
         targets = list(self.returned)
         if self.update.grads:
             targets.append(self.update.grads)
@@ -407,8 +406,7 @@ class Composer:
         lines += indented([*self._gradient(shared), *self._after()], "    ")
         evaluate = unused(ctx.names, "eval_step", "evaluate")
         lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn}{options})"]
-        partial = f"{need('jax')}.tree_util.Partial" if any(i.kind == "function" for i in shared) else ""
-        given = ", ".join(f"{partial}({i.text})" if i.kind == "function" else i.argument() for i in shared)
+        given = ", ".join(i.argument() for i in shared)
         loss = self.loss if self.loss in self.update.live else "_"
         target = f"{loss}{self._aux(', ')}" if self.body.results else loss
         otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""

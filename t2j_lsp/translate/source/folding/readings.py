@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -65,7 +66,7 @@ def read(tree: ast.AST, side: str) -> Tree:
                 out.words.add(name)
             case ast.Call(func=ast.Attribute(attr="set_attributes" | "set_mode" | "view")):
                 out.keywords |= {k.arg for k in node.keywords if k.arg is not None}
-            case ast.Constant(value=str() as text):
+            case ast.Constant(value=str() as text) if not _names_parameter(node, out.parents):
                 out.words.update(text.split("."))
                 out.strings.update(text.split("."))
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Name(id=of)]) as made):
@@ -78,3 +79,10 @@ def read(tree: ast.AST, side: str) -> Tree:
                     if isinstance(item, ast.FunctionDef) and item.name == "__init__":
                         out.definitions[node.name].append(item)
     return out
+
+
+def _names_parameter(text: ast.Constant, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a string is one of ``static_argnames``, which no attribute is read by."""
+    at = parents.get(text)
+    at = parents.get(at) if isinstance(at, ast.Tuple) else at
+    return isinstance(at, ast.keyword) and at.arg == "static_argnames"

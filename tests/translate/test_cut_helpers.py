@@ -562,6 +562,14 @@ def test_conditions_that_are_known_in_part_are_cut() -> None:
     )
 
 
+def test_what_asks_for_nothing_is_known_and_brackets_that_say_nothing_go() -> None:
+    asked = "k in a, k not in a, g(k) in a, x or b and (k or x), x and (k or x), x or (k and x)"
+    text = f"def f(k, x, a, b):\n    return {asked}\n"
+    assert folded(text, (("a", "()"), ("b", "True"))) == (
+        "def f(k, x, a, b):\n    return False, True, g(k) in (), x or k or x, x and (k or x), x or (k and x)\n"
+    )
+
+
 def test_strings_are_put_together() -> None:
     text = 'def f(x, a, b):\n    return f"l{a}{b}", f"l{a}_{x}", f"{a!r}", f"{a:2}"\n'
     assert folded(text, (("a", "0"), ("b", '"_back"'))) == (

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from t2j_lsp import symbols
 from t2j_lsp.translate.source.helpers import Helper
 
-from .constants import is_literal, literal
 from .definitions import defaults, definition, nodes
+from .literals import is_literal, literal
 from .signatures import NEW, without_arguments
 from .uses import NOTHING_AGREED, Agreed, HelperCall, HelperUses, Index, UseFinder, is_partial
 

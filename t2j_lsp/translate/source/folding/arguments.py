@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from .constants import Constants, is_literal, literal
+from .constants import Constants
 from .definitions import defaults, nodes
+from .literals import is_literal, literal
 from .signatures import without_arguments
 from .uses import HelperCall
 

@@ -13,11 +13,12 @@ from t2j_lsp.symbols import nearest
 
 from .arguments import decided, drop_arguments
 from .called import CALL, method_calls, moved_in, object_calls, of_list, without_unpassed
-from .constants import folded, is_literal, literal, without_instances
+from .constants import folded, without_instances
 from .definitions import definition, is_given, nodes
 from .docstrings import switched_off
 from .family import Family
 from .given import given, lengths, never_none, unpassed_options, with_values
+from .literals import is_literal, literal
 from .signatures import NEW, without_methods, without_parameters
 from .uses import HelperCall, Index, UseFinder
 from .variables import assigned, is_pure, without_assignment

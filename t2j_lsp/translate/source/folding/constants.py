@@ -6,8 +6,6 @@ What is known after that is folded as well: comparisons of constants, ``and`` an
 
 from __future__ import annotations
 
-import ast
-import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +15,7 @@ from typing import Any
 import libcst as cst
 
 from .decidable import is_decidable
+from .literals import UNKNOWN, boolean, is_one, literal_node, number_of, parsed_literal, value_of, without_brackets
 from .parts import is_function, of_parts, words
 from .plainer import asks_none, plain_test, without_defaults, without_nothing
 from .transformer import Transformer, code, transformed
@@ -43,9 +42,6 @@ _CALCULATE: dict[type[cst.BaseBinaryOp], Callable[[Any, Any], Any]] = {
 }
 KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple}
 KINDS["Sequence"] = Sequence
-LONGEST = 4
-"""Elements of a tuple, and characters of a number that was worked out, that still count as a literal."""
-UNKNOWN = object()
 LOOSE = (
     cst.BinaryOperation,
     cst.BooleanOperation,
@@ -89,28 +85,6 @@ def without_instances(text: str, name: str) -> str:
     return folded(transformed(text, lambda: _Instances(name)), ())
 
 
-def is_literal(node: ast.expr) -> bool:
-    """Whether an expression is a literal that may stand anywhere, and more than once."""
-    match node:
-        case ast.Constant(value=None | bool() | int() | float() | str()):
-            return True
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
-            return True
-        case ast.Tuple(elts=elements) if len(elements) <= LONGEST:
-            return all(isinstance(one, ast.Constant | ast.UnaryOp) and is_literal(one) for one in elements)
-    return False
-
-
-def literal(node: ast.expr) -> str:
-    """A literal as people write it: ``1e-5``, and strings in double quotes."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return json.dumps(node.value, ensure_ascii=False)
-    if isinstance(node, ast.Tuple):
-        inner = ", ".join(map(literal, node.elts))
-        return f"({inner},)" if len(node.elts) == 1 else f"({inner})"
-    return re.sub(r"e([+-])0+(?=\d)", lambda m: "e" + m[1].strip("+"), ast.unparse(node))
-
-
 class _Folder(Transformer):
     def __init__(self, constants: Mapping[str, str], method: str | None) -> None:
         super().__init__()
@@ -123,17 +97,17 @@ class _Folder(Transformer):
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         constant = self.constants.get(original_node.value)
-        return _literal(constant) if constant is not None else updated_node
+        return literal_node(constant) if constant is not None else updated_node
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if isinstance(original_node.value, cst.Name):
             constant = self.constants.get(f"{original_node.value.value}.{original_node.attr.value}")
             if constant is not None:
-                return _literal(constant)
+                return literal_node(constant)
         return updated_node.with_changes(attr=original_node.attr)
 
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
-        return updated_node.with_changes(keyword=original_node.keyword, value=_bare(updated_node.value))
+        return updated_node.with_changes(keyword=original_node.keyword, value=without_brackets(updated_node.value))
 
     def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param:
         return updated_node.with_changes(name=original_node.name)
@@ -159,7 +133,7 @@ class _Folder(Transformer):
         return updated_node.with_changes(target=original_node.target)
 
     def leave_Element(self, original_node: cst.Element, updated_node: cst.Element) -> cst.Element:
-        return updated_node.with_changes(value=_bare(updated_node.value))
+        return updated_node.with_changes(value=without_brackets(updated_node.value))
 
     def leave_Tuple(self, original_node: cst.Tuple, updated_node: cst.Tuple) -> cst.BaseExpression:
         return without_nothing(updated_node)
@@ -170,9 +144,11 @@ class _Folder(Transformer):
             case cst.Subscript(
                 value=cst.Dict(elements=entries), slice=[cst.SubscriptElement(slice=cst.Index(value=key))]
             ):
-                asked = value_of(_bare(key))
+                asked = value_of(without_brackets(key))
                 values = [
-                    e.value for e in entries if isinstance(e, cst.DictElement) and value_of(_bare(e.key)) == asked
+                    e.value
+                    for e in entries
+                    if isinstance(e, cst.DictElement) and value_of(without_brackets(e.key)) == asked
                 ]
                 if asked is not UNKNOWN and len(values) == 1:
                     return values[0]
@@ -185,12 +161,12 @@ class _Folder(Transformer):
 
     def leave_Slice(self, original_node: cst.Slice, updated_node: cst.Slice) -> cst.Slice:
         lower = updated_node.lower
-        if lower is None or lower is original_node.lower or value_of(_bare(lower)) is UNKNOWN:
+        if lower is None or lower is original_node.lower or value_of(without_brackets(lower)) is UNKNOWN:
             return updated_node
         if not isinstance(updated_node.upper, cst.Name | cst.Integer | None):
-            return updated_node.with_changes(lower=_bare(lower))
+            return updated_node.with_changes(lower=without_brackets(lower))
         colon = cst.Colon()
-        return updated_node.with_changes(lower=_bare(lower), first_colon=colon)
+        return updated_node.with_changes(lower=without_brackets(lower), first_colon=colon)
 
     # --- expressions of constants ---------------------------------------------------------------------------------
 
@@ -198,16 +174,18 @@ class _Folder(Transformer):
         if len(updated_node.comparisons) != 1:
             return updated_node
         (target,) = updated_node.comparisons
-        target = target.with_changes(comparator=_bare(target.comparator))
-        updated_node = updated_node.with_changes(left=_bare(updated_node.left), comparisons=[target])
+        target = target.with_changes(comparator=without_brackets(target.comparator))
+        updated_node = updated_node.with_changes(left=without_brackets(updated_node.left), comparisons=[target])
         if (plain := plain_test(updated_node)) is not None:
             return plain
+        if _asks_nothing(updated_node.left, target):
+            return boolean(isinstance(target.operator, cst.NotIn))
         compare = _COMPARE.get(type(target.operator))
-        left, right = _number_or(updated_node.left), _number_or(target.comparator)
+        left, right = number_of(updated_node.left), number_of(target.comparator)
         if compare is None or left is UNKNOWN or right is UNKNOWN:
             return updated_node
         try:
-            return _boolean(compare(left, right))
+            return boolean(compare(left, right))
         except TypeError:
             return updated_node
 
@@ -215,7 +193,7 @@ class _Folder(Transformer):
         self, original_node: cst.UnaryOperation, updated_node: cst.UnaryOperation
     ) -> cst.BaseExpression:
         if isinstance(updated_node.operator, cst.Not) and (value := value_of(updated_node.expression)) is not UNKNOWN:
-            return _boolean(not value)
+            return boolean(not value)
         return updated_node
 
     def leave_BinaryOperation(
@@ -234,11 +212,11 @@ class _Folder(Transformer):
         if isinstance(updated_node.operator, cst.Multiply):
             if isinstance(original_node.left, cst.Name) and left == 1 and left is not True:
                 return updated_node.right
-            return updated_node.left if chosen and _is_one(right) else updated_node
+            return updated_node.left if chosen and is_one(right) else updated_node
         if isinstance(updated_node.operator, cst.Add):
             return updated_node.left if chosen and right == 0 else updated_node
         if isinstance(original_node.right, cst.Name) and right == 1:  # helpers divide sizes by sizes, floats by floats
-            divides = cst.FloorDivide if _is_one(right) else cst.Divide
+            divides = cst.FloorDivide if is_one(right) else cst.Divide
             return updated_node.left if isinstance(updated_node.operator, divides) else updated_node
         return updated_node
 
@@ -246,7 +224,7 @@ class _Folder(Transformer):
         match updated_node:
             case cst.Call(func=cst.Name("isinstance"), args=[cst.Arg(value=value), cst.Arg(value=cst.Name(kind))]):
                 if (known := value_of(value)) is not UNKNOWN and kind in KINDS:
-                    return _boolean(isinstance(known, KINDS[kind]))
+                    return boolean(isinstance(known, KINDS[kind]))
         return without_defaults(original_node, updated_node)
 
     def leave_FormattedStringExpression(
@@ -296,14 +274,25 @@ class _Folder(Transformer):
         return updated_node.with_changes(body=list(_taken(updated_node.body)))
 
 
+def _asks_nothing(left: cst.BaseExpression, target: cst.ComparisonTarget) -> bool:
+    """``name in ()``, and ``name not in ()``."""
+    nothing = isinstance(target.comparator, cst.Tuple | cst.List) and not target.comparator.elements
+    return nothing and isinstance(target.operator, cst.In | cst.NotIn) and isinstance(left, cst.Name)
+
+
 def _without_known_right(node: cst.BooleanOperation) -> cst.BaseExpression:
-    """``a and True`` as ``a``, ``a and False`` as ``False``, and so with ``or``, where ``a`` is a plain comparison."""
+    """``a and True`` as ``a``, ``a and False`` as ``False``, and so with ``or``, where ``a`` is a plain comparison.
+
+    Brackets around one that stands in another of its kind go.
+    """
     right = value_of(node.right)
     left = node.left
     if isinstance(left, cst.BooleanOperation) and type(left.operator) is type(node.operator):
         last = value_of(left.right)  # a and True and b
         if isinstance(last, bool) and last is isinstance(node.operator, cst.And):
             return node.with_changes(left=left.left)
+    if isinstance(node.right, cst.BooleanOperation) and type(node.right.operator) is type(node.operator):
+        return node.with_changes(right=node.right.with_changes(lpar=(), rpar=()))  # a or (b or c)
     if not isinstance(right, bool) or not isinstance(left, cst.Comparison):
         return node
     if right is isinstance(node.operator, cst.And):
@@ -354,58 +343,6 @@ def _otherwise(orelse: cst.If | cst.Else | None) -> list[Any]:
 
 def _is_pass(body: Sequence[Any]) -> bool:
     return len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) and isinstance(body[0].body[0], cst.Pass)
-
-
-@cache
-def _literal(code: str) -> cst.BaseExpression:
-    """A literal that may stand in any expression."""
-    node = cst.parse_expression(code)
-    if isinstance(node, cst.UnaryOperation):
-        return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    return node
-
-
-def parsed_literal(value: Any) -> cst.BaseExpression | None:
-    """A value as an expression, if it is one that may stand anywhere and is short."""
-    node = (
-        ast.parse(repr(value), mode="eval").body if isinstance(value, bool | int | float | str | tuple | None) else None
-    )
-    if node is None or not is_literal(node) or isinstance(value, float) and len(str(value)) > LONGEST:
-        return None
-    return _literal(literal(node))
-
-
-def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
-    """A negative number without the brackets that `_literal` puts around it."""
-    if isinstance(node, cst.UnaryOperation) and value_of(node) is not UNKNOWN:
-        return node.with_changes(lpar=[], rpar=[])
-    return node
-
-
-def _number_or(node: cst.BaseExpression) -> Any:
-    """The value of a literal, or of ``float("inf")``, which is compared with some."""
-    text = code(node)
-    return float(text[7:-2]) if text in ('float("inf")', 'float("-inf")') else value_of(node)
-
-
-def _is_one(value: Any) -> bool:
-    return type(value) is int and value == 1
-
-
-def _boolean(value: bool) -> cst.BaseExpression:
-    return cst.Name("True" if value else "False")
-
-
-def value_of(node: cst.BaseExpression) -> Any:
-    """The value of a literal; UNKNOWN for anything else."""
-    if isinstance(node, cst.Name):
-        return {"None": None, "True": True, "False": False}.get(node.value, UNKNOWN)
-    if isinstance(node, cst.Integer | cst.Float | cst.SimpleString | cst.UnaryOperation | cst.Tuple):
-        try:
-            return ast.literal_eval(code(node))
-        except (ValueError, SyntaxError):
-            return UNKNOWN
-    return UNKNOWN
 
 
 class _Instances(Transformer):

@@ -9,8 +9,8 @@ from typing import Any
 
 import libcst as cst
 
-from .constants import UNKNOWN, parsed_literal, value_of
 from .definitions import annotated, definition, free_names, names_in, nodes
+from .literals import UNKNOWN, parsed_literal, value_of
 from .parts import of_parts
 from .transformer import Transformer, transformed
 

@@ -12,8 +12,9 @@ from functools import cache
 import libcst as cst
 
 from .arguments import assigned_names
-from .constants import KINDS, folded, is_literal, literal
+from .constants import KINDS, folded
 from .definitions import defaults, is_given, nodes
+from .literals import is_literal, literal
 from .parts import is_function, of_parts, words
 from .transformer import Transformer, code, transformed
 from .uses import HelperCall, HelperUses

@@ -19,7 +19,7 @@ from .absent import without_absent
 from .arguments import assigned_names, decided, drop_arguments
 from .called import asked_of_objects
 from .classes import INHERITED, LIST_METHODS, READING_METHODS, SLICE, fold_classes
-from .constants import folded, is_literal, literal, without_instances
+from .constants import folded, without_instances
 from .definitions import definition, free_names, is_given, members, nodes
 from .docstrings import switched_off
 from .evaluation import evaluated, pure_functions
@@ -28,6 +28,7 @@ from .hierarchy import merge_classes
 from .inlining import SHORT, expression_of, inlined
 from .joining import joined
 from .labels import label_axes, of_labels
+from .literals import is_literal, literal
 from .merging import merged
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults

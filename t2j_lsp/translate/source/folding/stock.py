@@ -6,7 +6,7 @@ from functools import cache
 
 import libcst as cst
 
-from .constants import value_of
+from .literals import value_of
 from .parts import of_parts, words
 from .transformer import Transformer, code, transformed
 

@@ -9,8 +9,8 @@ from functools import cache
 
 import libcst as cst
 
-from .constants import UNKNOWN, parsed_literal, value_of
 from .definitions import definition, nodes
+from .literals import UNKNOWN, parsed_literal, value_of
 from .parts import of_parts
 from .transformer import Transformer, code, transformed
 

@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 from t2j_lsp.symbols import Comprehension, FunctionNode
 
-from .constants import is_literal, literal
 from .definitions import bound_in, is_given
+from .literals import is_literal, literal
 from .readings import TRANSFORMATIONS, Function, Place, Tree, read, read_helper
 
 Agreed = Mapping[str, tuple[tuple[str, str], ...]]

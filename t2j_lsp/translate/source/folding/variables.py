@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
-from .constants import folded, is_literal, literal
+from .constants import folded
 from .definitions import definition, nodes
+from .literals import is_literal, literal
 
 INDENT = "    "
 _PURE = frozenset(("jnp", "jax", "lax", "math", "len", "min", "max", "tuple", "range", "getattr", "property"))

@@ -13,30 +13,23 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.inference.call_sites import called_function
-from t2j_lsp.translate.inference.forward_pass import join_all
 from t2j_lsp.translate.rule.facts import (
-    NONE,
-    UNKNOWN,
     Class,
     ClassInfo,
     Fact,
     Function,
     FunctionInfo,
     Instance,
-    ListOf,
     Object,
     Qual,
-    Tensor,
     is_module,
 )
-from t2j_lsp.translate.rule.names import is_jax, is_torch
+from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .dict_order import DictOrder
 from .feeding_classes import feeds_alone, makes_one
-from .kept_values import as_arrays, assigned_to, handed_on, holds_tensors, knows_parts, leave, written_names
+from .kept_values import handed_on, holds_tensors, knows_parts, leave, written_names
 from .objects import Objects, VariableScope
 from .sample_parts import SampleParts
 from .spread_arguments import given_arguments
@@ -58,7 +51,7 @@ class Data:
         """Variables of the kept code, with the function they belong to."""
         self.attributes: set[tuple[ClassInfo, str]] = set()
         """What the kept code reads of objects."""
-        self._followed: set[tuple[str, ast.AST | None]] = set()
+        self.followed: set[tuple[str, ast.AST | None]] = set()
         """Those that are parameters, whose arguments were followed."""
         self._queue: list[tuple[ast.AST, VariableScope]] = []
         self._modules: list[ast.ClassDef] = []
@@ -83,9 +76,6 @@ class Data:
                 self._keep(node)
         self._follow_all()
         self._keep_modules()
-        self._convert_uses()
-
-    # --- what stays -----------------------------------------------------------------------------------------------
 
     def _is_dataset(self, node: ast.ClassDef) -> bool:
         info = self.ctx.inference.classes.get(node)
@@ -184,18 +174,18 @@ class Data:
 
     def _follow_attribute(self, node: ast.Attribute, scope: VariableScope) -> None:
         """``self.x`` of a class that isn't a dataset itself."""
-        if (info := self._holder(node)) is not None:
+        if (info := self.holder(node)) is not None:
             self.attributes.add((info, node.attr))
-            for statement in self._given_by_methods(info, node.attr):
+            for statement in self.given_by_methods(info, node.attr):
                 self._keep_if_torch(statement)
 
-    def _holder(self, node: ast.Attribute) -> ClassInfo | None:
+    def holder(self, node: ast.Attribute) -> ClassInfo | None:
         """The class of the file whose instances have an attribute, which is no dataset and no module."""
         owner = self.ctx.fact(node.value)
         info = owner.cls.info if isinstance(owner, Instance) else None
         return None if info is None or info.is_module or info.node in self.kept else info
 
-    def _given_by_methods(self, info: ClassInfo, name: str) -> Iterator[ast.Assign]:
+    def given_by_methods(self, info: ClassInfo, name: str) -> Iterator[ast.Assign]:
         """The statements in which methods of a class give it an attribute."""
         for method in info.methods.values():
             for statement in self.objects.statements(VariableScope(method)):
@@ -207,16 +197,16 @@ class Data:
     def _follow_variable(self, node: ast.Name, home: VariableScope) -> None:
         name, assigned = node.id, False
         self.names.add((name, home.node))
-        for statement in self._writers(home).get(name, ()):
+        for statement in self.writers(home).get(name, ()):
             loads = (n for n in symbols.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
             assigned = assigned or all(n.id != name for n in loads)
-            if statement not in self.kept and self._reaches(statement, node):
+            if statement not in self.kept and self.reaches(statement, node):
                 self._keep_if_torch(statement)
-        if not assigned and home.function is not None and (name, home.node) not in self._followed:
-            self._followed.add((name, home.node))
+        if not assigned and home.function is not None and (name, home.node) not in self.followed:
+            self.followed.add((name, home.node))
             self._follow_argument(home.function, name)
 
-    def _reaches(self, statement: ast.stmt, read: ast.Name) -> bool:
+    def reaches(self, statement: ast.stmt, read: ast.Name) -> bool:
         """Whether what a statement assigns may be what is read: it stands in front, or in a loop around both."""
         if self.objects.scope(statement) != self.objects.scope(read):
             return True
@@ -253,7 +243,7 @@ class Data:
                 return loop
         return None
 
-    def _writers(self, home: VariableScope) -> dict[str, list[ast.stmt]]:
+    def writers(self, home: VariableScope) -> dict[str, list[ast.stmt]]:
         """The statements of a scope that write variables, by their names."""
         if home.node not in self._written:
             found = self._written[home.node] = {}
@@ -280,8 +270,8 @@ class Data:
                         self._keep(value)
                 self._follow(value, self.objects.scope(call))
                 for other in given if one.spread else ():
-                    if other.spread and (other.parameter, info.node) not in self._followed:
-                        self._followed.add((other.parameter, info.node))
+                    if other.spread and (other.parameter, info.node) not in self.followed:
+                        self.followed.add((other.parameter, info.node))
                         self.names.add((other.parameter, info.node))
                         self._follow_argument(info, other.parameter)
 
@@ -323,131 +313,3 @@ class Data:
                 continue
             yield one
             stack.extend(symbols.children(one))
-
-    # --- where kept values are used -------------------------------------------------------------------------------
-
-    def _convert_uses(self) -> None:
-        """Tensors of kept code that JAX code reads go through ``jnp.asarray``."""
-        for node in self.ctx.source.nodes:
-            if isinstance(node, ast.Call):
-                self._first_batch(node)
-                fact = self.ctx.fact(node.func)
-                if isinstance(fact, Function) and fact.info.node in self.kept and holds_tensors(self.ctx.fact(node)):
-                    self._convert(node)
-                elif (kept := self._kept_lambda(node.func)) is not None and holds_tensors(self.ctx.fact(kept.body)):
-                    self._convert(node, isinstance(self.ctx.fact(kept.body), Tensor))
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                info, held = self._holder(node), self.ctx.fact(node)
-                if info is None or (info, node.attr) not in self.attributes or not holds_tensors(held):
-                    continue
-                if any(statement in self.kept for statement in self._given_by_methods(info, node.attr)):
-                    self._convert(node, isinstance(held, Tensor))
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                home = self.objects.home(node.id, self.objects.scope(node))
-                if (node.id, home.node) not in self.names:
-                    continue
-                held = self.ctx.fact(node)
-                if not (made := self._assigned_in_torch(node, home)):
-                    held = self._given(node.id, home)
-                elif held == UNKNOWN and self._is_input(node):
-                    self._convert(node, False)
-                elif isinstance(held, ListOf) and not knows_parts(held) and (read := self._read_items(node)):
-                    self._convert(read, False, mixed=True)
-                if holds_tensors(held) and (made or held != UNKNOWN):
-                    self._convert(node, isinstance(held, Tensor))
-
-    def _kept_lambda(self, node: ast.expr) -> ast.Lambda | None:
-        """The lambda that a name stands for, which stays: ``transform = lambda x: torch.from_numpy(x / 255)``."""
-        if not isinstance(node, ast.Name):
-            return None
-        home = self.objects.home(node.id, self.objects.scope(node))
-        match self._writers(home).get(node.id) if (node.id, home.node) in self.names else None:
-            case [ast.Assign(value=ast.Lambda() as written) as statement] if statement in self.kept:
-                return written
-        return None
-
-    def _assigned_in_torch(self, node: ast.Name, home: VariableScope) -> bool:
-        return any(s in self.kept and self._reaches(s, node) for s in self._writers(home).get(node.id, ()))
-
-    def _is_input(self, node: ast.Name) -> bool:
-        """Whether it is an argument of a module, which takes arrays."""
-        call = self.ctx.source.parents.get(node)
-        return isinstance(call, ast.Call) and node in call.args and is_module(self.ctx.fact(call.func))
-
-    def _read_items(self, node: ast.Name) -> ast.expr | None:
-        """What takes items out of a list, for no variable that kept code reads: ``rows[2:]``, ``for row in rows``."""
-        parent = self.ctx.source.parents.get(node)
-        match parent:
-            case ast.Subscript(value=value, ctx=ast.Load()) if value is node:
-                read: ast.expr = parent
-            case ast.For(iter=walked) | ast.comprehension(iter=walked) if walked is node:
-                return node
-            case _:
-                return None
-        target = assigned_to(read, self.ctx.source.parents)
-        if (
-            target is not None
-            and (target.id, self.objects.home(target.id, self.objects.scope(target)).node) in self.names
-        ):
-            return None
-        return read
-
-    def _given(self, name: str, home: VariableScope) -> Fact:
-        """What a parameter that kept code reads is given: tensors that are kept too."""
-        if home.function is None or (name, home.node) not in self._followed:
-            return UNKNOWN
-        calls = self.objects.calls(home.function)
-        given = [one for call in calls for one in given_arguments(self.ctx.inference, call, home.function)]
-        return join_all([one.fact for one in given if one.parameter == name and one.fact != NONE])
-
-    def _feeds(self, node: ast.expr) -> bool:
-        """Whether a value is given, whole or in part, for a parameter that kept code reads."""
-        parents = self.ctx.source.parents
-        while isinstance(parent := parents.get(node), ast.Subscript) and node is parent.value:
-            node = parent
-        given, call = node, parents.get(node)
-        call = parents.get(call) if isinstance(call, ast.keyword | ast.Starred) else call
-        info = called_function(self.ctx.fact(call.func)) if isinstance(call, ast.Call) else None
-        if info is None or not isinstance(call, ast.Call):
-            return False
-        bound = (one for one in given_arguments(self.ctx.inference, call, info) if one.value is given)
-        return any((one.parameter, info.node) in self._followed for one in bound)
-
-    def _convert(self, node: ast.expr, one: bool | None = None, mixed: bool = False) -> None:
-        if self.ctx.plan.keeps(node, self.ctx.source.parents) or self._feeds(node):
-            return
-        parent = self.ctx.source.parents.get(node)
-        if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim", "append", "extend"):
-            return
-        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "len":
-            return
-        if isinstance(parent, ast.Call) and self._is_jax(parent.func):
-            return  # converted before
-        if isinstance(parent, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in parent.ops):
-            return  # ``if labels is not None``
-        text = self.ctx.source.segment(node)
-        alone = isinstance(self.ctx.fact(node), Tensor) if one is None else one
-        report = self.ctx.report
-        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, alone, mixed=mixed))
-        self.ctx.plan.kept_tensors.add(node)
-
-    def _is_jax(self, node: ast.expr) -> bool:
-        fact = self.ctx.fact(node)
-        return isinstance(fact, Qual) and is_jax(fact.name)
-
-    def _first_batch(self, node: ast.Call) -> None:
-        """``images, labels = next(iter(loader))``, and ``next(batches)`` of a variable for such an iterator."""
-        match node:
-            case ast.Call(func=ast.Name(id="next"), args=[batches, *_]):
-                fact = self.ctx.fact(batches)
-            case _:
-                return
-        around = self.ctx.source.parents.get(node)
-        converted = isinstance(around, ast.Call) and self._is_jax(around.func)
-        if isinstance(fact, Object) and fact.kind == "batches" and not converted:
-            text, report = self.ctx.source.segment(node), self.ctx.report
-            targets = around.targets if isinstance(around, ast.Assign) else []
-            order = DictOrder(self.ctx)
-            ordered = any(map(order.is_dict, targets)) and order.is_read
-            mixed = self.samples.may_hold_texts
-            self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, False, ordered, mixed))

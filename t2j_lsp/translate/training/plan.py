@@ -20,6 +20,7 @@ from .data import Data
 from .data_seeds import plan_seeds
 from .frozen import Frozen
 from .gate import LOSSES
+from .kept_uses import KeptUses
 from .lost_parameters import LostParameters
 from .objects import Objects
 from .optimizers import Optimizers
@@ -49,6 +50,7 @@ def plan_training(context: Context) -> None:
     optimizers.plan()
     data = Data(context, objects)
     data.plan()
+    KeptUses(data).plan()
     plan_seeds(context)
     batches = Batches(context, objects)
     batches.plan()

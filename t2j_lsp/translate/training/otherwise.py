@@ -17,6 +17,7 @@ from .class_patterns import with_class_patterns_as_conditions
 from .flag_setters import with_flag_setters_inlined
 from .inlined import with_parts_of_steps_inlined
 from .inlined_makers import with_makers_of_optimizers_inlined
+from .kept_generators import with_seeds_as_statements
 from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
 from .lazy_layers import with_sizes_of_lazy_layers
@@ -29,6 +30,7 @@ from .named_lambdas import with_named_lambdas_as_functions
 from .numbers_of_losses import with_old_items_as_numbers
 from .renamed_to_itself import with_modes_as_statements
 from .sorted_parameters import with_sorted_parameters_as_lists
+from .starred_tuples import with_starred_tuples_named
 from .trained_flags import with_trained_flags_by_name
 from .unrolled import with_loops_over_optimizers_unrolled
 from .walked_sequentials import with_sequentials_walked
@@ -58,6 +60,8 @@ _WAYS = (
     with_scalers_left_out,
     with_attributes_as_variables,
     with_makers_of_optimizers_inlined,
+    with_seeds_as_statements,
+    with_starred_tuples_named,
 )
 
 
@@ -70,8 +74,9 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
     lists) and frozen parameters are known by their names, functions that freeze stand where they were called,
     convolutions' masks have names that Flax leaves free, classes are asked for by conditions, modes are set by
     statements, weighted losses are summed, gradients that are asked for are stored, their norm is a function's, scalers
-    are left out, attributes that a step assigns are variables, and functions that make optimizers and parts of
-    training steps stand where they were called.
+    are left out, attributes that a step assigns are variables, generators that nothing reads aren't kept, items of
+    tuples that are spread have names, and functions that make optimizers and parts of training steps stand where they
+    were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

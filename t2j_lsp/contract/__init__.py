@@ -31,7 +31,6 @@ from .translation import (
     JSON_VERSION,
     MARK,
     NOTE_CODES,
-    OWN_HELPERS,
     SAME_CODES,
     AxisOrder,
     Fidelity,
@@ -55,6 +54,7 @@ from .translation import (
     TextEdit,
     Translation,
     editor_code,
+    own_helpers,
     plain_code,
 )
 from .verdicts import (
@@ -86,7 +86,6 @@ __all__ = [
     "JSON_VERSION",
     "MARK",
     "NOTE_CODES",
-    "OWN_HELPERS",
     "RUN_KINDS",
     "SAME_CODES",
     "STAGES",
@@ -138,5 +137,6 @@ __all__ = [
     "channels_last_of",
     "editor_code",
     "file_verdict",
+    "own_helpers",
     "plain_code",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 JSON_VERSION = 2
@@ -20,9 +21,6 @@ module of its own says it itself."""
 HELPERS_DOCSTRING = '"""PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."""'
 """The first line of a module of helpers."""
 
-OWN_HELPERS = "_helpers"
-"""What the module of one file's helpers is called: ``train.py`` has ``train_helpers.py``."""
-
 HELPER_LINES = 60
 """Lines of code of helpers that a file of its own keeps in it; more go into a module beside it (``auto``)."""
 
@@ -32,6 +30,12 @@ CUT_HELPERS: tuple[HelperPlacement, ...] = ("auto", "inline")
 """Where helpers are one file's alone, and cut to what it uses of them."""
 InitialValues = Literal["torch", "flax"]
 AxisOrder = Literal["nchw", "nhwc"]
+
+
+def own_helpers(path: Path) -> Path | None:
+    """The module of one file's helpers, ``train_helpers.py`` of ``train.py``; None where that name is no module's."""
+    name = f"{path.stem}_helpers"
+    return path.with_name(f"{name}.py") if path.suffix == ".py" and name.isidentifier() else None
 
 
 class T2JError(Exception):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from t2j_lsp.contract import HELPERS_DOCSTRING, OWN_HELPERS
+from t2j_lsp.contract import HELPERS_DOCSTRING, own_helpers
 
 from .importers import imported_elsewhere, imported_through_its_folder
 from .written import has_base, is_written
@@ -47,7 +47,7 @@ def own_module(source: Path, text: str, target: Path) -> OwnModule | None:
     None where they stay in the file: it is no module, the name is taken, or it isn't sure how the file would import
     what stands beside it. Files that are run find it in their folder, and those that others import in their package.
     """
-    path = own_path(target)
+    path = own_helpers(target)
     tree = _parsed(text.removeprefix("\ufeff"))
     if path is None or tree is None or is_foreign(path) or target.exists() and not target.is_file():
         return None
@@ -64,12 +64,6 @@ def own_module(source: Path, text: str, target: Path) -> OwnModule | None:
     return None if _is_run(tree) else OwnModule(path, f".{path.stem}")
 
 
-def own_path(target: Path) -> Path | None:
-    """The path of the module of one file's helpers; None where the file's name is no module's."""
-    name = f"{target.stem}{OWN_HELPERS}"
-    return target.with_name(f"{name}.py") if target.suffix == ".py" and name.isidentifier() else None
-
-
 def is_foreign(path: Path) -> bool:
     """Whether something stands at a path that t2j did not write, edited or not."""
     real = Path(os.path.realpath(path))
@@ -84,7 +78,7 @@ def is_foreign(path: Path) -> bool:
 
 def idle_module(target: Path) -> Path | None:
     """The module of helpers beside a file that nothing needs any more: t2j wrote all of it, and no file imports it."""
-    path = own_path(target)
+    path = own_helpers(target)
     if path is None or not path.is_file() or path.is_symlink():
         return None
     data = path.read_bytes()

@@ -9,8 +9,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from t2j_lsp.contract import HELPERS_DOCSTRING, Span, editor_code
-from t2j_lsp.files.helper_modules import own_path
+from t2j_lsp.contract import HELPERS_DOCSTRING, Span, editor_code, own_helpers
 from t2j_lsp.files.merge import Merged
 from t2j_lsp.files.written import has_base
 from t2j_lsp.lsp.analysis.model import ConversionRefused, ConversionScope, Converted, ConvertedPart, Hunk
@@ -176,7 +175,7 @@ async def _merged(service: AnalysisService, standing: Standing, text: str) -> Me
 
 def own_standing(session: Session, target: Path) -> Standing | None:
     """What stands where a file's own helpers go; None where no file can be created, or one is somebody's."""
-    path = own_path(target)
+    path = own_helpers(target)
     if path is None or not (session.client.apply_edit and session.client.create_files):
         return None
     standing = standing_at(session, path)

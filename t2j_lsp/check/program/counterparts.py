@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from t2j_lsp.check.inputs import CommentError, comments_for
-from t2j_lsp.contract import HELPER_MARKS, HELPERS_DOCSTRING, OWN_HELPERS, ChannelsLast, channels_last_of
+from t2j_lsp.contract import HELPER_MARKS, HELPERS_DOCSTRING, ChannelsLast, channels_last_of, own_helpers
 
 from .objects import CheckedObject
 from .slice import Slicer
@@ -78,8 +78,8 @@ def _is_written(side: Slicer) -> bool:
     """Whether t2j wrote a file: it says so, or the module of its own does that it imports helpers from."""
     if any(mark in side.text for mark in HELPER_MARKS):
         return True
-    own = side.path.with_name(f"{side.path.stem}{OWN_HELPERS}.py")
-    if f"{own.stem} import " not in side.text:
+    own = own_helpers(side.path)
+    if own is None or f"{own.stem} import " not in side.text:
         return False
     try:
         return own.read_bytes().startswith(HELPERS_DOCSTRING.encode())

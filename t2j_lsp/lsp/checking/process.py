@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp import __version__
-from t2j_lsp.api import CONVERSIONS, both_sides, convert, convert_expression, with_own_module
+from t2j_lsp.api import CONVERSIONS, both_sides, convert_expression, with_own_module
 from t2j_lsp.check.difference.explain import HEADERS, NUMERIC, closing, table
 from t2j_lsp.check.process.compile_cache import project_of
 from t2j_lsp.check.process.containment import projects
@@ -31,7 +31,6 @@ from t2j_lsp.check.verdict.coverage import Covered, decided_by
 from t2j_lsp.child.serve import Requests, step_back
 from t2j_lsp.commands.output import plain_table
 from t2j_lsp.contract import (
-    OWN_HELPERS,
     Coverage,
     Explanation,
     Finding,
@@ -40,6 +39,7 @@ from t2j_lsp.contract import (
     SourceMapEntry,
     Translation,
     VerdictKind,
+    own_helpers,
 )
 from t2j_lsp.files.cells import Cells
 from t2j_lsp.files.importers import used_elsewhere
@@ -288,7 +288,8 @@ def _given(request: dict[str, Any], displays: bool = False) -> _Given:
     text = _plain(request["source_text"])
     fresh = _converted(text, source, request)
     code = fresh.code if converted is None else _plain(request["converted_text"])
-    if converted is not None and code != fresh.code and f"{converted.stem}{OWN_HELPERS} import " in code:
+    module = own_helpers(converted) if converted is not None and code != fresh.code else None
+    if converted is not None and module is not None and f"{module.stem} import " in code:
         fresh = _with_module(text, source, converted, request) or fresh
     same = code == fresh.code
     return _Given(source, text, converted, code, same, fresh.gaps, fresh.source_map if same else None, None)
@@ -324,17 +325,20 @@ def _options(request: dict[str, Any]) -> Options:
 
 def _with_module(text: str, source: Path, converted: Path, request: dict[str, Any]) -> Translation | None:
     """What a text becomes, its helpers in a module of its own; None where there can be none."""
-    made = replace(_options(request), helpers="auto", helper_lines=0, path=str(source))
-    made = replace(made, resolve=neighbours(source), used_elsewhere=used_elsewhere(source))
-    made, module = with_own_module(source, text, made, converted)
-    return translate(text, made) if module is not None else None
+    asked = replace(_options_of(source, request), helpers="auto", helper_lines=0)
+    options, module = with_own_module(source, text, asked, converted)
+    return translate(text, options) if module is not None else None
 
 
 def _converted(text: str, source: Path, request: dict[str, Any]) -> Translation:
     """What a text becomes with the settings of a request."""
-    asked = {name: request[name] for name in ("target", "init", "scan", "layout")}
-    resolve, used = neighbours(source), used_elsewhere(source)
-    return convert(text, **asked, path=str(source), resolve=resolve, used_elsewhere=used)
+    return translate(text, _options_of(source, request))
+
+
+def _options_of(source: Path, request: dict[str, Any]) -> Options:
+    """What a request says of the conversion of a file."""
+    options = replace(_options(request), path=str(source), resolve=neighbours(source))
+    return replace(options, used_elsewhere=used_elsewhere(source))
 
 
 def _neighbour(request: dict[str, Any]) -> Callable[[Path], str]:

@@ -12,10 +12,12 @@ from t2j_lsp.translate.expressions.context import Context, Names
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 from .dict_order import DictOrder
 from .flow import DataFlow
+from .given_functions import is_function
 from .inputs import Inputs
 from .objects import Objects, VariableScope
 from .passed import Input, name_passed
@@ -249,7 +251,7 @@ class Composer:
         self.own = [*self.modules, *(i for i in self.others if i.name in bound)]
         self.returned = ([self.loss] if only in self.update.live or not self._given() else []) + self._given()
         name = self.update.name
-        static = [i.name for i in self.others if i.kind in ("function", "static")]
+        static = [i.name for i in self.others if self._is_static(i)]
         quoted = [f'"{name}"' for name in static]
         known = quoted[0] if len(static) == 1 else f"({', '.join(quoted)})"
         options = f"static_argnames={known}" if static else ""
@@ -277,6 +279,18 @@ class Composer:
             return False
         return self.writer.objects.trees.are_passed(self.modules[0].places, self.body.text)
 
+    def _is_static(self, one: Input) -> bool:
+        """Whether a value is known when the step is traced, as a function is; under ``nnx.jit`` no module is."""
+        if one.kind != "function":
+            return one.kind == "static"
+        objects, scope = self.writer.objects, self.writer.scope
+        return all(is_loss(self.writer.ctx.fact(place)) or is_function(objects, place, scope) for place in one.places)
+
+    def _argument(self, one: Input) -> str:
+        if one.kind == "function" and not self._is_static(one):
+            return f"{self.writer.need('jax')}.tree_util.Partial({one.text})"
+        return one.argument()
+
     def _given(self) -> list[str]:
         """What the step gives besides the loss: values of ``loss_fn``, and norms of gradients."""
         norms = [ast.unparse(c.target) for c, _ in self.clips if c.target is not None]
@@ -288,7 +302,7 @@ class Composer:
         return [*self.modules, *self.optimizers, *self.others]
 
     def _call(self, name: str) -> str:
-        given = ", ".join(i.argument() for i in self._taken())
+        given = ", ".join(map(self._argument, self._taken()))
         targets = list(self.returned)
         if self.update.grads:
             targets.append(self.update.grads)
@@ -406,7 +420,7 @@ class Composer:
         lines += indented([*self._gradient(shared), *self._after()], "    ")
         evaluate = unused(ctx.names, "eval_step", "evaluate")
         lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn}{options})"]
-        given = ", ".join(i.argument() for i in shared)
+        given = ", ".join(map(self._argument, shared))
         loss = self.loss if self.loss in self.update.live else "_"
         target = f"{loss}{self._aux(', ')}" if self.body.results else loss
         otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""

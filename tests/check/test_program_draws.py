@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from t2j_lsp.api import convert_file
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.programs.run import RunSettings, run_program
+from t2j_lsp.check.workers.programs.parametric import BY_PARAMETERS as DRAWN_BY_PARAMETERS
 from t2j_lsp.check.workers.programs.streams import Streams
 from t2j_lsp.contract import Options, VerdictKind
 
@@ -159,6 +161,90 @@ def test_orthogonal_and_truncated_normal_numbers_outside_of_constructors_are_com
     report = run_program(source, converted.code.replace(right, wrong), RunSettings((), None, 300.0, True), pool=pool)
     assert report.verdict is (VerdictKind.DIFFERENT if right else VerdictKind.EQUIVALENT)
     assert report.values["printed"].numbers > 150 or right
+
+
+BY_PARAMETERS = """\
+import torch
+import torch.distributions as D
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.dropout = nn.AlphaDropout(0.3)
+        self.slopes = nn.RReLU(0.2, 0.4)
+
+    def forward(self, x):
+        positive = F.softplus(self.fc(x)) + 0.3
+        x = D.Gamma(positive, 2.0).rsample() + D.Beta(positive, positive + 0.5).rsample()
+        x = x + D.Dirichlet(positive).rsample() + D.StudentT(positive + 3).rsample().tanh()
+        return self.dropout(self.slopes(x - 1)) + F.feature_alpha_dropout(x.view(-1, 2, 2), 0.4, True).view(-1, 4)
+
+
+def counts(x):
+    few = D.Binomial(7, torch.sigmoid(x)).sample() + torch.poisson(x.abs() * 3)
+    return few + torch.empty(5, 4).geometric_(0.25) + torch.empty(5, 4).log_normal_(0.5, 0.3)
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x = torch.linspace(-1, 2, 20).view(5, 4)
+print(D.Poisson(torch.tensor([0.0, 0.2, 40.0, 450.0, 2000.0])).sample())
+for step in range(4):
+    noise = counts(x)
+    optimizer.zero_grad()
+    loss = ((model(x) - 1) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item(), noise, D.Chi2(noise + 0.1).sample())
+"""
+MISTAKES = [
+    ("Gamma(positive, 2.0)", "Gamma(positive, 2.1)"),
+    ("Dirichlet(positive).rsample", "Dirichlet(positive).sample"),
+    ("AlphaDropout(0.3", "AlphaDropout(0.35"),
+    ("0.2, 0.4", "0.2, 0.3"),
+    ("total_count=7", "total_count=8"),
+    ("geometric(0.25", "geometric(0.3"),
+    ("jnp.exp(0.5 + 0.3", "jnp.exp(0.5 + 0.4"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("", ""), *MISTAKES])
+def test_numbers_that_depend_on_parameters_are_common_in_train_steps_too(
+    right: str, wrong: str, pool: Pool, tmp_path: Path
+) -> None:
+    """The parameters are known to a compiled function only when it runs; gradients flow to them through the numbers."""
+    source = tmp_path / "program.py"
+    source.write_text(BY_PARAMETERS)
+    converted = convert_file(source, Options()).translation
+    assert not converted.gaps
+    assert not right or converted.code.count(right) == 1
+    text = converted.code.replace(right, wrong) if right else converted.code
+    report = run_program(source, text, RunSettings((), None, 300.0, False), pool=pool)
+    assert report.verdict is (VerdictKind.DIFFERENT if right else VerdictKind.EQUIVALENT), report.reason
+    assert right or report.values["printed"].numbers > 150
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "mean", "variance"),
+    [
+        ("gamma", 0.2, 0.2, 0.2),
+        ("gamma", 3.5, 3.5, 3.5),
+        ("poisson", 0.7, 0.7, 0.7),
+        ("poisson", 60.0, 60.0, 60.0),
+        ("poisson", 900.0, 900.0, 900.0),
+        ("binomial", (9.0, 0.3), 2.7, 1.89),
+    ],
+)
+def test_common_numbers_have_the_distribution(kind: str, parameters: Any, mean: float, variance: float) -> None:
+    size = 40000
+    given = np.broadcast_to(np.asarray(parameters)[..., None], (*np.shape(parameters), size))
+    drawn = DRAWN_BY_PARAMETERS[kind](np.random.default_rng(3), given)
+    np.testing.assert_allclose(drawn.mean(), mean, atol=5 * (variance / size) ** 0.5)
+    np.testing.assert_allclose(drawn.var(), variance, rtol=0.1)
 
 
 class Drawing:

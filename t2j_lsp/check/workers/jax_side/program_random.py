@@ -11,16 +11,16 @@ from typing import Any
 from unittest import mock
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
 
+from t2j_lsp.check.workers.programs.parametric import BY_PARAMETERS
 from t2j_lsp.check.workers.programs.streams import Streams
 
 from .random import Tape
 
 _INITIALIZERS = "jax._src.nn.initializers"
-BY_PARAMETERS = {"gamma", "poisson"}
-"""Draws that depend on parameters in more than scale and place, which stay JAX's own."""
 _SWITCH = 1e-4
 """Seconds after which a draw in a compiled function, which another thread makes, gets its turn."""
 
@@ -42,10 +42,14 @@ class ProgramTape(Tape):
         return True
 
     def take(self, kind: str, shape: tuple[int, ...], p: Any = None) -> Any | None:
-        """The next draw of a kind and shape. ``p`` is a mask's probability, or the bounds of integers."""
-        if kind in BY_PARAMETERS:
-            return None
+        """The next draw of a kind and shape. ``p``: a mask's probability, integers' bounds, parameters."""
+        if kind == "slope of gamma":
+            return jax.lax.random_gamma_grad(*(jnp.asarray(values, float) for values in p))
         drawer = self.streams.drawer()
+        if kind in BY_PARAMETERS:
+            return self._at_each_run(
+                lambda given: BY_PARAMETERS[kind](self.streams.generator(kind, shape, drawer), given), shape, float, p
+            )
         if kind == "integers":
             if p is None or any(isinstance(bound, jax.core.Tracer) or np.ndim(bound) for bound in p):
                 return None
@@ -57,13 +61,13 @@ class ProgramTape(Tape):
         drawn = self._at_each_run(lambda: self.streams.draw(kind, shape, drawer), shape, dtype)
         return drawn < p if kind == "bernoulli" else drawn
 
-    def _at_each_run(self, draw: Callable[[], Any], shape: tuple[int, ...], dtype: Any) -> Any:
+    def _at_each_run(self, draw: Callable[..., Any], shape: tuple[int, ...], dtype: Any, *given: Any) -> Any:
         """The draw now, or in a compiled function, each time that it runs."""
         if _is_eager():
-            return draw()
+            return draw(*map(np.asarray, given))
         held = jax.dtypes.canonicalize_dtype(dtype)
         form = jax.ShapeDtypeStruct(shape, held)  # type: ignore[no-untyped-call]
-        return io_callback(lambda: np.asarray(draw(), held), form, ordered=True)
+        return io_callback(lambda *now: np.asarray(draw(*map(np.asarray, now)), held), form, *given, ordered=True)
 
 
 def _is_eager() -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,8 @@ import numpy as np
 
 from t2j_lsp.check.messages import DrawKind, DrawProblem
 from t2j_lsp.check.workers import host_random
+
+from .draws import DRAWS
 
 _SAME = 1e-4
 """How far parameters of draws may be apart, by rounding of what they are computed from."""
@@ -181,122 +182,6 @@ def _replaced(kind: str, use: Callable[[Tape, dict[str, Any]], Any]) -> Callable
     return decorate
 
 
-def _float(values: Any, dtype: Any) -> Any:
-    return jnp.asarray(values, jax.dtypes.canonicalize_dtype(float if dtype is None else dtype))
-
-
-def _shape(arguments: dict[str, Any], *others: Any) -> tuple[int, ...]:
-    shape = arguments.get("shape")
-    if shape is None:
-        return tuple(np.broadcast_shapes(*(jnp.shape(o) for o in others)))
-    return (shape,) if isinstance(shape, int) else tuple(shape)
-
-
-def _bernoulli(tape: Tape, arguments: dict[str, Any]) -> Any:
-    drawn = tape.take("bernoulli", _shape(arguments, arguments["p"]), arguments["p"])
-    return None if drawn is None else jnp.asarray(drawn)
-
-
-def _uniform(tape: Tape, arguments: dict[str, Any]) -> Any:
-    drawn = tape.take("uniform", _shape(arguments))
-    if drawn is None:
-        return None
-    low, high = arguments["minval"], arguments["maxval"]
-    return _float(low + (high - low) * _float(drawn, arguments["dtype"]), arguments["dtype"])
-
-
-def _normal(tape: Tape, arguments: dict[str, Any]) -> Any:
-    drawn = tape.take("normal", _shape(arguments))
-    return None if drawn is None else _float(drawn, arguments["dtype"])
-
-
-def _truncated_normal(tape: Tape, arguments: dict[str, Any]) -> Any:
-    """By uniform numbers, as torch and JAX draw it."""
-    lower, upper = (jnp.asarray(arguments[name], float) for name in ("lower", "upper"))
-    drawn = tape.take("uniform", _shape(arguments, lower, upper))
-    if drawn is None:
-        return None
-    low, high = jax.lax.erf(lower / math.sqrt(2)), jax.lax.erf(upper / math.sqrt(2))
-    return _float(math.sqrt(2) * jax.lax.erf_inv(low + (high - low) * _float(drawn, None)), arguments["dtype"])
-
-
-def _orthogonal(tape: Tape, arguments: dict[str, Any]) -> Any:
-    """By the QR decomposition of normal numbers, as torch and JAX draw it."""
-    rows, columns = arguments["n"], arguments["n"] if arguments["m"] is None else arguments["m"]
-    drawn = tape.take("normal", (*_shape(arguments), max(rows, columns), min(rows, columns)))
-    if drawn is None:
-        return None
-    q, r = jnp.linalg.qr(_float(drawn, arguments["dtype"]))
-    q *= jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
-    return q.mT if rows < columns else q
-
-
-def _randint(tape: Tape, arguments: dict[str, Any]) -> Any:
-    drawn = tape.take("integers", _shape(arguments), (arguments["minval"], arguments["maxval"]))
-    return None if drawn is None else jnp.asarray(drawn, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
-
-
-def _permutation(tape: Tape, arguments: dict[str, Any]) -> Any:
-    x, axis = arguments["x"], arguments.get("axis", 0)
-    size = int(x) if jnp.ndim(x) == 0 else x.shape[axis]
-    drawn = tape.take("permutation", (size,))
-    if drawn is None:
-        return None
-    return jnp.asarray(drawn) if jnp.ndim(x) == 0 else jnp.take(x, jnp.asarray(drawn), axis=axis)
-
-
-def _exponential(tape: Tape, arguments: dict[str, Any]) -> Any:
-    drawn = tape.take("exponential", _shape(arguments))
-    return None if drawn is None else _float(drawn, arguments["dtype"])
-
-
-def _cauchy(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("uniform", _shape(arguments))
-    return None if found is None else jnp.tan(jnp.pi * (_float(found, arguments["dtype"]) - 0.5))
-
-
-def _poisson(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("poisson", _shape(arguments, arguments["lam"]), arguments["lam"])
-    return None if found is None else jnp.asarray(found, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
-
-
-def _gamma(tape: Tape, arguments: dict[str, Any]) -> Any:
-    """Recorded numbers with the derivative by the concentration that torch has: JAX's is more accurate."""
-    a, shape = arguments["a"], _shape(arguments, arguments["a"])
-    found = tape.take("gamma", shape, a)
-    slope = None if found is None else tape.take("slope of gamma", shape)
-    if slope is None:
-        return None
-    return _float(found, arguments["dtype"]) + _float(slope, arguments["dtype"]) * (a - jax.lax.stop_gradient(a))
-
-
-def _gumbel(tape: Tape, arguments: dict[str, Any]) -> Any:
-    drawn = tape.take("exponential", _shape(arguments))
-    return None if drawn is None else -jnp.log(_float(drawn, arguments["dtype"]))
-
-
-def _categorical(tape: Tape, arguments: dict[str, Any]) -> Any:
-    """The index of the largest sum of a logit and a Gumbel number, as without a tape; or of several of the largest."""
-    logits, axis = jnp.asarray(arguments["logits"]), arguments["axis"]
-    axis -= logits.ndim if axis >= 0 else 0
-    batch = [n for i, n in enumerate(logits.shape) if i != axis % logits.ndim]
-    shape = _shape(arguments, jnp.zeros(batch))
-    before = shape[: len(shape) - len(batch)]
-    if not arguments["replace"]:
-        drawn = tape.take("exponential", logits.shape)
-        if drawn is None:
-            return None
-        scores = jnp.moveaxis(logits - jnp.log(_float(drawn, logits.dtype)), axis, -1)
-        return jnp.moveaxis(jax.lax.top_k(scores, math.prod(before))[1], -1, 0).reshape(shape)
-    whole = list(shape[len(shape) - len(batch) :])
-    whole.insert(axis % logits.ndim, logits.shape[axis])
-    drawn = tape.take("exponential", tuple(whole) if math.prod(before) == 1 else (*before, *whole))
-    if drawn is None:
-        return None
-    numbers = _float(drawn, logits.dtype).reshape((*before, *whole))
-    return jnp.argmax(logits - jnp.log(numbers), axis)
-
-
 def _draws(function: Callable[..., Any], *arguments: Any) -> bool:
     """Whether a function draws what the tape gives."""
     if _tape is None or not _tape.replays:
@@ -339,22 +224,7 @@ def _host(kind: str, shape: tuple[int, ...]) -> Any:
 
 def install() -> None:
     """Replaces JAX's drawing functions. Called once, before flax is imported."""
-    uses = {
-        "bernoulli": _bernoulli,
-        "uniform": _uniform,
-        "normal": _normal,
-        "truncated_normal": _truncated_normal,
-        "orthogonal": _orthogonal,
-        "randint": _randint,
-        "permutation": _permutation,
-        "exponential": _exponential,
-        "cauchy": _cauchy,
-        "poisson": _poisson,
-        "gamma": _gamma,
-        "gumbel": _gumbel,
-        "categorical": _categorical,
-    }
     host_random.install(_host)
     jax.lax.scan = _scan(jax.lax.scan)
-    for name, use in uses.items():
+    for name, use in DRAWS.items():
         setattr(jax.random, name, _replaced(name, use)(getattr(jax.random, name)))

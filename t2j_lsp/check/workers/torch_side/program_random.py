@@ -83,9 +83,17 @@ class ProgramTape(Tape):
     def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
         return uniform(self.generator(kind, shape), shape)
 
-    def by_parameters(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator | None:
-        """JAX's side can't work such draws out for itself while a program is compiled."""
-        return None
+    def by_parameters(self, kind: str, shape: tuple[int, ...], parameters: Any) -> Any:
+        values = super().by_parameters(kind, shape, parameters)
+        return values if self.moved is None or kind != "gamma" else moved(values, self.moved, self._moves)
+
+    def slope_of_gamma(self, concentration: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        """By differences of the distribution function: JAX's is exact, and torch's is not."""
+        a, x = concentration.double(), values.double()
+        step = 1e-3 * a
+        one, two = ((torch.igamma(a + n * step, x) - torch.igamma(a - n * step, x)) / (2 * n * step) for n in (1, 2))
+        density = torch.exp((a - 1) * x.log() - x - torch.lgamma(a))
+        return torch.nan_to_num((two - 4 * one) / 3 / density, 0.0, 0.0, 0.0).to(concentration)
 
     def _kind(self, kind: str) -> str:
         return f"{INITIAL}{kind}" if self._into and self.streams.constructing else kind

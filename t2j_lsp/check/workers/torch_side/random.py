@@ -17,9 +17,13 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch.distributions import dirichlet
 from torch.utils.data import dataset
 
 from t2j_lsp.check.workers import host_random
+from t2j_lsp.check.workers.programs.parametric import BY_PARAMETERS
+
+from . import draws
 
 _EXACT_BITS = 24
 
@@ -48,8 +52,8 @@ class Tape:
 
     def uniform(self, shape: tuple[int, ...], kind: str = "uniform") -> Any:
         """Numbers in (0, 1), exact in float32."""
-        draws = (self.generator(kind, shape).integers(0, 2**_EXACT_BITS, shape) + 0.5) / 2**_EXACT_BITS
-        return self.add(kind, draws.astype(np.float32).clip(2.0**-25, 1 - 2.0**-24))
+        numbers = (self.generator(kind, shape).integers(0, 2**_EXACT_BITS, shape) + 0.5) / 2**_EXACT_BITS
+        return self.add(kind, numbers.astype(np.float32).clip(2.0**-25, 1 - 2.0**-24))
 
     def normal(self, shape: tuple[int, ...]) -> Any:
         return self.add("normal", np.asarray(self.generator("normal", shape).standard_normal(shape), np.float32))
@@ -58,9 +62,15 @@ class Tape:
         """A mask that is True with a probability."""
         return self.add("bernoulli", np.asarray(self.chances("bernoulli", shape) < probability), probability)
 
-    def by_parameters(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator | None:
-        """Gives draws that depend on parameters in more than scale and place; None for torch's own."""
-        return self.generator(kind, shape)
+    def by_parameters(self, kind: str, shape: tuple[int, ...], parameters: Any) -> Any:
+        """Numbers that depend on parameters in more than scale and place."""
+        return self.add(kind, BY_PARAMETERS[kind](self.generator(kind, shape), parameters), parameters)
+
+    def slope_of_gamma(self, concentration: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        """The derivative by the concentration: torch's, an approximation to some 3e-4."""
+        slope = torch._standard_gamma_grad(concentration, values)
+        self.add("slope of gamma", slope.cpu().double().numpy())
+        return slope
 
     def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
         """Numbers in [0, 1), which are not recorded themselves."""
@@ -118,23 +128,6 @@ def _filled(draw: Callable[[Tape, torch.Tensor, tuple[Any, ...], dict[str, Any]]
     return decorate
 
 
-def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str, default: Any) -> Any:
-    return args[index] if len(args) > index else kwargs.get(name, default)
-
-
-def _array(value: Any) -> Any:
-    return value.detach().cpu().double().numpy() if isinstance(value, torch.Tensor) else value
-
-
-def _uniform(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return tape.uniform(tuple(tensor.shape))
-
-
-def _uniform_between(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    low, high = _argument(args, kwargs, 1, "from", 0.0), _argument(args, kwargs, 2, "to", 1.0)
-    return low + (high - low) * tape.uniform(tuple(tensor.shape)).astype(np.float64)
-
-
 def _orthogonal(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     @functools.wraps(original)
     def call(tensor: torch.Tensor, gain: float = 1, generator: torch.Generator | None = None) -> torch.Tensor:
@@ -163,101 +156,31 @@ def _truncated_normal(original: Callable[..., torch.Tensor]) -> Callable[..., to
     return call
 
 
-def _standard_normal(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return tape.normal(tuple(tensor.shape))
-
-
-def _normal_in_place(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    mean, std = _argument(args, kwargs, 1, "mean", 0.0), _argument(args, kwargs, 2, "std", 1.0)
-    return mean + std * tape.normal(tuple(tensor.shape)).astype(np.float64)
-
-
-def _normal_of(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    mean, std = _argument(args, kwargs, 0, "mean", 0.0), _argument(args, kwargs, 1, "std", 1.0)
-    return _array(mean) + _array(std) * tape.normal(tuple(tensor.shape)).astype(np.float64)
-
-
-def _integers(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    bounds = [a for a in args if isinstance(a, int) and not isinstance(a, bool)][:2]
-    low = kwargs.get("low", kwargs.get("from", bounds[0] if len(bounds) == 2 else 0))
-    high = kwargs.get("high", kwargs.get("to", bounds[-1] if bounds else 1))
-    shape = tuple(tensor.shape)
-    return tape.add("integers", tape.generator("integers", shape).integers(low, high, shape))
-
-
-def _integers_in_place(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``random_`` without bounds draws what the dtype holds: those are torch's own."""
-    if len(args) < 2 and kwargs.get("to") is None:
-        return _array(tensor)
-    return _integers(tape, tensor, args, kwargs)
-
-
-def _permutation(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return tape.add("permutation", tape.generator("permutation", (tensor.numel(),)).permutation(tensor.numel()))
-
-
-def _bernoulli(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    given = _argument(args, kwargs, 1, "p", None)
-    probability = _array(args[0] if given is None else given)
-    drawn = np.asarray(tape.chances("bernoulli", tuple(tensor.shape)) < probability)
-    return tape.add("bernoulli", drawn, np.broadcast_to(np.float32(probability), drawn.shape).copy())
-
-
-def _bernoulli_in_place(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    probability = _array(_argument(args, kwargs, 1, "p", 0.5))
-    return tape.add("bernoulli", np.asarray(tape.chances("bernoulli", tuple(tensor.shape)) < probability))
-
-
-def _exponential(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    rate = _argument(args, kwargs, 1, "lambd", 1.0)
-    draws = -np.log(tape.chances("exponential", tuple(tensor.shape))).astype(np.float32)
-    return tape.add("exponential", draws).astype(np.float64) / rate
-
-
-def _cauchy(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """By uniform numbers, as on JAX's side."""
-    median, sigma = _argument(args, kwargs, 1, "median", 0.0), _argument(args, kwargs, 2, "sigma", 1.0)
-    return median + sigma * np.tan(np.pi * (tape.uniform(tuple(tensor.shape)).astype(np.float64) - 0.5))
-
-
-def _poisson(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    generator = tape.by_parameters("poisson", tuple(tensor.shape))
-    if generator is None:
-        return tensor.cpu().numpy()
-    rate = np.asarray(_array(_argument(args, kwargs, 0, "input", None)), np.float32)
-    return tape.add("poisson", generator.poisson(rate), rate)
-
-
 def _gamma(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Gamma numbers, recorded with torch's derivative by the concentration, an approximation to some 3e-4."""
+    """Gamma numbers, with their derivative by the concentration."""
 
     @functools.wraps(original)
     def call(concentration: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
-        shape = tuple(concentration.shape)
-        numbers = None if _tape is None else _tape.by_parameters("gamma", shape)
-        if _tape is None or numbers is None:
+        if _tape is None:
             return original(concentration, generator)
-        given = np.asarray(_array(concentration), np.float32)
-        drawn = np.asarray(np.maximum(numbers.standard_gamma(given), 1e-30), np.float32)
-        values = torch.from_numpy(_tape.add("gamma", drawn, given))
-        values = values.to(concentration)
-        slope = torch._standard_gamma_grad(concentration.detach(), values)
-        _tape.add("slope of gamma", slope.cpu().double().numpy())
-        return values + slope * (concentration - concentration.detach())
+        fixed = concentration.detach()
+        values = torch.from_numpy(_tape.by_parameters("gamma", tuple(fixed.shape), draws.array(fixed))).to(fixed)
+        return values + _tape.slope_of_gamma(fixed, values) * (concentration - fixed)
 
     return call
 
 
-def _multinomial(tape: Tape, tensor: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Indices of each row, by exponentials as torch and JAX choose them."""
-    weights = _array(_argument(args, kwargs, 0, "input", None))
-    count, again = tensor.shape[-1], bool(_argument(args, kwargs, 2, "replacement", False))
-    shape = (count, *weights.shape) if again and count > 1 else weights.shape
-    draws = tape.add("exponential", -np.log(tape.chances("exponential", shape)).astype(np.float32))
-    scores = weights / draws.astype(np.float64)
-    if again and count > 1:
-        return np.moveaxis(np.argmax(scores, -1), 0, -1)
-    return np.argsort(-scores, -1, kind="stable")[..., :count]
+def _dirichlet(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """By gamma numbers and with their derivative, as JAX draws it; that of PyTorch is another one, as right."""
+
+    @functools.wraps(original)
+    def call(concentration: torch.Tensor) -> torch.Tensor:
+        if _tape is None:
+            return original(concentration)
+        parts = torch._standard_gamma(concentration)
+        return parts / parts.sum(-1, keepdim=True)
+
+    return call
 
 
 def _dropout(channels: bool, batched: int) -> Any:
@@ -279,6 +202,41 @@ def _dropout(channels: bool, batched: int) -> Any:
         return call
 
     return decorate
+
+
+_SATURATION = 1.7580993408473766
+"""Minus SELU's limit, which alpha dropout puts in."""
+
+
+def _alpha_dropout(channels: bool) -> Any:
+    def decorate(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        @functools.wraps(original)
+        def call(input: torch.Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> torch.Tensor:
+            if _tape is None or not training or not 0 < p < 1:
+                return original(input, p, training, inplace)
+            shape = (*input.shape[:2], *(1,) * (input.ndim - 2)) if channels else tuple(input.shape)
+            mask = torch.from_numpy(_tape.keep(shape, 1 - p)).to(input.device)
+            scale = ((_SATURATION**2 * p + 1) * (1 - p)) ** -0.5
+            result = torch.where(mask, input, -_SATURATION) * scale + _SATURATION * scale * p
+            return input.copy_(result) if inplace else result
+
+        return call
+
+    return decorate
+
+
+def _rrelu(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    @functools.wraps(original)
+    def call(
+        input: torch.Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *rest: Any
+    ) -> torch.Tensor:
+        if _tape is None or not training:
+            return original(input, lower, upper, training, *rest)
+        slopes = torch.from_numpy(lower + (upper - lower) * _tape.uniform(tuple(input.shape)).astype(np.float64))
+        result = torch.where(input >= 0, input, input * slopes.to(input))
+        return input.copy_(result) if original.__name__.endswith("_") else result
+
+    return call
 
 
 def _attention(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -316,28 +274,36 @@ def install() -> None:
     """Replaces torch's drawing functions. Called once, before user code is loaded."""
     host_random.install(_host)
     replacements: list[tuple[Any, str, Any]] = [
-        (torch, "rand", _filled(_uniform)),
-        (torch, "rand_like", _filled(_uniform)),
-        (torch, "randn", _filled(_standard_normal)),
-        (torch, "randn_like", _filled(_standard_normal)),
-        (torch, "normal", _filled(_normal_of)),
-        (torch, "randint", _filled(_integers)),
-        (torch, "randint_like", _filled(_integers)),
-        (torch.Tensor, "random_", _filled(_integers_in_place)),
-        (torch, "randperm", _filled(_permutation)),
-        (torch, "bernoulli", _filled(_bernoulli)),
-        (torch.Tensor, "bernoulli", _filled(_bernoulli)),
-        (torch, "multinomial", _filled(_multinomial)),
-        (torch.Tensor, "multinomial", _filled(_multinomial)),
-        (torch.Tensor, "bernoulli_", _filled(_bernoulli_in_place)),
-        (torch.Tensor, "uniform_", _filled(_uniform_between)),
-        (torch.Tensor, "normal_", _filled(_normal_in_place)),
+        (torch, "rand", _filled(draws.uniform)),
+        (torch, "rand_like", _filled(draws.uniform)),
+        (torch, "randn", _filled(draws.standard_normal)),
+        (torch, "randn_like", _filled(draws.standard_normal)),
+        (torch, "normal", _filled(draws.normal_of)),
+        (torch, "randint", _filled(draws.integers)),
+        (torch, "randint_like", _filled(draws.integers)),
+        (torch.Tensor, "random_", _filled(draws.integers_in_place)),
+        (torch, "randperm", _filled(draws.permutation)),
+        (torch, "bernoulli", _filled(draws.bernoulli)),
+        (torch.Tensor, "bernoulli", _filled(draws.bernoulli)),
+        (torch, "multinomial", _filled(draws.multinomial)),
+        (torch.Tensor, "multinomial", _filled(draws.multinomial)),
+        (torch.Tensor, "bernoulli_", _filled(draws.bernoulli_in_place)),
+        (torch.Tensor, "uniform_", _filled(draws.uniform_between)),
+        (torch.Tensor, "normal_", _filled(draws.normal_in_place)),
         (torch.nn.init, "orthogonal_", _orthogonal),
         (torch.nn.init, "trunc_normal_", _truncated_normal),
-        (torch.Tensor, "exponential_", _filled(_exponential)),
-        (torch.Tensor, "cauchy_", _filled(_cauchy)),
-        (torch, "poisson", _filled(_poisson)),
+        (torch.Tensor, "exponential_", _filled(draws.exponential)),
+        (torch.Tensor, "cauchy_", _filled(draws.cauchy)),
+        (torch.Tensor, "geometric_", _filled(draws.geometric)),
+        (torch.Tensor, "log_normal_", _filled(draws.log_normal)),
+        (torch, "poisson", _filled(draws.poisson)),
+        (torch, "binomial", _filled(draws.binomial)),
         (torch, "_standard_gamma", _gamma),
+        (dirichlet._Dirichlet, "apply", _dirichlet),
+        (torch, "rrelu", _rrelu),
+        (torch, "rrelu_", _rrelu),
+        (F, "alpha_dropout", _alpha_dropout(False)),
+        (F, "feature_alpha_dropout", _alpha_dropout(True)),
         (F, "dropout", _dropout(False, 0)),
         (F, "dropout1d", _dropout(True, 3)),
         (F, "dropout2d", _dropout(True, 3)),

@@ -333,6 +333,22 @@ def test_numbers_that_pytorch_does_not_settle_accuse_nobody(run: Run) -> None:
     assert report.verdict is VerdictKind.DIFFERENT, report
 
 
+ZEROS = """
+import torch
+
+x = torch.linspace(-1, 1, 100)
+print(x.sin().mean().item(), (x**3).mean().item())
+print((x.abs() * 1e-20).mean().item())
+"""
+
+
+def test_numbers_that_are_zero_but_for_rounding_accuse_nobody(run: Run) -> None:
+    report = run(ZEROS)
+    assert (report.verdict, report.precision) == (VerdictKind.EQUIVALENT, "float64"), report
+    for mistake in (("x.sin()", "(x + 1e-9).sin()"), ("1e-20", "1.1e-20")):
+        assert run(ZEROS, mistake=mistake).verdict is VerdictKind.DIFFERENT, mistake
+
+
 def test_a_model_in_float64_trains_as_in_pytorch(run: Run) -> None:
     double = LINEAR.replace("nn.Linear(2, 1)", "nn.Linear(2, 1).double()").replace(
         "+ 0.5\n", "+ 0.5\nx, y = x.double(), y.double()\n"

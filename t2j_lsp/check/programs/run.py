@@ -149,7 +149,7 @@ class _Run:
             report.failed = _end(torch)
         comparison = self._compared(report, torch, jax, wide)
         if (comparison.differences or comparison.is_chaotic) and not wide and torch.failure is None:
-            comparison = self._in_float64(report, comparison)
+            comparison = self._in_float64(report, comparison, torch)
         report.values = comparison.values
         if comparison.differences:
             report.verdict = VerdictKind.DIFFERENT
@@ -166,13 +166,13 @@ class _Run:
             report.reason = "the program puts nothing out that could be compared"
         return report
 
-    def _in_float64(self, report: ProgramReport, narrow: ProgramComparison) -> ProgramComparison:
+    def _in_float64(self, report: ProgramReport, narrow: ProgramComparison, rough: ProgramRun) -> ProgramComparison:
         """The comparison where rounding is a billion times smaller; the one that was made if that can't be."""
         try:
             torch, jax = self._both(True)
             if torch.failure is not None:  # it says float32 somewhere: in float32 it ran
                 raise NotRunError(f"the original fails there: {_end(torch)}")
-            comparison = self._compared(report, torch, jax, True)
+            comparison = self._compared(report, torch, jax, True, rough)
         except NotRunError as error:
             report.precision = "float32"
             report.notes.append(f"not decided in float64: {error}")
@@ -184,15 +184,17 @@ class _Run:
             report.notes.append("chaotic in float32: from first values moved by a rounding, PyTorch gets other numbers")
         return comparison
 
-    def _compared(self, report: ProgramReport, torch: ProgramRun, jax: ProgramRun, wide: bool) -> ProgramComparison:
+    def _compared(
+        self, report: ProgramReport, torch: ProgramRun, jax: ProgramRun, wide: bool, rough: ProgramRun | None = None
+    ) -> ProgramComparison:
         """The comparison, with what PyTorch moves measured where it is needed."""
         report.precision = "float64" if wide else "float32"
         bounds = BOUNDS[report.precision]
-        comparison = Comparer(torch, jax, [], bounds).compare()
+        comparison = Comparer(torch, jax, [], bounds, rough).compare()
         if comparison.differences:
             self.on_progress("measuring what PyTorch itself moves")
             moved = [self._torch(wide, moved=bounds.moved, steps=torch.steps if torch.stopped else None)]
-            comparison = Comparer(torch, jax, moved, bounds).compare()
+            comparison = Comparer(torch, jax, moved, bounds, rough).compare()
         end = self._ends(torch, jax)
         if end is not None:
             return ProgramComparison(comparison.values, [*comparison.differences[:1], end])

@@ -46,3 +46,19 @@ def test_branches_that_say_the_same_are_one(lines: str) -> None:
 def test_branches_that_say_something_else_stay(lines: str, kept: str) -> None:
     body = converted(lines).partition("def f")[2]
     assert kept in body and "if " in body
+
+
+CHOSEN = 'import torch\n\ndevice = torch.device("cuda" if torch.cuda.is_available() else "cpu")\nrate = 0.1\n'
+BRANCHES = (
+    "import torch\n\nif torch.cuda.is_available():\n    device = torch.device('cuda')\n"
+    "else:\n    device = torch.device('cpu')\nrate = 0.1\n"
+)
+
+
+@pytest.mark.parametrize("source", [CHOSEN, BRANCHES])
+def test_a_device_that_other_files_import_stays(source: str) -> None:
+    alone = convert(source, used_elsewhere=lambda names: frozenset(names) - {"device"})
+    assert alone.code.strip() == "rate = 0.1"
+    used = convert(source, used_elsewhere=frozenset)
+    assert not used.gaps
+    assert "device = jax.devices()[0]\n" in used.code

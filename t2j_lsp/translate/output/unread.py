@@ -15,7 +15,7 @@ from t2j_lsp.translate.statements.control_flow import does_nothing, is_left_empt
 
 from .imports import loads
 
-_KEPT = "JAX places arrays on its default device; this name is kept because the file still reads it"
+_KEPT = "JAX places arrays on its default device; this name is kept because it is still read"
 
 
 def drop_unread(context: Context, output: ast.Module, read: Counter[str]) -> bool:
@@ -28,7 +28,8 @@ def drop_unread(context: Context, output: ast.Module, read: Counter[str]) -> boo
     kept: list[ast.stmt] = []
     for node, name in context.edits.removable.items():
         seeds = node in context.rngs.seeds
-        if read[name] == 0 or not seeds and _is_unread_local(context, output, node, name):
+        unread = read[name] == 0 and not _is_used_elsewhere(context, node, name)
+        if unread or not seeds and _is_unread_local(context, output, node, name):
             _drop(context, node)
             changed = True
         elif seeds:
@@ -48,6 +49,14 @@ def drop_unread(context: Context, output: ast.Module, read: Counter[str]) -> boo
             span = context.source.contract_span(node)
             context.report.findings.append(Finding(span, "torch.device", "note", Severity.NOTE, _KEPT))
     return changed or bool(same)
+
+
+def _is_used_elsewhere(context: Context, node: ast.stmt, name: str) -> bool:
+    """Whether other files of the project use a variable of the module level: ``from conf import device``."""
+    around = ancestors(node, context.source.parents)
+    if context.options.used_elsewhere is None or any(isinstance(one, FunctionNode | ast.ClassDef) for one in around):
+        return False
+    return bool(context.options.used_elsewhere({name}))
 
 
 def _is_unread_local(context: Context, output: ast.Module, node: ast.stmt, name: str) -> bool:

@@ -34,6 +34,7 @@ from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
 
 from .helper_place import WrittenCode, first_user, rebound
+from .project_imports import drop_unread_names
 
 _PACKAGE = "t2j_lsp.rules.helpers"
 
@@ -111,7 +112,10 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: W
     defined |= {bound_by(line) for line in lines}
     if output is not None and _renames_imports(ctx.source):
         defined |= rebound(ctx.source, output.tree, loads)
-    _remove_unused(ctx, Counter({name: count for name, count in read.items() if name not in defined}))
+    used = Counter({name: count for name, count in read.items() if name not in defined})
+    _remove_unused(ctx, used)
+    if output is not None:
+        drop_unread_names(ctx, used, loads)
     beside: list[str] = []
     if placement == "module" and named:
         names = sorted(_import_name(h.name, needs) for h in named)

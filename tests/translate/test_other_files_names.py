@@ -1,0 +1,45 @@
+"""Names that a file imports from its project, of which JAX has no use: their file may have them no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+CONF = 'import torch\n\ndevice = torch.device("cpu")\ngen = torch.Generator().manual_seed(1)\nrate = 0.1\n'
+USE = "import torch\n{imports}\n\n\ndef f(x):\n    return torch.rand(2, generator=gen) + x.to(device) * {rate}\n"
+OUT = {
+    ("from conf import device, gen, rate", "rate"): "from conf import rate\n",
+    ("from conf import device, gen as gen", "1"): "import conf\n",
+    ("from .conf import device, gen", "1"): "from . import conf\n",
+    ("from .a.conf import device, gen", "1"): "from .a import conf\n",
+    ("from a.conf import device, gen", "1"): "import a.conf\n",
+    ("from conf import device\nfrom conf import gen, rate as conf", "conf"): "from conf import device\n",
+}
+
+
+def converted(imports: str, rate: str = "1", used: str = "", text: str | None = CONF) -> str:
+    source = USE.format(imports=imports, rate=rate)
+    done = convert(source, resolve=lambda level, name: text, used_elsewhere=lambda names: {used} & set(names))
+    assert not done.gaps
+    return done.code
+
+
+@pytest.mark.parametrize(("imports", "rate"), OUT)
+def test_what_the_output_does_not_read_is_not_imported(imports: str, rate: str) -> None:
+    code = converted(imports, rate)
+    assert OUT[imports, rate] in code
+    assert "gen" not in code.replace("generator", "").replace("rng", "")
+
+
+def test_what_other_files_import_from_here_stays() -> None:
+    assert "from conf import gen\n" in converted("from conf import device, gen", used="gen")
+
+
+def test_modules_that_are_not_converted_stay() -> None:
+    assert "from conf import device, gen\n" in converted("from conf import device, gen", text=None)
+
+
+def test_what_the_source_does_not_read_either_stays() -> None:
+    assert "from conf import device, other, gen\n" not in converted("from conf import device, other, gen")
+    assert "from conf import other\n" in converted("from conf import device, other, gen")

@@ -148,10 +148,7 @@ def test_a_value_nobody_knows_is_said_and_the_rest_is_compared(pool: Pool, tmp_p
     [
         ("raise ValueError('not today')", "PyTorch's fails with small arguments: ValueError: not today"),
         ("while (idx < 99).any(): idx = self(idx).argmax(-1)", "PyTorch's fails with small arguments: TimeoutError"),
-        (
-            "return idx[:, torch.distributions.Beta(2.0, 3.0).sample(idx[0].shape).round().long()]",
-            "its random numbers can't be replayed",
-        ),
+        ('return idx + int.from_bytes(__import__("os").urandom(6), "big")', "its random numbers can't be replayed"),
         ("return self", "what it returns can't be compared"),
     ],
 )

@@ -149,7 +149,7 @@ def test_a_name_from_a_repository_makes_no_link(start: Callable[..., Client], tm
 
 # --- what a statement became ------------------------------------------------------------------------------------------
 
-STEP = "@nnx.jit\ndef train_step("
+STEP = "\ndef train_step("
 SPOTS = {
     "optimizer.zero_grad()": (STEP, "nothing to clear", "torch.optim.Optimizer.zero_grad.html"),
     "loss.backward()": (STEP, "nnx.value_and_grad(loss_fn)", "transforms.html#flax.nnx.value_and_grad"),

@@ -114,7 +114,7 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: W
         defined |= rebound(ctx.source, output.tree, loads)
     used = Counter({name: count for name, count in read.items() if name not in defined})
     _remove_unused(ctx, used)
-    if output is not None:
+    if output is not None and ctx.options.used_elsewhere is not None:
         drop_unread_names(ctx, used, loads)
     beside: list[str] = []
     if placement == "module" and named:

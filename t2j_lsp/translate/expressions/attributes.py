@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
+from typing import TypeGuard
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
@@ -32,6 +34,7 @@ from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_ru
 from t2j_lsp.translate.rule.names import is_torch, only_tensor
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
+from t2j_lsp.translate.source.folding.variables import assigned
 
 from .context import Context
 from .handlers import ExpressionRenderer
@@ -338,26 +341,26 @@ class Attributes:
 
     def _answers_to_torch_names(self, node: ast.Attribute) -> bool:
         """Whether a module of unknown class has the attribute too: one built by a class that was passed is a helper."""
-        made = isinstance(node.value, ast.Attribute) and not self._is_handed(node.value.attr)
+        made = isinstance(node.value, ast.Attribute) and node.value.attr not in self._handed
         return made or self.variables.is_initialised(node)
 
-    def _is_handed(self, name: str) -> bool:
-        """Whether a function gives an attribute what it is handed itself: ``self.model = model``."""
-        for node in self.ctx.source.nodes:
-            match node:
-                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-                    pairs = list(zip(targets, values, strict=False))
-                case ast.Assign(targets=[target], value=value):
-                    pairs = [(target, value)]
-                case _:
-                    continue
-            for target, value in pairs:
-                if isinstance(target, ast.Attribute) and target.attr == name and isinstance(value, ast.Name):
-                    around = ancestors(node, self.ctx.source.parents)
-                    function = next((at for at in around if isinstance(at, symbols.FunctionNode)), None)
-                    if function is not None and any(a.arg == value.id for a in symbols.named_parameters(function)):
-                        return True
-        return False
+    @cached_property
+    def _handed(self) -> set[str]:
+        """The attributes that functions give what they are handed themselves: ``self.model = model``."""
+        source = self.ctx.source
+        return {
+            target.attr
+            for node in source.nodes
+            for target, value in assigned(node)
+            if isinstance(target, ast.Attribute)
+            and isinstance(value, ast.Name)
+            and (function := next(filter(_is_function, ancestors(node, source.parents)), None)) is not None
+            and any(a.arg == value.id for a in symbols.named_parameters(function))
+        }
+
+
+def _is_function(node: ast.AST) -> TypeGuard[symbols.FunctionNode]:
+    return isinstance(node, symbols.FunctionNode)
 
 
 def _assigns(owner: Instance, name: str) -> bool:

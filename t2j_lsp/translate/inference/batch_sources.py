@@ -190,7 +190,7 @@ class BatchSources:
 
     def _bindings(self, name: ast.Name, depth: int) -> list[ast.expr]:
         """Where a name gets its values: names that are stored to, and the arguments that calls pass for it."""
-        home = self._home(name)
+        home = self.source.home(name)
         stored: list[ast.expr] = list(self._stores.get((home, name.id), ()))
         if depth <= DEPTH and isinstance(home, FunctionNode):
             parameter = next((a for a in symbols.named_parameters(home) if a.arg == name.id), None)
@@ -199,16 +199,13 @@ class BatchSources:
             raise _Unknown
         return stored
 
-    def _home(self, name: ast.Name) -> ast.AST | None:
-        return self.source.symbols.home(name.id, symbols.scopes_around(name, self.source.parents))
-
     @cached_property
     def _stores(self) -> dict[tuple[ast.AST | None, str], list[ast.Name]]:
         """Where names are stored to, by the scope that they belong to."""
         stores: dict[tuple[ast.AST | None, str], list[ast.Name]] = {}
         for node in self.source.nodes:
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                stores.setdefault((self._home(node), node.id), []).append(node)
+                stores.setdefault((self.source.home(node), node.id), []).append(node)
         return stores
 
     def _passed(self, function: ast.AST, parameter: ast.arg) -> list[ast.expr]:

@@ -26,7 +26,9 @@ from .readers import handed_to_readers
 from .single_values import gives_one_value
 from .unpacked import indexes_any
 
-CHANGES = frozenset(("add_module", "register_module", "append", "extend", "insert", "pop", "__delitem__", "_modules"))
+LENGTHENING = frozenset(("add_module", "register_module", "append", "extend", "insert", "pop"))
+"""The methods that give a Sequential more or fewer children."""
+CHANGES = LENGTHENING | {"__delitem__", "_modules"}
 """What gives a Sequential names, or another length."""
 
 

@@ -10,7 +10,6 @@ from functools import cache
 
 from t2j_lsp import symbols
 from t2j_lsp.plugins import helper_sources
-from t2j_lsp.symbols import scopes_around
 
 from .positions import first_line
 from .text import Edit, Source, apply_edits
@@ -185,13 +184,12 @@ def renamed(text: str, renames: Mapping[str, str]) -> str:
     if not renames or not any(name in text for name in renames):
         return text
     source = Source(text)
-    parents = source.parents
     edits: list[Edit] = []
     for node in source.nodes:
         start, end = source.span(node) if hasattr(node, "lineno") else (0, 0)
         match node:
             case ast.Name() if node.id in renames:
-                if source.symbols.home(node.id, scopes_around(node, parents)) is None:
+                if source.home(node) is None:
                     edits.append(Edit(start, end, 0, renames[node.id]))
             case ast.FunctionDef() | ast.ClassDef() if node in source.tree.body and node.name in renames:
                 at = text.index(node.name, text.index(" ", start))

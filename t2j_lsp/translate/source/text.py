@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import MARK, SourceError, SourceMapEntry, Span
-from t2j_lsp.symbols import FunctionNode, Symbols, scopes_around
+from t2j_lsp.symbols import FunctionNode, Scope, Symbols, scopes_around
 from t2j_lsp.translate.rule.names import MODULE_BY_NAME, computes_with_torch, is_torch
 
 from .brackets import Bracket
@@ -249,6 +249,10 @@ class Source:
             if isinstance(block, list) and node in block:
                 return block
         return None
+
+    def home(self, name: ast.Name) -> Scope | None:
+        """The scope whose variable a name is; None for the module level."""
+        return self.symbols.home(name.id, scopes_around(name, self.parents))
 
     def bound_in(self, node: ast.Name, scope: FunctionNode | ast.ClassDef) -> bool:
         """Whether what a name means is bound in ``scope``, which stands around it, or further inside."""

@@ -28,6 +28,7 @@ from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
+from .batch_loops import names_in
 from .feeding_classes import feeds_alone, makes_one
 from .kept_values import handed_on, holds_tensors, knows_parts, leave, written_names
 from .objects import Objects, VariableScope
@@ -235,11 +236,7 @@ class Data:
                         if not any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(value)):
                             return statement
             loop = self.ctx.source.parents.get(at)
-            if (
-                isinstance(loop, ast.For)
-                and at in loop.body
-                and any(isinstance(n, ast.Name) and n.id == read.id for n in symbols.walk(loop.target))
-            ):
+            if isinstance(loop, ast.For) and at in loop.body and any(n.id == read.id for n in names_in(loop.target)):
                 return loop
         return None
 

@@ -54,7 +54,7 @@ class GroupRates:
         self.ctx.plan.on_statement(node, lambda statements: self._set(node, owner, value, statements, sign, label))
         return True
 
-    def loop(self, node: ast.For, leave: object) -> None:
+    def loop(self, node: ast.For, leave: bool) -> None:
         """``for group in optimizer.param_groups: group["lr"] = lr``; loops that read rates, unless these are left."""
         match node:
             case ast.For(

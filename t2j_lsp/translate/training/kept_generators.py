@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
-from t2j_lsp.symbols import FunctionNode, scopes_around
+from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Instance, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -75,11 +75,8 @@ def _is_by_text(node: ast.AST, name: str) -> bool:
 
 def _function_of(inference: Inference, name: ast.Name) -> FunctionNode | None:
     """The function of which a variable is a local one."""
-    scope = next(iter(scopes_around(name, inference.source.parents)), None)
-    if not isinstance(scope, FunctionNode):
-        return None
-    declared = [n for n in symbols.walk(scope) if isinstance(n, ast.Global | ast.Nonlocal)]
-    return None if any(name.id in one.names for one in declared) else scope
+    home = inference.source.home(name)
+    return home if isinstance(home, FunctionNode) else None
 
 
 def _may_be(inference: Inference, read: ast.Attribute, kept: ast.Attribute) -> bool:

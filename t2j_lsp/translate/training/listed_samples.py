@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.inference.batch_sources import DEPTH, BatchSources
 from t2j_lsp.translate.inference.file import Inference
 
@@ -65,7 +64,4 @@ class ListedSamples:
 
     def _is_same(self, name: ast.Name, other: ast.expr) -> bool:
         """Whether two names are one variable."""
-        return isinstance(other, ast.Name) and name.id == other.id and self._home(name) is self._home(other)
-
-    def _home(self, name: ast.Name) -> ast.AST | None:
-        return self.source.symbols.home(name.id, scopes_around(name, self.source.parents))
+        return isinstance(other, ast.Name) and name.id == other.id and self.source.home(name) is self.source.home(other)

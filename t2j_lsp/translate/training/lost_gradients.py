@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors, nearest, scopes_around
+from t2j_lsp.symbols import ancestors, nearest
 from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Function, FunctionInfo, Instance, Scalar, Tensor, is_module
@@ -183,8 +183,7 @@ class LostGradients:
     # --- names ----------------------------------------------------------------------------------------------------
 
     def _home(self, node: ast.expr) -> ast.AST | None:
-        around = scopes_around(node, self.source.parents)
-        return self.source.symbols.home(node.id, around) if isinstance(node, ast.Name) else None
+        return self.source.home(node) if isinstance(node, ast.Name) else None
 
     def _given(self, node: ast.Name) -> list[_Value]:
         """What a variable is given in the function that it stands in, each with its statement."""

@@ -9,9 +9,8 @@ import ast
 
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.sequentials import LENGTHENING
 from t2j_lsp.translate.rule.facts import Fact, Layer, is_module
-
-_LENGTHENED = frozenset({"add_module", "append", "extend", "insert", "pop", "register_module"})
 
 
 def numbered_part(node: ast.expr, inference: Inference) -> tuple[ast.expr, str] | None:
@@ -76,7 +75,7 @@ def _changes(fact: Fact, inference: Inference) -> bool:
     """Whether a program gives a Sequential other children than those it is made of."""
     for node in inference.source.nodes:
         match node:
-            case ast.Attribute(attr=name, value=owner) if name in _LENGTHENED:
+            case ast.Attribute(attr=name, value=owner) if name in LENGTHENING:
                 pass
             case ast.Subscript(value=owner, ctx=ast.Del()):
                 pass

@@ -72,7 +72,7 @@ class OutsideUpdates:
             return
         match node:
             case ast.For():
-                self.rates.loop(node, leave=self.steps.refused)
+                self.rates.loop(node, leave=bool(self.steps.refused))
             case ast.With() if self.steps.reader.is_open(node) and self._half(node):
                 self.ctx.plan.on_statement(node, lambda statements: self._open(node, statements))
             case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):

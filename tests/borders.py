@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -250,9 +251,35 @@ def border_of(module: str) -> Border:
 
 
 @functools.cache
+def text_of(file: Path) -> str:
+    """The text of a module."""
+    return file.read_text(encoding="utf-8")
+
+
+@functools.cache
 def parsed(file: Path) -> ast.Module:
-    """The tree of a module, which several tests look into."""
-    return ast.parse(file.read_text(encoding="utf-8"))
+    """The tree of a module, which several tests look into; the garbage collector leaves it alone."""
+    tree = ast.parse(text_of(file))
+    gc.freeze()
+    return tree
+
+
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements inside a node, at any depth."""
+    for blocks in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, blocks, ()):
+            if isinstance(inner, ast.stmt):
+                yield inner
+            yield from statements(inner)
+
+
+def strings(*parts: str) -> Iterator[tuple[str, str]]:
+    """Each module, and the strings in it, where its text has one of the parts."""
+    for module, file in MODULES.items():
+        if any(part in text_of(file) for part in parts):
+            for node in ast.walk(parsed(file)):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield module, node.value
 
 
 @functools.cache
@@ -263,7 +290,7 @@ def imported(file: Path, module: str) -> tuple[tuple[int, str], ...]:
 
 def _imports(file: Path, module: str) -> Iterator[tuple[int, str]]:
     package = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(parsed(file)):
+    for node in statements(parsed(file)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -75,9 +75,11 @@ KINDS = (
     ("tests/assist/test_repair", "worker"),
     ("tests/assist/test_replay", "worker"),
     ("tests/attacks", "worker"),
+    ("tests/child", "worker"),
     ("tests/check", "worker"),
     ("tests/test_cli", "worker"),
     ("tests/test_convert_check", "worker"),
+    ("tests/test_library_models", "worker"),
     ("tests/test_notebook_programs", "worker"),
     ("tests/test_own_fixes", "worker"),
     ("tests/test_packaging", "worker"),
@@ -86,6 +88,8 @@ KINDS = (
     ("tests/e2e", "editor"),
 )
 """What tests need, by path and name; the longest match counts: see the marks in ``pyproject.toml``."""
+RUNNING: list[pytest.Item] = []
+"""The test that runs now, if one does."""
 TESTS = os.path.join(ROOT, "tests")
 FRAMEWORKS = ("torch", "torchvision", "jax", "flax", "optax")
 """A test that runs these is no ``unit``, whichever file it stands in."""
@@ -112,6 +116,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compiles t2j once, for the hundreds of processes that tests start: servers, commands, workers."""
+    sys.addaudithook(no_processes_of_texts)
     sys.dont_write_bytecode = False  # Tests with their asserts rewritten are kept for the next run.
     if not hasattr(config, "workerinput"):
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -160,10 +165,12 @@ def named(item: pytest.Item) -> str:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves files without a ``unit`` test unread where only these are asked for: most of them load frameworks."""
-    if config.option.markexpr != "unit" or collection_path.suffix != ".py" or takes_names(config):
+    """Leaves files and folders without a ``unit`` test unread where only these are asked for: most load frameworks."""
+    if config.option.markexpr != "unit" or takes_names(config):
         return None
-    return True if kind_of(collection_path.relative_to(ROOT).as_posix()) != "unit" else None
+    place = collection_path.relative_to(ROOT).as_posix()
+    kinds = {kind_of(place), *(kind for prefix, kind in KINDS if prefix.startswith(f"{place}/"))}
+    return None if "unit" in kinds else True
 
 
 def keep_what_jax_compiles(config: pytest.Config) -> None:
@@ -213,6 +220,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if kind == "unit" and isinstance(item, pytest.Function):
         kind = runs(item.function)
     item.add_marker(kind)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Holds a test to what it is marked with."""
+    RUNNING.append(item)
+    try:
+        return (yield)
+    finally:
+        RUNNING.pop()
+
+
+def no_processes_of_texts(event: str, arguments: tuple[object, ...]) -> None:
+    """An audit hook: a ``unit`` test starts no process, in t2j's own code neither."""
+    if event == "subprocess.Popen" and RUNNING and RUNNING[-1].get_closest_marker("unit"):
+        raise AssertionError(f"{RUNNING[-1].nodeid} starts {arguments[1]}: mark it with what it needs, as `worker`")
 
 
 @functools.cache

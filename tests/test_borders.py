@@ -16,7 +16,7 @@ import pytest
 import t2j_lsp
 import t2j_lsp.cli
 
-from .borders import FLOORS, JAX, MODULES, PACKAGE, ROOT, TORCH, allowed, imported, parsed, within
+from .borders import FLOORS, JAX, MODULES, PACKAGE, ROOT, TORCH, allowed, imported, parsed, statements, strings, within
 
 
 def test_modules_import_only_what_their_parts_may() -> None:
@@ -71,7 +71,7 @@ def test_rules_and_retrieval_import_their_siblings_relatively() -> None:
     for module, file in MODULES.items():
         if not (within(module, "t2j_lsp.rules") or within(module, "t2j_lsp.retrieval")):
             continue
-        for node in ast.walk(parsed(file)):
+        for node in statements(parsed(file)):
             if isinstance(node, ast.ImportFrom) and not node.level:
                 name = node.module or ""
                 tops = ("t2j_lsp.rules", "t2j_lsp.retrieval", "rules", "retrieval")
@@ -79,15 +79,9 @@ def test_rules_and_retrieval_import_their_siblings_relatively() -> None:
 
 
 def test_only_plugins_names_the_plugged_in_packages() -> None:
-    for module, file in MODULES.items():
-        if module == "t2j_lsp.plugins" or within(module, "t2j_lsp.rules") or within(module, "t2j_lsp.retrieval"):
-            continue
-        named = {
-            node.value
-            for node in ast.walk(parsed(file))
-            if isinstance(node, ast.Constant) and node.value in ("t2j_lsp.rules", "t2j_lsp.retrieval")
-        }
-        assert not named, f"{module} names {named}; ask t2j_lsp.plugins"
+    plugged_in = ("t2j_lsp.rules", "t2j_lsp.retrieval")
+    naming = {module for module, text in strings(*plugged_in) if text in plugged_in}
+    assert {module for module in naming if not any(within(module, part) for part in plugged_in)} == {"t2j_lsp.plugins"}
 
 
 CONVERT_ONLY = """
@@ -136,12 +130,7 @@ BY_STRING = {
 
 def named_by_string() -> set[tuple[str, str]]:
     """Own modules that stand in a string: of ``import_module``, of ``python -m``."""
-    return {
-        (module, node.value)
-        for module, file in MODULES.items()
-        for node in ast.walk(parsed(file))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and OWN_MODULE.fullmatch(node.value)
-    }
+    return {(module, text) for module, text in strings(f"{PACKAGE}.") if OWN_MODULE.fullmatch(text)}
 
 
 def test_modules_named_by_string_are_there_and_obey_the_table() -> None:

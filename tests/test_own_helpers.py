@@ -226,6 +226,7 @@ def test_a_pair_runs_as_one_file_does(folder: Path) -> None:
     assert printed[0] == printed[1] and printed[0].count(b"\n") == 3
 
 
+@pytest.mark.worker
 def test_checks_and_runs_find_the_module_and_what_it_does_counts(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

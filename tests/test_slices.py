@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from datetime import date, timedelta
 
 import pytest
@@ -57,3 +59,8 @@ def test_days_take_turns_unless_a_share_is_asked_for() -> None:
     assert asked({"T2J_ROWS": ALL}, day) == ALL
     with pytest.raises(ValueError, match="T2J_ROWS is all or a number below 12, not '12'"):
         asked({"T2J_ROWS": "12"}, day)
+
+
+def test_a_test_of_texts_starts_no_process() -> None:
+    with pytest.raises(AssertionError, match=r"::test_a_test_of_texts_starts_no_process starts .*: mark it"):
+        asyncio.run(asyncio.create_subprocess_exec(sys.executable, "-V"))

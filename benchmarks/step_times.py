@@ -3,8 +3,10 @@
     python -m benchmarks.step_times [FILE_OR_FOLDER...] [--timeout SECONDS]
 
 `benchmarks.programs` compares, and JAX draws PyTorch's random numbers there; here each side is a process that draws
-its own. Milliseconds are from one optimizer step to the next, the median of the later half of a run: what is compiled
-once is behind it, what is compiled again for every new shape isn't.
+its own. Milliseconds are from one optimizer step to the next, the median of the later half of a run. Steps in which JAX
+compiled something are counted by themselves, since a short program still meets operations for the first time there:
+the median is that of the others, and ``compiling`` says how many of the later half there were, with their median. A
+program of which each step compiles has no other.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import argparse
 import contextlib
 import io
 import itertools
+import json
+import math
 import os
 import runpy
 import statistics
@@ -20,7 +24,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +35,47 @@ from t2j_lsp.commands.output import print_table
 from t2j_lsp.contract import Options
 
 FOLDER = Path(__file__).parents[1] / "tests" / "programs"
-HEADERS = ("program", "steps", "torch ms/step", "jax ms/step", "ratio")
+HEADERS = ("program", "steps", "torch ms/step", "jax ms/step", "ratio", "compiling", "ms")
+COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
-def torch_steps(times: list[float]) -> None:
+@dataclass
+class Steps:
+    """The steps of a side."""
+
+    count: int
+    later: int
+    """How many times between two steps the later half of them has."""
+    plain: float
+    """Milliseconds of those of the later half in which nothing was compiled."""
+    compiling: float
+    compiled: int
+
+    @property
+    def milliseconds(self) -> float:
+        return self.compiling if math.isnan(self.plain) else self.plain
+
+
+def torch_steps(times: list[float], compiled: list[float]) -> None:
     """Note when each optimizer of PyTorch has made a step."""
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
     register_optimizer_step_post_hook(lambda *_: times.append(time.perf_counter()))
 
 
-def jax_steps(times: list[float]) -> None:
-    """Note when each ``nnx.Optimizer`` has made a step: a compiled function made one if its trace has."""
+def jax_steps(times: list[float], compiled: list[float]) -> None:
+    """Note when each ``nnx.Optimizer`` has made a step: a compiled function made one if its trace has.
+
+    And when something has been compiled.
+    """
     from flax import nnx
+    from jax import monitoring
+
+    def note_compilation(event: str, seconds: float, **details: Any) -> None:
+        if event == COMPILED:
+            compiled.append(time.perf_counter())
+
+    monitoring.register_event_duration_secs_listener(note_compilation)
 
     update, jit = nnx.Optimizer.update, nnx.jit
     stepping: set[object] = set()
@@ -79,20 +112,28 @@ def jax_steps(times: list[float]) -> None:
 
 
 def run_side(side: str, path: str) -> None:
-    """Run a program in this process, and print its number of steps and their milliseconds."""
+    """Run a program in this process, and print what its steps took."""
     times: list[float] = []
-    {"torch": torch_steps, "jax": jax_steps}[side](times)
+    compiled: list[float] = []
+    {"torch": torch_steps, "jax": jax_steps}[side](times, compiled)
     sys.argv = [path]
     sys.path.insert(0, os.path.dirname(path))
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
         runpy.run_path(path, run_name="__main__")
-    spans = [after - before for before, after in itertools.pairwise(times)]
+    spans = list(itertools.pairwise(times))
     later = spans[len(spans) // 2 :]
-    print(len(times), 1000 * statistics.median(later) if later else "nan")
+    compiling = [span for span in later if any(span[0] < at <= span[1] for at in compiled)]
+    plain = [span for span in later if span not in compiling]
+    print(json.dumps(asdict(Steps(len(times), len(later), median(plain), median(compiling), len(compiling)))))
 
 
-def steps_of(side: str, path: Path, timeout: float) -> tuple[int, float] | None:
-    """How many steps a program makes, and the milliseconds of one; None where it fails or takes too long."""
+def median(spans: Sequence[tuple[float, float]]) -> float:
+    """The median of some times, in milliseconds."""
+    return 1000 * statistics.median(end - start for start, end in spans) if spans else math.nan
+
+
+def steps_of(side: str, path: Path, timeout: float) -> Steps | None:
+    """The steps of a program; None where it fails or takes too long."""
     command = [sys.executable, "-m", "benchmarks.step_times", "--side", side, str(path)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     with tempfile.TemporaryDirectory() as folder:
@@ -103,8 +144,7 @@ def steps_of(side: str, path: Path, timeout: float) -> tuple[int, float] | None:
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
             print(f"{path.stem}: {(str(error.stderr or '').strip().splitlines() or [error])[-1]}", file=sys.stderr)
             return None
-    count, milliseconds = done.stdout.split()[-2:]
-    return int(count), float(milliseconds)
+    return Steps(**json.loads(done.stdout.splitlines()[-1]))
 
 
 def main() -> None:
@@ -127,7 +167,9 @@ def main() -> None:
             torch, jax = steps_of("torch", path, options.timeout), steps_of("jax", converted, options.timeout)
             if torch is None or jax is None:
                 continue
-            rows.append((path.stem, str(jax[0]), f"{torch[1]:.2f}", f"{jax[1]:.2f}", f"{jax[1] / torch[1]:.2f}"))
+            times = (torch.milliseconds, jax.milliseconds, jax.milliseconds / torch.milliseconds)
+            compiling = (f"{jax.compiled}/{jax.later}", f"{jax.compiling:.0f}" if jax.compiled else "")
+            rows.append((path.stem, str(jax.count), *(f"{one:.2f}" for one in times), *compiling))
     print_table(HEADERS, rows, numeric=range(1, len(HEADERS)))
 
 

@@ -98,6 +98,7 @@ layer(
     base="EmbeddingBag",
     ignore=["sparse"],
 )
+trait(Trait.BAGS, "torch.nn.EmbeddingBag")
 
 
 def _without_arguments(template: str) -> Build:

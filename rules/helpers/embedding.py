@@ -7,6 +7,7 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#sparse-layers
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jax import lax
 
@@ -65,6 +66,7 @@ def embedding_bag(
     else:
         bags = offsets.size - include_last_offset
         bag = jnp.searchsorted(offsets[:bags], jnp.arange(ids.size), side="right") - 1
+        bag = jnp.where(ids < 0, bags, bag)  # negative ids fill the row up, and are in no bag
     flat = ids.reshape(-1)
     if padding_idx is not None:
         bag = jnp.where(flat == padding_idx % weight.shape[0], bags, bag)  # out of range: dropped
@@ -79,6 +81,12 @@ def embedding_bag(
         return total
     counts = jax.ops.segment_sum(jnp.ones_like(flat), bag, bags)
     return total / jnp.maximum(counts, 1)[:, None]
+
+
+def padded_ids(ids: jax.Array) -> jax.Array:
+    """The ids of a batch of bags in one row, filled with -1 up to a power of two: few lengths are compiled."""
+    row = np.asarray(jnp.asarray(ids))
+    return jnp.asarray(np.pad(row, (0, (1 << (row.size - 1).bit_length()) - row.size), constant_values=-1))
 
 
 class Embedding(nnx.Embed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from functools import cached_property
 
 from t2j_lsp import symbols
@@ -19,6 +20,7 @@ from .data import PIPELINE
 from .dict_order import DictOrder, shown_dicts
 from .kept_values import as_arrays
 from .objects import Objects
+from .padded_ids import PaddedIds
 from .sample_parts import TEXTS, SampleParts, is_mixed
 
 OBJECTS = "The batches of this loader are objects, whose tensors stay PyTorch's: have collate_fn give a dict of them."
@@ -37,6 +39,8 @@ class Batches:
         """Those that may be or hold texts: by what samples hold, or since only some items are moved to a device."""
         self.ordered: set[tuple[ast.stmt, str]] = set()
         """Those that are dicts, in a file that reads the order of such."""
+        self.padded: set[tuple[ast.stmt, str]] = set()
+        """Those that are ids of bags, which are filled up to few lengths."""
 
     def plan(self) -> None:
         for node in self.ctx.source.nodes:
@@ -110,6 +114,8 @@ class Batches:
         }
         if not waiting:
             return
+        padded = PaddedIds(self.ctx)
+        ids = {t.id for t in targets if waiting.get(t.id) and padded.are_ids(t)}
         parts: dict[str, list[ast.Call]] = {}
         for statement in loop.body:
             used = self._names(statement) & waiting.keys()
@@ -124,7 +130,7 @@ class Batches:
                 for name in used:
                     parts.setdefault(name, []).extend(moves)
                 continue
-            self._on_moves(moves)
+            self._on_moves(moves, ids)
             for name in used:
                 waiting.pop(name)
         for name, moves in parts.items():
@@ -139,6 +145,7 @@ class Batches:
         self.mixed |= {(loop.body[0], name) for name in waiting if self._moves_items(loop, name)}
         self.mixed |= {(loop.body[0], t.id) for t in targets if is_mixed(self.ctx.fact(t))}
         self.mixed |= {(loop.body[0], name) for name in unclear}
+        self.padded |= {(loop.body[0], name) for name in ids}
         if waiting:
             self._insert(loop, waiting)
 
@@ -288,9 +295,9 @@ class Batches:
         rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
         return ast.unparse(call.func) in ("tuple", "list", "dict") or rule is not None and rule.result == "same"
 
-    def _on_moves(self, moves: list[ast.Call]) -> None:
+    def _on_moves(self, moves: list[ast.Call], ids: Collection[str] = ()) -> None:
         for move in moves:
-            self.ctx.plan.on_expression(move, lambda renderer, move=move: self._asarray(renderer, move))  # type: ignore[misc]
+            self.ctx.plan.on_expression(move, lambda renderer, move=move: self._asarray(renderer, move, ids))  # type: ignore[misc]
 
     def _reads_only(self, loop: ast.For, name: str, moves: list[ast.Call]) -> bool:
         """Whether a loop does nothing with a batch but to move its items."""
@@ -329,7 +336,7 @@ class Batches:
             receiver = receiver.value
         return isinstance(receiver, ast.Name)
 
-    def _asarray(self, renderer: ExpressionRenderer, node: ast.Call) -> Piece:
+    def _asarray(self, renderer: ExpressionRenderer, node: ast.Call, ids: Collection[str]) -> Piece:
         assert isinstance(node.func, ast.Attribute)
         receiver = self.ctx.source.segment(node.func.value)
         dtype = next((k.value for k in node.keywords if k.arg == "dtype"), None)
@@ -338,6 +345,8 @@ class Batches:
             if isinstance(fact, Object) and fact.kind == "dtype" or _is_dtype(renderer, given):
                 dtype = given
         self.ctx.report.converted += not self.ctx.report.quiet
+        if receiver in ids and dtype is None:
+            return Piece(f"{renderer.need('padded_ids')}({receiver})")
         options = f", dtype={renderer.render(dtype).text}" if dtype is not None else ""
         return Piece(f"{renderer.need('jnp')}.asarray({receiver}{options})")
 
@@ -371,6 +380,9 @@ class Batches:
 
     def _arrays(self, statement: ast.stmt, renderer: ExpressionRenderer, name: str, one: bool) -> str:
         ordered, mixed = (statement, name) in self.ordered, (statement, name) in self.mixed
+        if (statement, name) in self.padded and not mixed:
+            self.ctx.report.converted += not self.ctx.report.quiet
+            return f"{renderer.need('padded_ids')}({name})"
         return as_arrays(self.ctx.report, renderer, name, one, ordered, mixed).text
 
 

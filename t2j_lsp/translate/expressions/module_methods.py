@@ -7,6 +7,7 @@ import ast
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
 from t2j_lsp.translate.rule.facts import (
+    AnyModule,
     ClassInfo,
     Fact,
     Instance,
@@ -41,6 +42,7 @@ _ORDER = "Flax keeps the parts of a module in alphabetical order; name them one 
 _CAST = "cast the parameters with jax.tree.map over nnx.state(model)"
 _STAYS = "torch.float64 is float32 here: convert with x64 to keep 64 bits."
 _HOOKS = "NNX modules carry no hooks; override __call__ instead"
+_ASSIGN = "assign= has no counterpart: arrays take the dtypes that the module has"
 _PATHS = "use nnx.to_flat_state(nnx.state(model, nnx.Param)), whose paths are tuples"
 _TORCH_METHODS = (
     *("apply", "get_buffer", "get_extra_state", "set_extra_state", "set_submodule", "to_empty", "type"),
@@ -52,7 +54,7 @@ REFUSED = {
     **dict.fromkeys(("children", "named_children"), _ORDER),
     **dict.fromkeys(("half", "double", "bfloat16"), _CAST),
     "state_dict": "only the whole state under the module's own names has one",
-    "load_state_dict": "assign= has no counterpart: arrays take the dtypes that the module has",
+    "load_state_dict": _ASSIGN,
     "zero_grad": "JAX gradients are values, not state: there is nothing to zero",
     **dict.fromkeys(("register_full_backward_hook", "register_backward_hook"), _HOOKS),
     **dict.fromkeys(("named_parameters", "named_buffers", "get_parameter", "get_submodule"), _PATHS),
@@ -120,8 +122,13 @@ class ModuleMethods:
                 return Piece(f"setattr({bracket(receiver, ATOM)}, {key}, {child})")
             case _:
                 pass
-        if name in ("state_dict", "load_state_dict") and self._defines(owner, name):
-            return None
+        if name in ("state_dict", "load_state_dict"):
+            if self._defines(owner, name):
+                return None
+            if isinstance(owner, AnyModule) and any(name in i.methods for i in self.ctx.inference.classes.values()):
+                return self._refused(
+                    node, name, "a class of this file has one of its own, and this may be of that class"
+                )
         piece = self._parts(node, name, receiver) or self._kept(node, name, receiver)
         any_layer = layer_names(owner) or name in RESETS and not isinstance(owner, Instance)
         refused = REFUSED | _REFUSED_OF_LAYERS if any_layer else REFUSED
@@ -171,11 +178,20 @@ class ModuleMethods:
                     f"{need('load_torch_state')}({receiver.text}, {self.renderer.argument(node.args[0]).text})"
                 )
             case "load_state_dict" if (given := _loaded(node)) is not None:
-                state, strict = given
-                extra = f", strict={self.renderer.argument(strict).text}" if strict is not None else ""
-                return Piece(f"{need('load_state_dict')}({receiver.text}, {self.renderer.argument(state).text}{extra})")
+                return self._loaded_from(node, receiver.text, *given)
             case _:
                 return None
+
+    def _loaded_from(
+        self, node: ast.Call, module: str, state: ast.expr, strict: ast.expr | None, more: ast.expr | None
+    ) -> Piece:
+        """``load_state_dict(module, state)``, where ``more`` keywords may be handed on, of which ``strict`` is one."""
+        given = [("", state), ("strict=", strict), ("**", more)]
+        texts = [f"{start}{self.renderer.argument(value).text}" for start, value in given if value is not None]
+        if more is not None:
+            reason = f"Of keywords it takes strict=: {_ASSIGN}."
+            self.ctx.report.note(node, "torch.nn.Module.load_state_dict", "note", reason)
+        return Piece(f"{self.renderer.need('load_state_dict')}({', '.join([module, *texts])})")
 
     def resets(self, node: ast.Attribute) -> bool:
         """Whether ``m.reset_parameters()`` may be a layer's, as no class of the file has a method of this name."""
@@ -199,6 +215,11 @@ class ModuleMethods:
         if info is None or not info.is_module:
             return None
         if (reason := _refused_of_base(info, func.attr)) is not None:
+            function = self.ctx.scope.function
+            own = function.node.args.args[:1] if function is not None and function.owner is info else []
+            given = _loaded(node) if func.attr == "load_state_dict" else None
+            if given is not None and own:
+                return self._loaded_from(node, own[0].arg, *given)
             return self._refused(node, func.attr, reason)
         name = "__call__" if func.attr == "forward" and not info.has_own_call else func.attr
         if func.attr == "__call__" and not any(i.methods.get("__call__") for i in info.ancestry()[1:]):
@@ -323,16 +344,15 @@ def registration(call: ast.Call) -> tuple[ast.expr, ast.expr, ast.expr | None] |
     return (given["name"], given["value"], given.get("persistent")) if {"name", "value"} <= given.keys() else None
 
 
-def _loaded(call: ast.Call) -> tuple[ast.expr, ast.expr | None] | None:
-    """What ``load_state_dict`` loads, and whether all names must fit; None where it is asked for more."""
+def _loaded(call: ast.Call) -> tuple[ast.expr, ast.expr | None, ast.expr | None] | None:
+    """What ``load_state_dict`` loads, whether all names must fit, and keywords in a dict; None if asked for more."""
     given = dict(zip(("state_dict", "strict"), call.args, strict=False))
-    given |= {k.arg: k.value for k in call.keywords if k.arg is not None}
-    if len(given) != len(call.args) + len(call.keywords) or not {"state_dict"} <= given.keys() <= {
-        "state_dict",
-        "strict",
-    }:
+    given |= {k.arg or "**": k.value for k in call.keywords}
+    known = {"state_dict"} <= given.keys() <= {"state_dict", "strict", "**"}
+    known = known and not any(isinstance(argument, ast.Starred) for argument in call.args)
+    if len(given) != len(call.args) + len(call.keywords) or not known:
         return None
-    return given["state_dict"], given.get("strict")
+    return given["state_dict"], given.get("strict"), given.get("**")
 
 
 def _is_plain(owner: Fact) -> bool:

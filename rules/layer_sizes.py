@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from t2j_lsp.translate.rule.sizes import UNKNOWN_SIZES, Given, Size, Sizes, gives, lazy, makes_sized
+from t2j_lsp.translate.rule.sizes import UNKNOWN_SIZES, Given, Size, Sizes, gives, lazy, like_layer, makes_sized
 
 NN = "torch.nn"
 
@@ -89,3 +89,20 @@ for rank in (1, 2, 3):
     lazy(f"{NN}.LazyBatchNorm{rank}d", f"BatchNorm{rank}d", _channels if rank == 1 else -rank - 1)
 lazy(f"{NN}.LazyLinear", "Linear", -1)
 makes_sized("torch.rand", "torch.randn", "torch.zeros", "torch.ones", "torch.empty")
+
+like_layer("torch.flatten", f"{NN}.Flatten", start_dim=0)
+for name, layer_name in {"relu": "ReLU", "sigmoid": "Sigmoid", "tanh": "Tanh"}.items():
+    like_layer(f"torch.{name}", f"{NN}.{layer_name}")
+    like_layer(f"{NN}.functional.{name}", f"{NN}.{layer_name}")
+for name, layer_name in {"leaky_relu": "LeakyReLU", "elu": "ELU", "gelu": "GELU", "silu": "SiLU"}.items():
+    like_layer(f"{NN}.functional.{name}", f"{NN}.{layer_name}")
+for name in ("softmax", "log_softmax"):
+    like_layer(f"{NN}.functional.{name}", f"{NN}.Softmax")
+like_layer(f"{NN}.functional.dropout", f"{NN}.Dropout")
+for rank in (1, 2, 3):
+    for name, layer_name in {
+        "max_pool": "MaxPool",
+        "avg_pool": "AvgPool",
+        "adaptive_avg_pool": "AdaptiveAvgPool",
+    }.items():
+        like_layer(f"{NN}.functional.{name}{rank}d", f"{NN}.{layer_name}{rank}d")

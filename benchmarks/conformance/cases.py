@@ -109,12 +109,12 @@ def said(case: Case) -> Case:
     """The case with annotations that say what its tensors are, if one has no axes or elements, or no floats."""
     if all(t.numel() and t.ndim and t.is_floating_point() for t in case.tensors):
         return case
-    told = ", ".join(f"t{i}: {_annotation(t)}" for i, t in enumerate(case.tensors))
+    told = ", ".join(f"t{i}: {annotation(t)}" for i, t in enumerate(case.tensors))
     _, _, body = case.text.partition("\n")
     return replace(case, text=f"def {case.name}({told}):\n{body}")
 
 
-def _annotation(tensor: torch.Tensor) -> str:
+def annotation(tensor: torch.Tensor) -> str:
     """The type of a tensor in jaxtyping: ``Int64[torch.Tensor, "5 0"]``."""
     name = str(tensor.dtype).removeprefix("torch.").capitalize().replace("Uint", "UInt")
     name = {"Bfloat16": "BFloat16"}.get(name, name)

@@ -24,8 +24,9 @@ from tests.rules.samples import operators, seed
 from tests.rules.spellings import NoLiteral, literal
 from tests.translate.side_by_side import compare, randomized
 
+from .cases import annotation
 from .deviations import DRAWN_IN_TRAINING
-from .running import Problem, Result
+from .running import SAID, Problem, Result
 
 SET = "modules"
 MODES = {"eval": False, "train": True}
@@ -54,9 +55,22 @@ class Sample:
         self.inputs = [np.array(to_numpy(t)) for t in inputs]
 
     @property
+    def mode(self) -> str:
+        return "train" if self.training else "eval"
+
+    @property
     def text(self) -> str:
         """A class that makes the module and calls it."""
-        names = "".join(f", t{i}: torch.Tensor" for i in range(len(self.inputs)))
+        return self.annotated(["torch.Tensor"] * len(self.inputs))
+
+    @property
+    def told(self) -> str:
+        """The same with annotations that say what the inputs are."""
+        return self.annotated([annotation(torch.from_numpy(x)) for x in self.inputs])
+
+    def annotated(self, types: list[str]) -> str:
+        """A class that makes the module and calls it, with such types of the inputs."""
+        names = "".join(f", t{i}: {said}" for i, said in enumerate(types))
         lines = [
             f"class {self.name}(nn.Module):",
             "    def __init__(self):",
@@ -108,13 +122,34 @@ def run(name: str, limit: int | None = None, known: Result | None = None) -> Res
     source = HEADER + "\n\n".join(sample.text for sample in every)
     translation = convert(source, x64=True)
     marks = _marks(source, translation.findings)
-    result.key = hashlib.sha256(f"{translation.code}{marks}".encode()).hexdigest()[:16]
-    if known is not None and known.key == result.key:
+    asked = {
+        sample.name
+        for sample in every
+        if any(f.severity == "gap" for f in marks.get(sample.name, [])) or any(x.ndim == 0 for x in sample.inputs)
+    }
+    told = SAID + HEADER + "\n\n".join(sample.told for sample in every if sample.name in asked)
+    second = convert(told, x64=True)
+    shown = _marks(told, second.findings)
+    result.key, result.shown = _hash(translation.code, marks), _hash(second.code, shown)
+    if known is not None and (known.key, known.shown) == (result.key, result.shown):
         return known
     sides = [_executed(source, "torch_side"), _executed(translation.code, "jax_side")]
+    again = [_executed(told, "torch_side_told"), _executed(second.code, "jax_side_told")]
+    annotated = Result(name, SET)
     for sample in every:
-        _observe(sample, sides, marks.get(sample.name, []), result)
+        outcome = _observe(sample, sides, marks.get(sample.name, []), result)
+        if sample.name in asked:
+            _observe(sample, again, shown.get(sample.name, []), annotated)
+        elif outcome:
+            of = annotated.counts.setdefault(sample.mode, {})
+            of[outcome] = of.get(outcome, 0) + 1
+    result.annotated = annotated.counts
+    result.problems += [p for p in annotated.problems if p.outcome in ("crash", "wrong")]
     return result
+
+
+def _hash(code: str, marks: dict[str, list[Finding]]) -> str:
+    return hashlib.sha256(f"{code}{marks}".encode()).hexdigest()[:16]
 
 
 def _marks(source: str, findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:
@@ -132,18 +167,18 @@ def _executed(code: str, name: str) -> ModuleType:
     return module
 
 
-def _observe(sample: Sample, sides: list[ModuleType], marks: list[Finding], result: Result) -> None:
+def _observe(sample: Sample, sides: list[ModuleType], marks: list[Finding], result: Result) -> str:
+    """Runs and counts a sample; answers with what came of it, nothing where PyTorch doesn't take it."""
     torch_class, jax_class = (getattr(side, sample.name) for side in sides)
     gaps = [finding for finding in marks if finding.severity == "gap"]
     if gaps:
-        _settle(sample, result, "gap", gaps[0].message)
-        return
+        return _settle(sample, result, "gap", gaps[0].message)
     outcome, why = _outcome(sample, torch_class, jax_class)
     if outcome == "crash" and any(x.ndim == 0 for x in sample.inputs) and _is_gap(sample):
         outcome = "unshown"
     if outcome in ("crash", "wrong") and marks:
         outcome, why = "noted", f"{why} (noted: {marks[0].message})"
-    _settle(sample, result, outcome, why)
+    return _settle(sample, result, outcome, why)
 
 
 def _is_gap(sample: Sample) -> bool:
@@ -183,14 +218,16 @@ def _outcome(sample: Sample, torch_class: Any, jax_class: Any) -> tuple[str, str
     return "right", ""
 
 
-def _settle(sample: Sample, result: Result, outcome: str, why: str) -> None:
+def _settle(sample: Sample, result: Result, outcome: str, why: str) -> str:
     if not outcome:
         result.refused += 1
-        return
-    mode = "train" if sample.training else "eval"
-    of = result.counts.setdefault(mode, {})
+        return outcome
+    of = result.counts.setdefault(sample.mode, {})
     of[outcome] = of.get(outcome, 0) + 1
     if outcome != "right":
         inputs = ", ".join(f"{x.dtype}{list(x.shape)}" for x in sample.inputs)
         text = f"{sample.made} of ({sample.call})"
-        result.problems.append(Problem(outcome, mode, text, inputs, " ".join(why.split())[:300], case=sample.name))
+        result.problems.append(
+            Problem(outcome, sample.mode, text, inputs, " ".join(why.split())[:300], case=sample.name)
+        )
+    return outcome

@@ -25,6 +25,8 @@ def table(results: list[Result]) -> str:
         for spelling in dict.fromkeys(s for r in results if r.dtype == one for s in r.counts):
             found = [r for r in results if r.dtype == one and spelling in r.counts]
             lines.append(_row(f"{one}, {spelling}", found, spelling))
+            if any(r.annotated for r in found):
+                lines.append(_row("... annotated", found, spelling, "annotated"))
     return "\n".join(lines)
 
 

@@ -115,6 +115,21 @@ def _generic(node: ast.Subscript, look_up: Callable[[ast.expr], Fact]) -> Fact:
     return UNKNOWN
 
 
+def axes_of(node: ast.expr | None, look_up: Callable[[str], Fact | None]) -> tuple[tuple[int | None, ...], bool] | None:
+    """The sizes of the last axes that jaxtyping says of a tensor, and whether these are all; None for other types."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=kind), slice=ast.Tuple(elts=[_, ast.Constant(value=str() as axes)])):
+            fact = look_up(kind)
+        case _:
+            return None
+    if not isinstance(fact, Qual) or not fact.name.startswith(_JAXTYPING):
+        return None
+    names = axes.split()
+    many = [i for i, axis in enumerate(names) if "*" in axis or "..." in axis]
+    last = names[many[-1] + 1 :] if many else names
+    return tuple(int(axis) if axis.isdecimal() else None for axis in last), not many
+
+
 def _shaped(node: ast.Subscript, look_up: Callable[[ast.expr], Fact]) -> Fact | None:
     """What jaxtyping says of a tensor: ``Float[Tensor, "batch 3"]`` has floats and two axes; None for other types."""
     match node.slice, look_up(node.value):

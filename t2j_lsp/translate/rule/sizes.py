@@ -38,6 +38,7 @@ Given = Mapping[str, object]
 """The arguments that a constructor is given in plain sight, with the defaults of the others."""
 _GIVES: dict[str, Callable[[Given, Sizes], Sizes]] = {}
 _LAZY: dict[str, tuple[str, Callable[[Sizes], Size]]] = {}
+_LIKE: dict[str, tuple[str, dict[str, object]]] = {}
 MAKERS: set[str] = set()
 """Functions that make a tensor of the sizes that they are given, and of nothing else by position."""
 
@@ -50,6 +51,19 @@ def gives(name: str, sizes: Callable[[Given, Sizes], Sizes]) -> None:
 def lazy(name: str, eager: str, axis: int | Callable[[Sizes], Size]) -> None:
     """State which layer a lazy one is, and from which axis it takes the size that this one is given first."""
     _LAZY[name] = eager, axis if callable(axis) else lambda sizes: sizes.at(axis)
+
+
+def like_layer(function: str, layer: str, **defaults: object) -> None:
+    """State that a function gives the sizes of its first argument as a layer does, which takes the other arguments.
+
+    ``defaults`` are those that the layer has otherwise.
+    """
+    _LIKE[function] = layer, defaults
+
+
+def layer_of_function(function: str) -> tuple[str, dict[str, object]] | None:
+    """The layer whose sizes a function gives, and its own defaults."""
+    return _LIKE.get(function)
 
 
 def makes_sized(*names: str) -> None:

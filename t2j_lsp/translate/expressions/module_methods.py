@@ -186,12 +186,13 @@ class ModuleMethods:
         self, node: ast.Call, module: str, state: ast.expr, strict: ast.expr | None, more: ast.expr | None
     ) -> Piece:
         """``load_state_dict(module, state)``, where ``more`` keywords may be handed on, of which ``strict`` is one."""
+        name = "load_state_dict"
         given = [("", state), ("strict=", strict), ("**", more)]
         texts = [f"{start}{self.renderer.argument(value).text}" for start, value in given if value is not None]
         if more is not None:
             reason = f"Of keywords it takes strict=: {_ASSIGN}."
-            self.ctx.report.note(node, "torch.nn.Module.load_state_dict", "note", reason)
-        return Piece(f"{self.renderer.need('load_state_dict')}({', '.join([module, *texts])})")
+            self.ctx.report.note(node, f"torch.nn.Module.{name}", "note", reason)
+        return Piece(f"{self.renderer.need(name)}({', '.join([module, *texts])})")
 
     def resets(self, node: ast.Attribute) -> bool:
         """Whether ``m.reset_parameters()`` may be a layer's, as no class of the file has a method of this name."""

@@ -2,8 +2,9 @@
 
     python -m libcst.tool codemod -x t2j_lsp.codemod.ConvertCommand PATH
 
-Files are rewritten in place, as codemods do; `t2j convert` writes new ones. Classes that a file imports from its
-neighbours are looked up beside it. What has no rule is a warning, and is marked in the file.
+Files are rewritten in place, as codemods do; `t2j convert` writes new ones. libcst's tool formats them with black, or
+not at all with ``--no-format``. Classes that a file imports from its neighbours are looked up beside it. What has no
+rule is a warning, and is marked in the file.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from t2j_lsp import symbols
-from t2j_lsp.contract import CUT_HELPERS, MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
+from t2j_lsp.contract import MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.symbols import FunctionNode, kept_walks, statement_of_the_file, with_ancestors
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
@@ -31,7 +31,7 @@ from t2j_lsp.translate.layout.short import short_layers
 from t2j_lsp.translate.output.along import report_files_to_convert
 from t2j_lsp.translate.output.helper_module import module_text
 from t2j_lsp.translate.output.helper_place import WrittenCode
-from t2j_lsp.translate.output.imports import Brought, copied_names, edit_imports, loads
+from t2j_lsp.translate.output.imports import Brought, edit_imports, loads
 from t2j_lsp.translate.output.leftovers import report_leftovers
 from t2j_lsp.translate.output.outcomes import Outcomes, rewrites
 from t2j_lsp.translate.output.reading import report_problems
@@ -43,7 +43,7 @@ from t2j_lsp.translate.rule.names import may_use_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.scan import plan as scan
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
-from t2j_lsp.translate.source.helpers import closure, helper_names, written_helpers
+from t2j_lsp.translate.source.helpers import helper_names, written_helpers
 from t2j_lsp.translate.source.moved_imports import moved_prefixes, moved_text, reads_moved, uses_any
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.scopes import is_main
@@ -261,6 +261,9 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         scan.plan_scans(context)
     plan.freeze()
     needs = NeededNames(helper_names(), known, set(parsed.given.helpers))
+    claimed = known.size
+    needs.claim_top_level(context)
+    before += known.size - claimed
     renderer = Renderer(context, needs)
     helpers = written_helpers(parsed) if inference.has_jax else []
     Statements(context, renderer).block(node for node in parsed.written if node not in helpers)
@@ -270,10 +273,6 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     if known.size > before:
         return None
     output, read = _read_names(context)
-    if options.helpers in CUT_HELPERS and (copied_in := copied_names(context, read, needs)):
-        needs.claim_copied(closure(copied_in), context)
-        if known.size > before:
-            return None
     if not inference.torch_names.isdisjoint(read):
         report_leftovers(context, needs.claimed)
     if options.alone:

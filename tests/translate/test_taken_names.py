@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from flax import nnx
 
 from t2j_lsp.contract import Options, SourceError
-from t2j_lsp.translate import translate
+from t2j_lsp.translate import pipeline, translate
 
 from .side_by_side import compare, randomized, sides
 
@@ -252,3 +252,25 @@ def test_a_train_step_calls_neither_its_parameters_nor_its_gradients_like_what_i
     assert "def train_step(jnp2, optimizer, " in code
     assert "return jnp.mean(jnp.square(jnp2(x) - y))" in code
     assert "lambda gradient: jnp.clip(gradient, -g, g)" in code
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        "layer_norm = 1",
+        "def center_and_scale(x):\n    return x",
+        "jnp = 2",
+        "from .ops import lax",
+        "class jax:\n    pass",
+    ],
+)
+def test_a_name_that_the_top_level_has_is_claimed_before_anything_is_written(
+    top: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[object] = []
+    write = pipeline._convert
+    monkeypatch.setattr(pipeline, "_convert", lambda *given: written.append(given) or write(*given))
+    source = f"import torch\nimport torch.nn.functional as F\n\n{top}\n\n\n"
+    code = translate(f"{source}def f(x):\n    return F.layer_norm(torch.exp(x), (4,))\n").code
+    assert top in code and "_(" in code or " as " in code
+    assert len(written) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from t2j_lsp.symbols import Comprehension, Scope, scopes_around
@@ -13,7 +13,7 @@ from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.folding.agreements import without_agreed
 from t2j_lsp.translate.source.folding.present import defines
 from t2j_lsp.translate.source.folding.uses import Agreed
-from t2j_lsp.translate.source.helpers import Helper, helper_names
+from t2j_lsp.translate.source.helpers import all_imports, helper_names
 
 from .context import Context
 
@@ -92,12 +92,12 @@ class NeededNames:
             if taken(name, around, ctx) or taken_inside(name, ctx):
                 self.renames[name] = free_name(name, ctx)
 
-    def claim_copied(self, copied: Iterable[Helper], ctx: Context) -> None:
-        """Say that the file gets these helpers, with the imports that they need."""
-        for helper in copied:
-            for name in (helper.name, *map(bound_by, helper.imports)):
-                if name not in self.renames and taken(name, (), ctx):
-                    self.renames[name] = free_name(name, ctx)
+    def claim_top_level(self, ctx: Context) -> None:
+        """Rename what the user's top level has taken, before anything is written: helpers and imports stand there."""
+        names = helper_names() | IMPORTS.keys() | all_imports().keys()
+        for name in sorted(names if ctx.source.symbols.stars else names & ctx.source.symbols.names):
+            if name not in self.renames and taken(name, (), ctx):
+                self.renames[name] = free_name(name, ctx)
 
     def shortened(self, piece: Piece) -> Piece:
         """A piece whose calls of helpers pass nothing that all calls of the file agree on."""

@@ -15,7 +15,7 @@ import builtins
 import operator
 import symtable
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, partial
@@ -224,6 +224,60 @@ def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
             module = "." * node.level + (node.module or "")
             dot = "." if module.strip(".") else ""
             yield alias.asname or alias.name, f"{module}{dot}{alias.name}"
+
+
+def bound_as(alias: ast.alias) -> str:
+    """The name that an import binds: ``a`` for ``import a.b``."""
+    return (alias.asname or alias.name).partition(".")[0]
+
+
+def bindings(
+    code: Iterable[ast.AST], without: Callable[[ast.AST], bool] = lambda node: False
+) -> Iterator[tuple[str, ast.AST]]:
+    """Each name that code gives a value in the scope it stands in, with the node that does, in the order of the text.
+
+    What functions, classes, lambdas and comprehensions bind is theirs, but for ``:=`` in comprehensions. What an
+    ``import *`` brings isn't known. Statements that are to be left ``without`` bind nothing.
+    """
+    for node in _of_scope(code, without):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                yield from ((name, node) for name in _walruses(node))
+            case ast.Name(id=name, ctx=ast.Store()) | ast.MatchMapping(rest=str(name)):
+                yield name, node
+            case ast.Import() | ast.ImportFrom():
+                yield from ((bound_as(alias), node) for alias in node.names if alias.name != "*")
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name, node
+
+
+def bound_names(code: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that are a scope's own because some code in it binds or deletes them."""
+    nodes = [*code]
+    names = {name for name, _ in bindings(nodes)}
+    elsewhere: set[str] = set()
+    for node in _of_scope(nodes):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            elsewhere.update(node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
+            names.add(node.id)
+    return frozenset(names - elsewhere)
+
+
+def _of_scope(code: Iterable[ast.AST], without: Callable[[ast.AST], bool] = lambda node: False) -> Iterator[ast.AST]:
+    """The nodes of some code that belong to the scope it stands in, in the order of the text."""
+    stack = [*code][::-1]
+    while stack:
+        node = stack.pop()
+        if without(node):
+            continue
+        yield node
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            stack += node.decorator_list[::-1]
+        elif not isinstance(node, ast.Lambda | Comprehension):
+            stack += children(node)[::-1]
 
 
 def named_parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:

@@ -110,7 +110,10 @@ BORDERS = (
     Border("t2j_lsp.child", ("t2j_lsp.contract",)),
     Border(
         "t2j_lsp.check",
-        ("t2j_lsp.child.frames", "t2j_lsp.contract", "t2j_lsp.files.outline", "t2j_lsp.files.projects"),
+        (
+            *("t2j_lsp.child.frames", "t2j_lsp.contract", "t2j_lsp.files.outline", "t2j_lsp.files.projects"),
+            "t2j_lsp.symbols",
+        ),
         frozenset({"numpy", "psutil"}),
     ),
     Border(
@@ -123,7 +126,9 @@ BORDERS = (
         ("t2j_lsp.api", "t2j_lsp.assist.asking", "t2j_lsp.assist", "t2j_lsp.contract", "t2j_lsp.plugins"),
     ),
     Border(
-        "t2j_lsp.assist", ("t2j_lsp.assist.files", "t2j_lsp.contract", "t2j_lsp.fixes.record"), frozenset({"openai"})
+        "t2j_lsp.assist",
+        ("t2j_lsp.assist.files", "t2j_lsp.contract", "t2j_lsp.fixes.record", "t2j_lsp.symbols"),
+        frozenset({"openai"}),
     ),
     Border(
         "t2j_lsp.assist.evaluation",
@@ -159,6 +164,7 @@ BORDERS = (
                 "t2j_lsp.files",
                 "t2j_lsp.fixes",
                 "t2j_lsp.migration",
+                "t2j_lsp.symbols",
                 "t2j_lsp.translate",
             ),
             *("t2j_lsp.commands.explain", "t2j_lsp.commands.output"),
@@ -171,7 +177,10 @@ BORDERS = (
     Border("t2j_lsp.files.written"),
     Border(
         "t2j_lsp.libraries",
-        ("t2j_lsp.api", "t2j_lsp.check.program", "t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.translate.source"),
+        (
+            *("t2j_lsp.api", "t2j_lsp.check.program", "t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.symbols"),
+            "t2j_lsp.translate.source",
+        ),
     ),
     Border(
         "t2j_lsp.files.sources",
@@ -196,7 +205,10 @@ BORDERS = (
     Border("t2j_lsp.codemod", ("t2j_lsp.contract", "t2j_lsp.files", "t2j_lsp.translate"), frozenset({"libcst"})),
     Border(
         "t2j_lsp.files.helper_modules",
-        ("t2j_lsp.contract", "t2j_lsp.files.importers", "t2j_lsp.files.written", "t2j_lsp.translate"),
+        (
+            *("t2j_lsp.contract", "t2j_lsp.files.importers", "t2j_lsp.files.written", "t2j_lsp.symbols"),
+            "t2j_lsp.translate",
+        ),
     ),
     Border("t2j_lsp.explain", ("t2j_lsp.contract", "t2j_lsp.plugins", "t2j_lsp.translate")),
     Border(

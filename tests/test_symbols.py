@@ -6,12 +6,24 @@ import argparse
 import ast
 import inspect
 import textwrap
+from pathlib import Path
 from types import CodeType, ModuleType
 
 import pytest
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import FunctionNode, Symbols, asked_before, evaluated_once, scopes_around
+from t2j_lsp.symbols import (
+    FunctionNode,
+    Symbols,
+    asked_before,
+    bindings,
+    bound_names,
+    evaluated_once,
+    named_parameters,
+    scopes_around,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def of(text: str) -> Symbols:
@@ -39,7 +51,34 @@ def test_a_function_binds(body: str, bound: set[str]) -> None:
     symbols = of("def f(p):\n" + textwrap.indent(body, "    "))
     function = symbols.tree.body[0]
     assert isinstance(function, ast.FunctionDef)
-    assert symbols.bound(function) == bound | {"p"}
+    assert symbols.bound(function) == bound | {"p"} == bound_names(function.body) | {"p"}
+
+
+@pytest.mark.parametrize("part", ["tests/programs", "t2j_lsp/translate/training", "t2j_lsp/lsp", "rules/helpers"])
+def test_statements_bind_what_the_interpreter_says_of_their_scope(part: str) -> None:
+    functions = 0
+    for path in (ROOT / part).rglob("*.py"):
+        table = of(path.read_text(encoding="utf-8"))
+        for node in ast.walk(table.tree):
+            if isinstance(node, FunctionNode):
+                starred = (node.args.vararg, node.args.kwarg)
+                parameters = {a.arg for a in (*named_parameters(node), *starred) if a is not None}
+                assert table.bound(node) == bound_names(node.body) | parameters, f"{path}:{node.lineno}"
+                functions += 1
+    assert functions > 50
+
+
+def test_bindings_come_in_the_order_of_the_text_without_what_is_left_out() -> None:
+    tree = ast.parse("b = a = 1\nimport x.y, z\nif b:\n    c = [(e := d) for d in b]\ndef f():\n    g = 1\n")
+    assert [name for name, _ in bindings(tree.body)] == ["b", "a", "x", "z", "c", "e", "f"]
+    outside = bindings(tree.body, without=lambda node: isinstance(node, ast.If))
+    assert [name for name, _ in outside] == [
+        "b",
+        "a",
+        "x",
+        "z",
+        "f",
+    ]
 
 
 def test_the_module_level_has_what_functions_bind_for_it() -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from t2j_lsp.contract import T2JError
+from t2j_lsp.symbols import bound_as
 
 ALLOWED = frozenset({"jax", "flax", "optax", "numpy"})
 PLAIN = frozenset({
@@ -105,7 +106,7 @@ def _unknown_names(tree: ast.Module, own: ast.Module, python: str) -> list[str]:
                 top = alias.name.split(".")[0]
                 aliases |= {alias.asname: alias.name} if alias.asname else {top: top}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            aliases |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            aliases |= {bound_as(alias): f"{node.module}.{alias.name}" for alias in node.names}
     asked: dict[str, set[str]] = {}
     for node in ast.walk(own):
         for expression, keywords in _read(node):

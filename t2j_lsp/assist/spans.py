@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from t2j_lsp.contract import Finding, Severity, SourceMapEntry, Span, Translation
+from t2j_lsp.symbols import bound_as
 
 MARK = "# TODO(t2j): "
 """Begins the comment above each place that rules left as it was."""
@@ -154,7 +155,7 @@ def _unused_torch_imports(code: str) -> list[tuple[int, int]]:
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             source = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
-            bound = {a.asname or a.name.split(".")[0] for a in node.names}
+            bound = {bound_as(a) for a in node.names}
             if all(name.split(".")[0] == "torch" for name in source) and not bound & used:
                 unused.append((node.lineno, node.end_lineno or node.lineno))
     return unused

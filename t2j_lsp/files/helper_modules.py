@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t2j_lsp.contract import HELPERS_DOCSTRING, own_helpers
+from t2j_lsp.symbols import bound_names
 
 from .importers import imported_elsewhere, imported_through_its_folder
 from .written import has_base, is_written
@@ -107,7 +108,7 @@ def helpers_in(text: str) -> set[str]:
     from t2j_lsp.translate.source.helpers import helper_names
 
     tree = _parsed(text)
-    return _bound(tree) & helper_names() if tree is not None else set()
+    return set(bound_names(tree.body) & helper_names()) if tree is not None else set()
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def extended(text: str, names: Iterable[str]) -> Extended:
     from t2j_lsp.translate.source.helpers import closure
 
     tree = ast.parse(text)
-    own, bound = helpers_in(text), _bound(tree)
+    own, bound = helpers_in(text), bound_names(tree.body)
     fresh = module_source(own | set(names))
     as_written = bool(own) and text.replace("\r\n", "\n") == module_source(own)
     lacking = [helper for helper in closure(set(names)) if helper.name not in bound]
@@ -153,19 +154,6 @@ def _parsed(text: str) -> ast.Module | None:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-def _bound(tree: ast.Module) -> set[str]:
-    """The names that a module binds at its top level."""
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            names |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return names
 
 
 def _imports(tree: ast.Module) -> set[str]:

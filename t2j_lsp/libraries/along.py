@@ -17,6 +17,7 @@ from t2j_lsp.contract import LibrarySources, Options, SourceError, T2JError
 from t2j_lsp.files import helper_modules
 from t2j_lsp.files.notebook import notebook_program
 from t2j_lsp.files.sources import read_source
+from t2j_lsp.symbols import bound_as
 from t2j_lsp.translate.source.moved_imports import moved_prefixes, with_moved_imports
 from t2j_lsp.translate.source.text import parse
 
@@ -149,7 +150,7 @@ def _defined(path: Path, module: str) -> Iterator[str]:
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             yield node.name
         elif isinstance(node, ast.ImportFrom) and path.name == "__init__.py" and node.module not in (None, module):
-            yield from (alias.asname or alias.name for alias in node.names)
+            yield from (bound_as(alias) for alias in node.names)
 
 
 def _modules(path: Path) -> tuple[SlicedModule, ...]:

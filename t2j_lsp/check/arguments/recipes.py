@@ -19,6 +19,7 @@ from t2j_lsp.check.program.names import HYPERPARAMETERS
 from t2j_lsp.check.program.parsed import parts_of, reads_command_line, statements_for, with_parts
 from t2j_lsp.check.program.scopes import ModuleScope, Use, bound, changed, uses
 from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.symbols import bindings
 
 OPTIMIZER, SCHEDULER, CRITERION, CLIPPING = "optimizer", "scheduler", "criterion", "clipping"
 _LOADER = "[None] * 5"
@@ -159,8 +160,8 @@ def _choices(statement: ast.stmt, name: str) -> tuple[tuple[str, int], ...]:
 
 def _line_of(statement: ast.stmt, name: str) -> int:
     """The line in which a name is assigned to within a statement."""
-    stores = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    return next((n.lineno for n in stores if n.id == name), statement.lineno)
+    lines = (node.lineno for bound, node in bindings([statement]) if bound == name and isinstance(node, ast.Name))
+    return next(lines, statement.lineno)
 
 
 def _text(statement: ast.stmt) -> str:

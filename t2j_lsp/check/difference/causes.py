@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from t2j_lsp.check.program.rewriting import ParsedText, SpanEdit
+from t2j_lsp.symbols import bound_as
 
 
 @dataclass(frozen=True)
@@ -331,9 +332,9 @@ def expressions(tree: ast.AST, line: int) -> Iterator[ast.expr]:
 def _modules(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((a.asname or a.name.partition(".")[0]) for a in node.names)
+            yield from (bound_as(a) for a in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from ((a.asname or a.name) for a in node.names if a.name.islower())
+            yield from (bound_as(a) for a in node.names if a.name.islower())
 
 
 def _numbers(trees: tuple[ast.AST, ...]) -> Iterator[Any]:

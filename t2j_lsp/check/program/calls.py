@@ -12,6 +12,8 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from t2j_lsp.symbols import bound_names
+
 from .scopes import ModuleScope
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -124,8 +126,7 @@ def _assigned(body: tuple[ast.stmt, ...], name: str) -> ast.expr | None:
     values: list[ast.expr] = []
     for statement in body:
         if not isinstance(statement, ast.Assign):
-            stored = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-            if any(n.id == name for n in stored):
+            if name in bound_names([statement]):
                 return None
             continue
         for target in statement.targets:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from t2j_lsp.contract import NotRun
+from t2j_lsp.symbols import bound_as
 
 from .scopes import ModuleScope
 from .trimming import is_main_guard
@@ -116,7 +117,7 @@ class Imported:
                     if alias.asname:
                         self.known[alias.asname] = alias.name
             elif isinstance(node, ast.ImportFrom) and not node.level:
-                self.known |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+                self.known |= {bound_as(a): f"{node.module}.{a.name}" for a in node.names}
 
     def dotted(self, node: ast.expr) -> str:
         """``torch.optim.SGD`` for ``optim.SGD``; empty for what is no name."""

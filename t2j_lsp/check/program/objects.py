@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from t2j_lsp.check.inputs import CommentError, comments_for
+from t2j_lsp.symbols import bound_as
 
 from .frames import mentions
 from .scopes import ModuleScope
@@ -175,7 +176,7 @@ def tensor_roots(scope: ModuleScope) -> frozenset[str]:
                 a.asname or "torch" for a in statement.names if a.name == "torch" or a.name.startswith("torch.nn")
             }
         elif isinstance(statement, ast.ImportFrom) and statement.module in ("torch", "torch.nn"):
-            names |= {a.asname or a.name for a in statement.names if a.name in ("nn", "functional")}
+            names |= {bound_as(a) for a in statement.names if a.name in ("nn", "functional")}
     return _TENSOR_ROOTS | names
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from t2j_lsp.contract import SourceError
+from t2j_lsp.symbols import bindings, bound_names
 
 from .trimming import is_main_guard, reads_annotations
 
@@ -95,24 +96,8 @@ def _level(node: ast.stmt) -> Iterator[ast.AST]:
 
 
 def bound(statement: ast.stmt) -> list[str]:
-    """The names that a statement binds."""
-    names: list[str] = []
-    inside: set[ast.AST] = set()  # variables of comprehensions are their own
-    for node in _level(statement):
-        match node:
-            case ast.comprehension():
-                inside.update(ast.walk(node.target))
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                names.append(node.name)
-            case ast.Name(ctx=ast.Store()) if node not in inside:
-                names.append(node.id)
-            case ast.Import() | ast.ImportFrom():
-                names += [a.asname or a.name.partition(".")[0] for a in node.names if a.name != "*"]
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                names.append(name)
-            case ast.MatchMapping(rest=str(name)):
-                names.append(name)
-    return list(dict.fromkeys(names))
+    """The names that a statement binds when its module is imported."""
+    return list(dict.fromkeys(name for name, _ in bindings([statement], without=is_main_guard)))
 
 
 def changed(statement: ast.stmt) -> list[str]:
@@ -275,7 +260,7 @@ class _Uses(ast.NodeVisitor):
             body = node.body
         names = {p.arg for p in parameters}
         if not isinstance(node, ast.Lambda):
-            names |= _locals(node)
+            names |= bound_names(node.body)
         self.local.append(names)
         for statement in body:
             self.visit(statement)
@@ -296,12 +281,3 @@ class _Uses(ast.NodeVisitor):
     visit_SetComp = _visit_comprehension
     visit_DictComp = _visit_comprehension
     visit_GeneratorExp = _visit_comprehension
-
-
-def _locals(node: _Function) -> set[str]:
-    stored: set[str] = set()
-    outer: set[str] = set()
-    for statement in node.body:
-        stored.update(bound(statement))
-        outer.update(n for g in _level(statement) if isinstance(g, ast.Global) for n in g.names)
-    return stored - outer

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from t2j_lsp.contract import SourceError
+from t2j_lsp.symbols import bound_as
 
 from .scopes import ModuleScope, Use, read_scope, uses
 from .trimming import conditional_imports, is_main_guard
@@ -139,7 +140,7 @@ class Slicer:
         for statement in part.scope.body:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 for alias in statement.names:
-                    bound = alias.asname or alias.name.partition(".")[0]
+                    bound = bound_as(alias)
                     todo += self._follow(kept, self.main, part, statement, bound, ())
             todo += self._used(kept, self.main, part, statement)
         self._collect(kept, todo)
@@ -272,7 +273,7 @@ class Slicer:
             )
         more = []
         for alias in use.statement.names:
-            bound = alias.asname or alias.name.partition(".")[0]
+            bound = bound_as(alias)
             more += self._follow(kept, module, part, use.statement, bound, ())
         return more
 
@@ -289,7 +290,7 @@ class Slicer:
         if isinstance(statement, ast.Import):
             more = []
             for alias in statement.names:
-                if (alias.asname or alias.name.partition(".")[0]) == name:
+                if bound_as(alias) == name:
                     first = alias.name if alias.asname else alias.name.partition(".")[0]
                     self._keep(kept, alias.name)
                     more += self._module_value(kept, first, attributes)
@@ -297,7 +298,7 @@ class Slicer:
         target = self.workspace.absolute(module, part.package, statement.level, statement.module)
         more = []
         for alias in statement.names:
-            if (alias.asname or alias.name) != name or target is None:
+            if bound_as(alias) != name or target is None:
                 continue
             scope = self.load(target)
             if scope is None and self.workspace.find(f"{target}.{alias.name}") is None:
@@ -376,7 +377,7 @@ class Slicer:
         if not isinstance(statement, ast.ImportFrom):
             return None if rest or isinstance(statement, ast.Import) else (module, first)
         target = self._imported_module(module, statement)
-        original = next((a.name for a in statement.names if (a.asname or a.name) == first), first)
+        original = next((a.name for a in statement.names if bound_as(a) == first), first)
         if target is None:
             return None
         if rest:
@@ -394,7 +395,7 @@ class Slicer:
             return None
         statement = scope[0].body[scope[0].bindings[first][-1]]
         if isinstance(statement, ast.Import):
-            alias = next((a for a in statement.names if (a.asname or a.name.partition(".")[0]) == first), None)
+            alias = next((a for a in statement.names if bound_as(a) == first), None)
             if alias is None:
                 return None
             imported = alias.name if alias.asname else first
@@ -404,7 +405,7 @@ class Slicer:
         if not isinstance(statement, ast.ImportFrom):
             return None
         target = self._imported_module(module, statement)
-        original = next((a.name for a in statement.names if (a.asname or a.name) == first), first)
+        original = next((a.name for a in statement.names if bound_as(a) == first), first)
         if target is None:
             return None
         whole = ".".join(part for part in (original, rest) if part)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from t2j_lsp.symbols import bound_as
+
 _Import = ast.Import | ast.ImportFrom
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -29,7 +31,7 @@ def _narrow(statement: _Import, names: Collection[str]) -> None:
     if statement.names[0].name == "*":
         statement.names = [ast.copy_location(ast.alias(n), statement.names[0]) for n in sorted(names)]
     else:
-        statement.names = [a for a in statement.names if (a.asname or a.name.partition(".")[0]) in names]
+        statement.names = [a for a in statement.names if bound_as(a) in names]
 
 
 def _without_empty(statement: ast.stmt) -> None:

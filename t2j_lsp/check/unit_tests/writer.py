@@ -19,6 +19,7 @@ from t2j_lsp.check.program.objects import CheckedObject, checking_order, find_ob
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import leaves
 from t2j_lsp.check.session import CheckSettings
+from t2j_lsp.symbols import bound_as
 
 from .text import HEAD, STATE, CallArguments, UnwritableError, comparisons, same, strings, weighted, wrapped
 
@@ -257,7 +258,7 @@ class _Writer:
         for name in sorted(names):
             statement = self.source.scope.body[bound[name][-1]]
             if isinstance(statement, ast.Import | ast.ImportFrom) and not getattr(statement, "level", 0):
-                alias = [a for a in statement.names if (a.asname or a.name.partition(".")[0]) == name]
+                alias = [a for a in statement.names if bound_as(a) == name]
                 only = type(statement)(**{**vars(statement), "names": alias})
                 imports.append(ast.unparse(only))
             else:

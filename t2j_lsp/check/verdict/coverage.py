@@ -19,6 +19,7 @@ from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.contract import Coverage, ObjectVerdict, Uncovered, UncoveredKind, VerdictKind
 from t2j_lsp.files.outline import outline, torch_names
+from t2j_lsp.symbols import bindings
 
 SCRIPT = "<script>"
 _INPUTS = frozenset({"get_inputs", "get_init_inputs"})
@@ -163,7 +164,8 @@ def _places(
 
 
 def _stored(tree: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    """What a text assigns to."""
+    return {name for name, node in bindings([tree]) if isinstance(node, ast.Name)}
 
 
 def _marked_places(text: str) -> Iterator[int]:

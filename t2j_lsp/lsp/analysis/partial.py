@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from t2j_lsp.contract import Finding, Severity, SourceError, SourceMapEntry, TextEdit, Translation, channels_last_of
 from t2j_lsp.lsp.positions import content, split_lines
+from t2j_lsp.symbols import bound_as, bound_names
 from t2j_lsp.translate import Neighbours
 from t2j_lsp.translate.output.wrap import wrap_long_lines
 
@@ -156,18 +157,12 @@ def _find_added(code: str, units: list[Unit]) -> Added:
             start = f"from {'.' * node.level}{node.module or ''} " if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
                 name = f"{alias.name} as {alias.asname}" if alias.asname else alias.name
-                added.imports[alias.asname or alias.name.partition(".")[0]] = f"{start}import {name}"
+                added.imports[bound_as(alias)] = f"{start}import {name}"
         elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign):
-            for name in _names(node) - own:
+            for name in bound_names([node]) - own:
                 first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
                 added.definitions[name] = "".join(lines[first - 1 : node.end_lineno]).rstrip()
     return added
-
-
-def _names(node: ast.stmt) -> set[str]:
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return {node.name}
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _apply(text: str, edits: Iterable[TextEdit]) -> str:
@@ -332,7 +327,7 @@ class _Statements:
         self._walk(tree, ())
         self.names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | _BUILTINS
         self.names |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-        self.names |= {n.asname or n.name.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.alias)}
+        self.names |= {bound_as(n) for n in ast.walk(tree) if isinstance(n, ast.alias)}
 
     def _walk(self, node: ast.AST, names: tuple[str, ...]) -> None:
         for child in ast.iter_child_nodes(node):

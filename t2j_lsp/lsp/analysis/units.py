@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from t2j_lsp.contract import Span
+from t2j_lsp.symbols import bound_as
 
 from .model import DefinitionKind
 from .scripts import starts, training_functions
@@ -93,7 +94,7 @@ class _Names(ast.NodeVisitor):
         (self.loads if isinstance(node.ctx, ast.Load) else self.stores).add(node.id)
 
     def visit_alias(self, node: ast.alias) -> None:
-        self.stores.add((node.asname or node.name).partition(".")[0])
+        self.stores.add(bound_as(node))
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         self.stores.update({node.name} if node.name else ())
@@ -224,4 +225,4 @@ def _aliases(tree: ast.stmt) -> Iterable[tuple[str, str]]:
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             for alias in node.names:
                 if alias.name != "*":
-                    yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+                    yield bound_as(alias), f"{node.module}.{alias.name}"

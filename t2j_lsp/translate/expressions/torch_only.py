@@ -134,7 +134,7 @@ def _code_in_text(ctx: Context, node: ast.Call) -> str | None:
         for statement in ctx.inference.source.nodes:
             inside = isinstance(statement, ast.ImportFrom) and is_torch(statement.module or "")
             for alias in statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else ():
-                bound = alias.asname or alias.name.partition(".")[0]
+                bound = symbols.bound_as(alias)
                 if bound in used and (inside or isinstance(statement, ast.Import) and is_torch(alias.name)):
                     return name
     return None

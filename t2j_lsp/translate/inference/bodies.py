@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from t2j_lsp.symbols import Symbols
+from t2j_lsp.symbols import Symbols, bound_as
 from t2j_lsp.translate.rule.facts import (
     NONE,
     TENSOR,
@@ -70,11 +70,11 @@ class Imports:
                     env.update(bound)
                     self.starred |= bound.keys()
                 else:
-                    env[alias.asname or alias.name] = Qual(canonical(f"{module}.{alias.name}"))
+                    env[bound_as(alias)] = Qual(canonical(f"{module}.{alias.name}"))
             return True
         other = self.read(node.level, module)
         for alias in node.names:
-            name = alias.asname or alias.name
+            name = bound_as(alias)
             if alias.name == "*":
                 if other is not None:
                     env.update({n: f for n in self.unbound() if n[0] != "_" and (f := other.ask(n)) is not None})

@@ -98,36 +98,23 @@ def _bound_by(statement: ast.stmt) -> set[str]:
     return {name for one in _within([statement]) for name in _bound_names(one)}
 
 
-def _bound_names(statement: ast.stmt) -> set[str]:
+def _bound_names(statement: ast.stmt) -> frozenset[str]:
     """Names that a statement binds, those in its blocks apart."""
     match statement:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return {name}
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return {_bound_as(statement, alias) for alias in names if alias.name != "*"}
         case ast.For(target=target):
-            return _stored(target)
+            return symbols.bound_names([target])
         case ast.With(items=items):
-            return {name for item in items for name in _stored(item)}
+            return symbols.bound_names(items)
         case ast.If() | ast.Try() | ast.While():
-            return set()
+            return frozenset()
         case _:
-            return _stored(statement)
-
-
-def _stored(node: ast.AST) -> set[str]:
-    """Names that are assigned; those of functions in it are rarely the same, and then too many are found."""
-    return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def _bound_as(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
-    return alias.asname or (alias.name.partition(".")[0] if isinstance(statement, ast.Import) else alias.name)
+            return symbols.bound_names([statement])
 
 
 def _cut(statement: ast.stmt, name: str) -> ast.stmt | None:
     """The statement with only what binds the name; None if nothing does."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
-        names = [alias for alias in statement.names if _bound_as(statement, alias) == name]
+        names = [alias for alias in statement.names if symbols.bound_as(alias) == name]
         if not names:
             return None
         kept = copy(statement)

@@ -77,14 +77,9 @@ def appended(node: ast.stmt) -> Iterator[tuple[str, str]]:
             yield holder, name
 
 
-def stored(node: ast.stmt) -> set[str]:
-    """The names that a statement binds."""
-    return {
-        n.id
-        for p in _own_parts(node)
-        for n in symbols.walk(p)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+def stored(node: ast.stmt) -> frozenset[str]:
+    """The names that a statement binds, without those of statements inside it."""
+    return symbols.bound_names(_own_parts(node))
 
 
 def statements_after(node: ast.stmt, function: ast.AST, source: Source) -> Iterator[ast.stmt]:

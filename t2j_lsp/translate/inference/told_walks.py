@@ -187,7 +187,7 @@ def _leaves_modules_alone(source: Source, called: ast.expr, shown: set[str]) -> 
 def _other_libraries(source: Source) -> set[str]:
     """The names of libraries that the file imports, but for PyTorch's."""
     imports = [a for node in source.tree.body if isinstance(node, ast.Import) for a in node.names]
-    return {a.asname or a.name.partition(".")[0] for a in imports if not is_torch(a.name)}
+    return {symbols.bound_as(a) for a in imports if not is_torch(a.name)}
 
 
 _CALLING = frozenset({"map", "filter", "next", "setattr", "delattr", "exec", "eval"})

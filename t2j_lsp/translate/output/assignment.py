@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import bound_names
 
 from .problem import Problem
 
@@ -93,7 +94,7 @@ class _Scope:
                 ways = self._read(node.subject, ways)
                 ends: list[_Ways | None] = [ways]
                 for case in node.cases:
-                    taken = ways.bind(*_captures(case.pattern))
+                    taken = ways.bind(*bound_names([case.pattern]))
                     if case.guard is not None:
                         taken = self._read(case.guard, taken)
                     ends.append(self._block(case.body, taken))
@@ -269,53 +270,8 @@ def scope_name(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> s
 # --- what statements bind ---------------------------------------------------------------------------------------------
 
 
-def bound_names(body: list[ast.stmt]) -> frozenset[str]:
-    """Names that statements bind in their own scope."""
-    names: set[str] = set()
-    away: set[str] = set()
-    todo: list[ast.AST] = list(body)
-    while todo:
-        node = todo.pop()
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                names.add(node.name)
-                todo += node.decorator_list
-                continue
-            case ast.Lambda():
-                continue
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                names |= {n.target.id for n in symbols.walk(node) if isinstance(n, ast.NamedExpr)}
-                continue
-            case ast.Name(ctx=ast.Store() | ast.Del()):
-                names.add(node.id)
-            case ast.Import() | ast.ImportFrom():
-                names |= {(a.asname or a.name).partition(".")[0] for a in node.names if a.name != "*"}
-            case ast.ExceptHandler() if node.name:
-                names.add(node.name)
-            case ast.MatchAs() | ast.MatchStar() if node.name:
-                names.add(node.name)
-            case ast.MatchMapping() if node.rest:
-                names.add(node.rest)
-            case ast.Global() | ast.Nonlocal():
-                away |= set(node.names)
-            case _:
-                pass
-        todo += symbols.children(node)
-    return frozenset(names - away)
-
-
 def deleted_names(body: list[ast.stmt]) -> frozenset[str]:
     """Names that statements delete."""
     return frozenset(
         n.id for s in body for n in symbols.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)
     )
-
-
-def _captures(pattern: ast.pattern) -> frozenset[str]:
-    names = set()
-    for node in symbols.walk(pattern):
-        if isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
-            names.add(node.name)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            names.add(node.rest)
-    return frozenset(names)

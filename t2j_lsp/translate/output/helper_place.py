@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import SourceMapEntry
-from t2j_lsp.symbols import FunctionNode
+from t2j_lsp.symbols import FunctionNode, bound_names
 from t2j_lsp.translate.expressions.context import Edits
 from t2j_lsp.translate.source.text import Source
 
@@ -34,7 +34,9 @@ class WrittenCode:
 
 def rebound(source: Source, output: ast.Module, loads: Callable[[ast.AST], Iterable[str]]) -> set[str]:
     """Imported names that the module gives another value before anything reads them: ``f = torch.compile(f)``."""
-    imported = {a.asname or a.name for node in source.tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
+    imported = {
+        symbols.bound_as(a) for node in source.tree.body if isinstance(node, ast.ImportFrom) for a in node.names
+    }
     assigned = [
         (at, statement.targets[0].id)
         for at, statement in enumerate(output.body)
@@ -61,7 +63,7 @@ def first_user(output: ast.Module, helpers: Set[str]) -> ast.stmt | None:
 
 def _reaching(output: ast.Module, helpers: Set[str]) -> set[str]:
     """The helpers, and the names of the module whose statements name one of these."""
-    names = [(set(_bound(statement)), set(_read(statement)), _handed(statement)) for statement in output.body]
+    names = [(_bound(statement), set(_read(statement)), _handed(statement)) for statement in output.body]
     known = {name for bound, _, _ in names for name in bound}
     heirs = [(heir, base) for heir, base in _derived(output) if base in known]
     reaching, keeping, takers = {*helpers, *_BY_NAME}, set[str](), set[str]()
@@ -126,8 +128,6 @@ def _read(node: ast.AST) -> Iterator[str]:
     return (n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    if isinstance(statement, FunctionNode | ast.ClassDef):
-        yield statement.name
-    else:
-        yield from (n.id for n in symbols.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+def _bound(statement: ast.stmt) -> frozenset[str]:
+    """What a statement binds, but for what it imports."""
+    return bound_names([statement]) if not isinstance(statement, ast.Import | ast.ImportFrom) else frozenset()

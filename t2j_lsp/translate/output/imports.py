@@ -238,7 +238,9 @@ def _already(line: str, source: Source) -> bool:
 
 def _renames_imports(source: Source) -> bool:
     """Whether the module assigns a name that it imports, too."""
-    imported = {a.asname or a.name for node in source.tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
+    imported = {
+        symbols.bound_as(a) for node in source.tree.body if isinstance(node, ast.ImportFrom) for a in node.names
+    }
     assigned = (s.targets[0] for s in source.tree.body if isinstance(s, ast.Assign))
     return any(isinstance(target, ast.Name) and target.id in imported for target in assigned)
 
@@ -262,7 +264,7 @@ def _only_imports_torch(node: ast.Try, used: Counter[str]) -> bool:
     for one in statements:
         match one:
             case ast.Import() | ast.ImportFrom():
-                names |= {alias.asname or alias.name.partition(".")[0] for alias in one.names}
+                names |= {symbols.bound_as(alias) for alias in one.names}
             case ast.Assign(targets=targets, value=ast.Constant()) if all(isinstance(t, ast.Name) for t in targets):
                 names |= {node.id for node in targets if isinstance(node, ast.Name)}
             case ast.Pass():
@@ -279,7 +281,7 @@ def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str]) 
     for index, alias in enumerate(node.names):
         name = f"{_module(node)}.{alias.name}" if top else alias.name
         torch = (top or isinstance(node, ast.Import)) and is_torch(canonical(name))
-        bound = alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
+        bound = symbols.bound_as(alias)
         if not torch or alias.name == "*" and _star_needed(ctx) or used[bound] > 0:
             kept.append(index)
     if not kept:

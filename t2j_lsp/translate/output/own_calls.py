@@ -6,9 +6,10 @@ import ast
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import bound_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 
-from .assignment import bound_names, scope_name
+from .assignment import scope_name
 from .problem import Problem
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef

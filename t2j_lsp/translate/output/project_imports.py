@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 
+from t2j_lsp.symbols import bound_as
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_only
 
@@ -25,7 +26,7 @@ def drop_unread_names(ctx: Context, used: Counter[str], loads: Callable[[ast.AST
     lost = {name for name in lost if read[name]}
     lost -= set(elsewhere(lost)) if lost else set()
     for node in nodes:
-        kept = [i for i, alias in enumerate(node.names) if (alias.asname or alias.name) not in lost]
+        kept = [i for i, alias in enumerate(node.names) if bound_as(alias) not in lost]
         if len(kept) == len(node.names) or node in ctx.edits.deleted or not _is_of_project(ctx, node):
             continue
         if kept:
@@ -35,7 +36,7 @@ def drop_unread_names(ctx: Context, used: Counter[str], loads: Callable[[ast.AST
 
 
 def _bound(nodes: list[ast.ImportFrom]) -> set[str]:
-    return {alias.asname or alias.name for node in nodes for alias in node.names}
+    return {bound_as(alias) for node in nodes for alias in node.names}
 
 
 def _is_of_project(ctx: Context, node: ast.ImportFrom) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import bound_names
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Instance, Layer, Qual, is_module
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -74,9 +75,9 @@ class KeptShapes:
             case ast.If(body=body, orelse=orelse):
                 return self._after(body, names, ends) & self._after(orelse, names, ends)
             case ast.With(body=body):
-                return self._after(body, names - _bound(node), ends)
+                return self._after(body, names - bound_names([node]), ends)
             case ast.For(body=body):
-                names -= _bound(node) - _bound_in(body)
+                names -= bound_names([node]) - bound_names(body)
                 kept = names
                 while (after := kept & self._after(body, kept, ends)) != kept:
                     kept = after
@@ -85,7 +86,7 @@ class KeptShapes:
                 return names
             case _:
                 ends.kept &= not any(isinstance(n, ast.Return) for n in symbols.walk(node))
-                return names - _bound(node)
+                return names - bound_names([node])
 
     def of_value(self, node: ast.expr, names: Names) -> bool:
         """Whether an expression has the shape that some names have."""
@@ -113,14 +114,6 @@ class _Ends:
     def __init__(self) -> None:
         self.some = False
         self.kept = True
-
-
-def _bound(node: ast.AST) -> Names:
-    return frozenset(n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-
-
-def _bound_in(body: Sequence[ast.stmt]) -> Names:
-    return frozenset().union(*map(_bound, body))
 
 
 def _is_square(node: ast.Call) -> bool:

@@ -226,11 +226,11 @@ def _import_lines(tree: ast.Module) -> dict[str, str]:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 line = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-                out[alias.asname or alias.name.partition(".")[0]] = line
+                out[symbols.bound_as(alias)] = line
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module != "__future__":
             for alias in node.names:
                 line = f"from {node.module} import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-                out[alias.asname or alias.name] = line
+                out[symbols.bound_as(alias)] = line
     return out
 
 

@@ -13,6 +13,8 @@ import ast
 import keyword
 from collections.abc import Callable, Iterator, Mapping
 
+from t2j_lsp.symbols import bound_as
+
 from .rearranged import Edits, Fragment
 from .text import Source
 
@@ -95,7 +97,7 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, str]]:
                 yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
         case ast.ImportFrom():
             for alias in node.names:
-                yield alias.asname or alias.name, f"{node.module}.{alias.name}" if not node.level else ""
+                yield bound_as(alias), f"{node.module}.{alias.name}" if not node.level else ""
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
             yield name, ""
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from t2j_lsp.contract import SourceError
+from t2j_lsp.symbols import bound_as
 
 from .literal_names import NO_MAKERS, Makers, Moves, literal_names
 from .rearranged import Edits, Fragment, Rearranged, RearrangedText
@@ -51,8 +52,8 @@ def moved_imports(source: Source, moves: Moves, package: str = "") -> Edits:
             for alias in node.names:
                 new = moves(0, alias.name) if alias.asname else None
                 if new is None:
-                    roots.setdefault(alias.asname or alias.name.partition(".")[0], (node, alias))
-                elif package or not _is_value(source, alias.asname or alias.name):
+                    roots.setdefault(bound_as(alias), (node, alias))
+                elif package or not _is_value(source, bound_as(alias)):
                     start = source.span(alias)[0]
                     edits.append(_instead(start, start + len(alias.name), new))
     for bound, (node, alias) in roots.items():
@@ -116,7 +117,7 @@ def _moved_from(source: Source, node: ast.ImportFrom, moves: Moves, package: str
     moved: dict[str, list[ast.alias]] = {}
     for alias in node.names:
         new = moves(node.level, f"{whole}.{alias.name}")
-        if new is not None and (package or not _is_value(source, alias.asname or alias.name)):
+        if new is not None and (package or not _is_value(source, bound_as(alias))):
             moved.setdefault(new.rpartition(".")[0], []).append(alias)
     gone = [alias for aliases in moved.values() for alias in aliases]
     if len(moved) == 1 and len(gone) == len(node.names):

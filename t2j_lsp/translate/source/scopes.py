@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from t2j_lsp.symbols import bound_as
 from t2j_lsp.translate.rule.facts import Class, Fact, Function, Qual
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -45,7 +46,7 @@ def is_fallback(node: ast.Try) -> bool:
 def merge_fallback(into: dict[str, Fact], node: ast.Try, tried: dict[str, Fact], other: dict[str, Fact]) -> None:
     """Join the two ways of a fallback. An imported name is what is known of it, as each stands for the other."""
     imports = [one for one in node.body if isinstance(one, ast.Import | ast.ImportFrom)]
-    imported = {alias.asname or alias.name.partition(".")[0] for one in imports for alias in one.names}
+    imported = {bound_as(alias) for one in imports for alias in one.names}
     known: dict[str, Fact] = {}
     for name in tried.keys() & other.keys():
         if tried[name] != other[name] and not (_is_known(tried[name]) and name not in imported):

@@ -289,7 +289,7 @@ class Source:
                 from_torch = isinstance(node, ast.ImportFrom) and is_torch(node.module or "")
                 for alias in node.names:
                     if from_torch or isinstance(node, ast.Import) and is_torch(alias.name):
-                        torch.add(alias.asname or alias.name.partition(".")[0])
+                        torch.add(symbols.bound_as(alias))
             elif (
                 isinstance(node, FunctionNode | ast.ClassDef)
                 or "*" in torch

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import FunctionNode
+from t2j_lsp.symbols import FunctionNode, bound_names
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.gates import Gate
@@ -96,12 +96,7 @@ def _is_call(context: Context, node: ast.stmt, stated: ast.Call) -> bool:
 def _is_read_again(function: FunctionNode, copy: Sequence[ast.stmt]) -> bool:
     """Whether something behind the copy reads a variable that the copy makes."""
     inside = {id(node) for statement in copy for node in symbols.walk(statement)}
-    made = {
-        node.id
-        for statement in copy[:-1]
-        for node in symbols.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+    made = bound_names(copy[:-1])
     return any(isinstance(n, ast.Name) and n.id in made and id(n) not in inside for n in symbols.walk(function))
 
 

@@ -132,7 +132,7 @@ class Inputs:
                 case ast.arg(arg=given):
                     pass
                 case ast.alias():
-                    given = child.asname or child.name.partition(".")[0]
+                    given = symbols.bound_as(child)
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     given, own = child.name, inner | self.ctx.source.symbols.bound(child)
                 case ast.ClassDef():

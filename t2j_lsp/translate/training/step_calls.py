@@ -297,14 +297,12 @@ def _is_whole(node: ast.If, losses: Sequence[ast.expr], around: Sequence[ast.stm
     if not any((p := reader.read(s)) is not None and p.kind == "step" for s in node.body):
         return False
     needed = {n.id for loss in losses for n in symbols.walk(loss) if isinstance(n, ast.Name)}
-    bound = {
-        n.id for s in node.body for n in symbols.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+    bound = symbols.bound_names(node.body)
     if not needed <= bound:
         return False
     for statement in reversed([*around[: list(around).index(node)], *node.body]):
         names = [n for n in symbols.walk(statement) if isinstance(n, ast.Name)]
-        given = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        given = symbols.bound_names([statement])
         if not needed & given:
             continue
         if isinstance(statement, ast.Assign):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp.symbols import with_ancestors
+from t2j_lsp.symbols import bound_as, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.gates import Gate
@@ -72,7 +72,7 @@ def _bound(node: ast.AST) -> str | None:
         case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return name
         case ast.alias():
-            return node.asname or node.name
+            return bound_as(node)
     return None
 
 

@@ -165,7 +165,7 @@ class Loss:
         read = {name for node in later for name in reads_of(node)}
         loss = self.loss.id if isinstance(self.loss, ast.Name) else ""
         plan.reads = loss in read and self.weights is None
-        plan.outputs = [n for n in dict.fromkeys(bound_in_order(plan.moved)) if n in read & made]
+        plan.outputs = [n for n in dict.fromkeys(name for name, _ in symbols.bindings(plan.moved)) if n in read & made]
         if plan.reads:
             plan.outputs.remove(loss)
 
@@ -198,14 +198,8 @@ def reads_of(node: ast.AST) -> set[str]:
     return (names - (stored - loaded)) | augmented
 
 
-def binds(node: ast.stmt) -> set[str]:
-    return set(bound_in_order([node]))
-
-
-def bound_in_order(nodes: Sequence[ast.stmt]) -> list[str]:
-    return [
-        n.id for node in nodes for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    ]
+def binds(node: ast.stmt) -> frozenset[str]:
+    return symbols.bound_names([node])
 
 
 def names_of_draws(node: ast.AST, inference: Inference) -> set[str]:

@@ -240,9 +240,11 @@ def eye(call: Call) -> Piece | Refusal | None:
 def dirac(call: Call) -> Piece | Refusal:
     node = call["tensor"].node
     layers = layer_names(call.site.fact(node.value)) if isinstance(node, ast.Attribute) else frozenset[str]()
-    if not layers or not layers <= CONVOLUTIONS:
+    target = call.site.parameter(node) if node is not None and not layers else None
+    own = target is not None and not target[1]
+    if not own and (not layers or not layers <= CONVOLUTIONS):
         return call.refuse("only the kernel of a convolution has the axes that this fills")
-    return assign(call, "dirac({groups?})")
+    return assign(call, "dirac({groups}{axes})" if call.given("groups") else "dirac({first_axes})")
 
 
 rule(f"{INIT}._calculate_fan_in_and_fan_out(tensor)", jax="fans(x)", result=lambda call: Tuple((INT, INT)))(

@@ -80,17 +80,20 @@ def identity_matrix(key: jax.Array, shape: tuple[int, ...], dtype: jax.typing.DT
     return jnp.eye(*shape, dtype=dtype)
 
 
-def dirac(groups: int = 1) -> nnx.Initializer:
-    """`torch.nn.init.dirac_` for a kernel `(*spatial, in / groups, out)`: the convolution passes its input on."""
+def dirac(groups: int = 1, *, in_axis: int = -2, out_axis: int = -1) -> nnx.Initializer:
+    """`torch.nn.init.dirac_` for a kernel `(*spatial, in / groups, out)`: the convolution passes its input on.
+
+    For PyTorch's layout pass `in_axis=1, out_axis=0`.
+    """
 
     def init(key: jax.Array, shape: tuple[int, ...], dtype: jax.typing.DTypeLike = jnp.float32) -> jax.Array:
-        *spatial, features_in, features_out = shape
+        kernel = jnp.moveaxis(jnp.zeros(shape, dtype), (in_axis, out_axis), (-2, -1))
+        *spatial, features_in, features_out = kernel.shape
         per_group = features_out // groups
         channel = jnp.arange(min(per_group, features_in))
         centre = tuple(size // 2 for size in spatial)
-        kernel = jnp.zeros(shape, dtype)
         for group in range(groups):
             kernel = kernel.at[(*centre, channel, group * per_group + channel)].set(1)
-        return kernel
+        return jnp.moveaxis(kernel, (-2, -1), (in_axis, out_axis))
 
     return init

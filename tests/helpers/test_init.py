@@ -85,6 +85,8 @@ def test_dirac_is_that_of_torch(out: int, features_in: int, groups: int) -> None
         want = torch.nn.init.dirac_(torch.empty(out, features_in, *spatial), groups).numpy()
         got = init.dirac(groups)(jax.random.key(0), (*spatial, features_in, out))
         np.testing.assert_array_equal(np.moveaxis(np.asarray(got), (-1, -2), (0, 1)), want)
+        own = init.dirac(groups, in_axis=1, out_axis=0)(jax.random.key(0), (out, features_in, *spatial))
+        np.testing.assert_array_equal(own, want)
 
 
 def test_identity_matrix_is_that_of_torch() -> None:

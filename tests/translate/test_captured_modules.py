@@ -187,3 +187,24 @@ def test_a_function_that_is_called_at_once_holds_nothing(returned: str, gap: boo
     gaps = convert(DEFAULTS.format(returned=returned) + CLASS.format(lines=lines)).gaps
     assert [g.reason for g in gaps if "holds modules" not in g.reason] == []
     assert bool(gaps) == gap
+
+
+def test_a_bool_that_was_asked_of_a_function_is_no_function() -> None:
+    source = """import torch
+from inspect import signature
+from torch import nn
+
+
+class Wrap(nn.Module):
+    def __init__(self, net: nn.Module):
+        super().__init__()
+        self.net = net
+        self.masked = "mask" in signature(net.forward).parameters
+        self.plain = not callable(self.net.forward)
+
+    def forward(self, x):
+        return self.net(x)
+"""
+    gaps = convert(source).gaps
+    assert all("holds modules" not in gap.reason for gap in gaps)
+    assert [gap.name for gap in gaps] == ["torch.nn.Module.forward"], "Flax's layers name what they take otherwise"

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+import torch
+from flax import nnx
 
-from t2j_lsp import convert
+from t2j_lsp import convert, load_torch_state
+
+from .side_by_side import sides
 
 HEAD = """\
 import torch
@@ -170,3 +176,55 @@ def test_a_loss_may_say_of_its_inputs_that_they_are_differentiated(flag: str) ->
     done = convert(HEAD + PHYSICS.format(flag=flag))
     assert not done.gaps
     assert "jax.grad(lambda t: jnp.sum(model(jnp.concatenate([x, t], axis=1))))(t)" in done.code
+
+
+GUIDED = """\
+import torch
+import torch.nn.functional as F
+
+
+class Classifier(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.fc(x).tanh()
+
+
+{decorator}
+def guide(x, classifier, y, scale=3.0):
+    with {context}:
+        x_in = x.detach().requires_grad_(True)
+        logits = classifier(x_in)
+        chosen = F.log_softmax(logits, dim=-1)[range(len(logits)), y.view(-1)]
+        grad = {gradient}
+        return grad
+"""
+ASKED = "torch.autograd.grad(chosen.sum(), x_in)[0]"
+
+
+@pytest.mark.parametrize("gradient", [ASKED, f"{ASKED} * scale", f"-(2 * {ASKED}) / scale"])
+@pytest.mark.parametrize("context", ["torch.enable_grad()", "torch.autograd.enable_grad()"])
+def test_the_gradient_that_guides_a_sampler_is_scaled(gradient: str, context: str) -> None:
+    both = sides(GUIDED.format(decorator="", context=context, gradient=gradient), "guided")
+    assert not both.gaps() and "value_and_grad" in both.translation.code
+    x, y = torch.randn(4, 3), torch.tensor([0, 2, 1, 1])
+    net = both.torch.Classifier()
+    wanted = both.torch.guide(x, net, y)
+    same = load_torch_state(both.jax.Classifier(rngs=nnx.Rngs(0)), net.state_dict())
+    found = both.jax.guide(jnp.asarray(x), same, jnp.asarray(y))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("decorator", "context", "gradient"),
+    [
+        ("@torch.no_grad()", "torch.enable_grad()", ASKED),
+        ("", "torch.set_grad_enabled(scale > 1)", ASKED),
+        ("", "torch.enable_grad()", f"f({ASKED})"),
+        ("", "torch.enable_grad()", f"{ASKED} * {ASKED}"),
+    ],
+)
+def test_what_else_is_done_with_such_a_gradient_stays(decorator: str, context: str, gradient: str) -> None:
+    assert convert(GUIDED.format(decorator=decorator, context=context, gradient=gradient)).gaps

@@ -109,3 +109,8 @@ def test_fixed_values_are_pytorchs(groups: int, given: str) -> None:
 def test_only_a_convolution_is_filled_by_dirac() -> None:
     source = FIXED.format(1, "").replace("nn.Conv2d(4, 6, (3, 2), groups=1", "nn.ConvTranspose2d(4, 6, (3, 2)")
     assert [gap.name for gap in convert(source).gaps] == ["torch.nn.init.dirac_"]
+
+
+def test_dirac_fills_a_parameter_of_ones_own() -> None:
+    source = FIXED.format(1, "").replace("self.conv.weight", "self.w")
+    assert "self.w[...] = dirac(in_axis=1, out_axis=0)(" in convert(source).code

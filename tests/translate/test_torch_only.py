@@ -345,7 +345,7 @@ def width(module):
 model = torch.nn.Linear(3, 3)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)
-accelerator = Accelerator()
+accelerator = Accelerator(**settings)
 {statement}
 """
 

@@ -39,6 +39,8 @@ class CapturedModules:
 
     def _kept(self, value: ast.expr) -> list[ast.AST]:
         """The nodes of a value, without the lambdas in it that a function of the file calls and doesn't hand on."""
+        if isinstance(value, ast.Compare) or isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
+            return []  # a bool holds nothing
         called: set[ast.AST] = set()
         for call in (n for n in symbols.walk(value) if isinstance(n, ast.Call)):
             info = called_function(self.ctx.fact(call.func))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from contextlib import suppress
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
@@ -18,9 +19,10 @@ from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.own_lines import units
-from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, RearrangedText
 
 from .input_gradients import are_ones
+from .left_out import ObjectLeftOut, Stays
 
 _PRIMARY = ast.Name | ast.Call | ast.Attribute | ast.Subscript
 
@@ -39,18 +41,34 @@ def with_asked_gradients_stored(inference: Inference, gaps: Iterable[Finding]) -
         inside = symbols.walk(function) if function is not None else source.nodes
         if others or any(differentiates(inference, n) for n in inside):
             continue  # its gradients would add up with these
-        start, end = source.span(first[0])
-        edits.append((start, end, [Fragment(first[1], start, end)]))
+        edits += _edits(inference, function, *first)
     return RearrangedText.of(source.text, edits)
+
+
+def _edits(inference: Inference, function: ast.AST | None, node: ast.Assign, text: str) -> Edits:
+    """Such lines instead of a statement, and instead of a context around it in which gradients are taken anyway."""
+    left_out = ObjectLeftOut(inference)
+    left_out.instead[inference.source.span(node)] = text
+    around = inference.source.parents.get(node)
+    if isinstance(around, ast.With) and isinstance(function, ast.FunctionDef) and not function.decorator_list:
+        gradients = names_with(Trait.FORWARD) & names_with(Trait.TRANSPARENT)
+        names = [
+            inference.fact(one.context_expr.func) for one in around.items if isinstance(one.context_expr, ast.Call)
+        ]
+        plain = all(isinstance(fact, Qual) and fact.name in gradients for fact in names)
+        outer = any(isinstance(one, ast.With) for one in symbols.ancestors(around, inference.source.parents))
+        if plain and len(names) == len(around.items) and not outer:
+            with suppress(Stays):
+                left_out.open(around)
+    return left_out.made_edits()
 
 
 def _stored(inference: Inference, node: ast.Assign) -> str | None:
     """The lines that store a gradient and read it; None for other statements."""
+    read = _first_gradient(node.value)
     match node:
-        case ast.Assign(
-            targets=[ast.Name() as held], value=ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=0))
-        ):
-            pass
+        case ast.Assign(targets=[ast.Name() as held]) if read is not None and isinstance(read.value, ast.Call):
+            call = read.value
         case ast.Assign(targets=[ast.Tuple(elts=[ast.Name() as held])], value=ast.Call() as call):
             pass
         case _:
@@ -77,8 +95,25 @@ def _stored(inference: Inference, node: ast.Assign) -> str | None:
     if not alone or not source.starts_line(node) or "\n" in text:
         return None
     name = inputs.id
-    lines = [f"{name}.grad = None", f"{text}.backward()", f"{held.id} = {name}.grad"]
+    value = f"{name}.grad"
+    if read is not None:
+        (first, last), (start, end) = source.span(node.value), source.span(read)
+        value = f"{source.text[first:start]}{value}{source.text[end:last]}"
+    lines = [f"{name}.grad = None", f"{text}.backward()", f"{held.id} = {value}"]
     return f"{source.newline}{source.indent(node.lineno)}".join(lines)
+
+
+def _first_gradient(node: ast.expr) -> ast.Subscript | None:
+    """``grad(...)[0]``, which may be scaled or negated by names and numbers."""
+    match node:
+        case ast.Subscript(value=ast.Call(), slice=ast.Constant(value=0)):
+            return node
+        case ast.BinOp(left=left, right=ast.Name() | ast.Constant()):
+            return _first_gradient(left)
+        case ast.BinOp(left=ast.Name() | ast.Constant(), right=inner) | ast.UnaryOp(operand=inner):
+            return _first_gradient(inner)
+        case _:
+            return None
 
 
 def _is_constant(node: ast.expr | None, values: tuple[object, ...]) -> bool:

@@ -7,7 +7,7 @@ scaler on, it is read as if there were none: neither the scaler nor the paramete
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
@@ -15,17 +15,12 @@ from t2j_lsp.symbols import ancestors, named_parameters
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Object
-from t2j_lsp.translate.source.positions import spans_lines
-from t2j_lsp.translate.source.rearranged import Edits, Fragment, Rearranged, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, Rearranged, RearrangedText
 
+from .left_out import ObjectLeftOut, Stays
 from .outside_updates import SCALER
-from .text import replaced
 
 _GONE = frozenset({"update", "unscale_"})
-
-
-class _Stays(Exception):
-    """The scaler is used otherwise."""
 
 
 def with_scalers_left_out(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
@@ -34,8 +29,8 @@ def with_scalers_left_out(inference: Inference, gaps: Iterable[Finding]) -> Rear
     if not names or not list(gaps):
         return None
     try:
-        edits = _LeftOut(inference, names).edits()
-    except _Stays:
+        edits = _Scalers(inference, names).edits()
+    except Stays:
         return None
     parents = inference.source.parents
     made = (n.value for name in names if isinstance(n := parents.get(name), ast.Assign))
@@ -50,36 +45,35 @@ def _is_scaler(inference: Inference, node: ast.AST) -> bool:
     return isinstance(fact, Object) and fact.kind == "scaler"
 
 
-class _LeftOut:
+class _Scalers(ObjectLeftOut):
     def __init__(self, inference: Inference, names: list[ast.Name]) -> None:
-        self.inference, self.source, self.names = inference, inference.source, names
-        self.parents = self.source.parents
-        self.instead: dict[tuple[int, int], str] = {}
+        super().__init__(inference)
+        self.names = names
         self.branches: list[ast.If] = []
         self.parameters: dict[FunctionInfo, set[str]] = {}
 
     def edits(self) -> Edits:
-        """What goes. Raises _Stays."""
+        """What goes. Raises Stays."""
         called = {name.id for name in self.names}
         for node in self.source.nodes:
             if isinstance(node, ast.Name) and node.id in called and node not in self.names:
-                raise _Stays  # it may be something else as well
+                raise Stays  # it may be something else as well
         for name in self.names:
             self._name(name)
         if not self.parameters:
-            raise _Stays
+            raise Stays
         for info, own in self.parameters.items():
             self._check(info, own)
         for branch in self.branches:
             self._open(branch)
-        return [(*span, [Fragment(text, *span)] if text else []) for span, text in self.instead.items()]
+        return self.made_edits()
 
     def _name(self, name: ast.Name) -> None:
         """One place in which a scaler is named."""
         parent = self.parents.get(name)
         match parent:
             case ast.Assign(targets=[ast.Name()], value=ast.Call()) if isinstance(name.ctx, ast.Store):
-                self._drop(parent)
+                self.drop(parent)
             case ast.Attribute(attr=attr):
                 self._method(attr, parent)
             case ast.Call() if name in parent.args:
@@ -87,7 +81,7 @@ class _LeftOut:
             case ast.keyword():
                 call = self.parents.get(parent)
                 if not isinstance(call, ast.Call):
-                    raise _Stays
+                    raise Stays
                 self._handed(call, parent)
             case ast.Compare(ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
                 outer = self.parents.get(parent)
@@ -98,16 +92,16 @@ class _LeftOut:
             case ast.If() if parent.test is name:
                 self.branches.append(parent)
             case _:
-                raise _Stays
+                raise Stays
 
     def _method(self, attr: str, node: ast.Attribute) -> None:
         """``scaler.scale(loss)`` is the loss, and ``scaler.step(optimizer)`` a step of the optimizer."""
         call = self.parents.get(node)
         if not isinstance(call, ast.Call) or call.func is not node or call.keywords:
-            raise _Stays
+            raise Stays
         statement = self.parents.get(call)
         if attr in _GONE and isinstance(statement, ast.Expr):
-            self._drop(statement)
+            self.drop(statement)
         elif attr == "scale" and len(call.args) == 1:
             text = self.source.segment(call.args[0])
             whole = isinstance(call.args[0], ast.Name | ast.Attribute | ast.Call)
@@ -115,52 +109,30 @@ class _LeftOut:
         elif attr == "step" and len(call.args) == 1 and isinstance(statement, ast.Expr):
             self.instead[self.source.span(call)] = f"{self.source.segment(call.args[0])}.step()"
         else:
-            raise _Stays
-
-    def _drop(self, statement: ast.stmt) -> None:
-        """A statement goes with its line."""
-        block = self.source.block_of(statement) or []
-        starts, last = self.source.starts, statement.end_lineno or 0
-        begin, end = starts[statement.lineno - 1], starts[last] if last < len(starts) else len(self.source.text)
-        around = self.source.text[begin:end].replace(self.source.segment(statement), "").strip()
-        if len(block) < 2 or around and not around.startswith("#"):
-            raise _Stays
-        self.instead[begin, end] = ""
+            raise Stays
 
     def _handed(self, call: ast.Call, argument: ast.Name | ast.keyword) -> None:
         """A scaler as an argument of a function of the file."""
         fact = self.inference.fact(call.func)
         if not isinstance(fact, Function) or fact.info.external or fact.info.owner is not None:
-            raise _Stays
+            raise Stays
         value = argument.value if isinstance(argument, ast.keyword) else argument
         bound = [parameter.arg for parameter, given in bound_arguments(call, fact.info) if given is value]
         if len(bound) != 1 or any(isinstance(a, ast.Starred) for a in call.args):
-            raise _Stays
+            raise Stays
         self.parameters.setdefault(fact.info, set()).add(bound[0])
-        self._without(argument, [*call.args, *call.keywords])
-
-    def _without(self, node: ast.AST, others: Sequence[ast.AST]) -> None:
-        """Something goes from a list, with the comma in front of it or behind."""
-        at = others.index(node)
-        start, end = self.source.span(node)
-        if at:
-            start = self.source.span(others[at - 1])[1]
-        elif len(others) > 1:
-            end = self.source.span(others[1])[0]
-        if self.source.text[start:end].count(",") > 1 or "#" in self.source.text[start:end]:
-            raise _Stays
-        self.instead[start, end] = ""
+        self.without(argument, [*call.args, *call.keywords])
 
     def _check(self, info: FunctionInfo, own: set[str]) -> None:
-        """Raises _Stays unless every call hands a scaler to a parameter, and only that; then the parameter goes."""
+        """Raises Stays unless every call hands a scaler to a parameter, and only that; then the parameter goes."""
         arguments = info.node.args
         everything = named_parameters(info.node)
         if len(own) != 1 or arguments.posonlyargs or arguments.kwonlyargs:
-            raise _Stays
+            raise Stays
         parameter = next(a for a in everything if a.arg in own)
         has_default = everything.index(parameter) >= len(everything) - len(arguments.defaults)
         if has_default or parameter.annotation is not None or arguments.vararg or arguments.kwarg:
-            raise _Stays
+            raise Stays
         uses = [n for n in self.source.nodes if isinstance(n, ast.Name) and n.id == info.name]
         for use in uses:
             call = self.parents.get(use)
@@ -169,36 +141,22 @@ class _LeftOut:
                 or call.func is not use
                 or called_function(self.inference.fact(use)) is not info
             ):
-                raise _Stays
+                raise Stays
             given = [value for one, value in bound_arguments(call, info) if one.arg == parameter.arg]
             if len(given) != 1 or given[0] not in self.names:
-                raise _Stays
+                raise Stays
         for node in symbols.walk(info.node):
             if isinstance(node, ast.Name) and node.id == parameter.arg and node not in self.names:
-                raise _Stays
-        self._without(parameter, everything)
+                raise Stays
+        self.without(parameter, everything)
 
     def _open(self, branch: ast.If) -> None:
         """The statements of ``if scaler is not None:``, without it."""
-        source, body = self.source, branch.body
         if any(other in ancestors(branch, self.parents) for other in self.branches) or not self._is_first(branch):
-            raise _Stays
-        if not source.starts_line(body[0]) or any(spans_lines(n) for s in body for n in symbols.walk(s)):
-            raise _Stays
-        begin, end = source.starts[branch.lineno - 1], _end(source.starts, branch, len(source.text))
-        first, last = source.starts[body[0].lineno - 1], _end(source.starts, body[-1], len(source.text))
-        deeper = len(source.indent(body[0].lineno)) - len(source.indent(branch.lineno))
-        text = replaced(source, first, last, self.instead)
-        lines = (line[deeper:] if line.strip() else line for line in text.splitlines(keepends=True))
-        self.instead = {span: t for span, t in self.instead.items() if not begin <= span[0] < end}
-        self.instead[begin, end] = "".join(lines)
+            raise Stays
+        self.open(branch)
 
     def _is_first(self, branch: ast.If) -> bool:
         """Whether it is no ``elif``, and only such names are read in the branch that goes."""
         parent = self.parents.get(branch)
         return not (isinstance(parent, ast.If) and parent.orelse == [branch])
-
-
-def _end(starts: list[int], node: ast.stmt, length: int) -> int:
-    last = node.end_lineno or 0
-    return starts[last] if last < len(starts) else length

@@ -21,6 +21,7 @@ from .kept_generators import with_seeds_as_statements
 from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
 from .lazy_layers import with_sizes_of_lazy_layers
+from .left_out_go_betweens import with_go_betweens_left_out
 from .left_out_scalers import with_scalers_left_out
 from .listed_children import with_children_listed
 from .logged_norms import with_norms_of_gradients_called
@@ -37,6 +38,7 @@ from .walked_sequentials import with_sequentials_walked
 from .weighted_backward import with_weighted_losses_summed
 
 _WAYS = (
+    with_go_betweens_left_out,
     with_old_items_as_numbers,
     with_sizes_of_lazy_layers,
     with_known_branches_taken,
@@ -68,15 +70,15 @@ _WAYS = (
 def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterator[RearrangedText]:
     """The texts of a file with ``gaps``, each put otherwise in one way.
 
-    Its statements have lines of their own, losses are read as numbers, lazy layers have sizes, branches that never run
-    go, keywords have names, lambdas with a name are functions, loops over optimizers are unrolled, branches that update
-    zero the gradients, rows are filled by masks, loops that sort parameters are comprehensions, children (in loops and
-    lists) and frozen parameters are known by their names, functions that freeze stand where they were called,
-    convolutions' masks have names that Flax leaves free, classes are asked for by conditions, modes are set by
-    statements, weighted losses are summed, gradients that are asked for are stored, their norm is a function's, scalers
-    are left out, attributes that a step assigns are variables, generators that nothing reads aren't kept, items of
-    tuples that are spread have names, and functions that make optimizers and parts of training steps stand where they
-    were called.
+    Its statements have lines of their own, objects that carry it to devices are left out, losses are read as
+    numbers, lazy layers have sizes, branches that never run go, keywords have names, lambdas with a name are
+    functions, loops over optimizers are unrolled, branches that update zero the gradients, rows are filled by
+    masks, loops that sort parameters are comprehensions, children (in loops and lists) and frozen parameters are
+    known by their names, functions that freeze stand where they were called, convolutions' masks have names that
+    Flax leaves free, classes are asked for by conditions, modes are set by statements, weighted losses are summed,
+    gradients that are asked for are stored, their norm is a function's, scalers are left out, attributes that a
+    step assigns are variables, generators that nothing reads aren't kept, items of tuples that are spread have
+    names, and functions that make optimizers and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

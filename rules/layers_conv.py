@@ -271,6 +271,7 @@ for rank in (1, 2, 3):
         flax="nnx.Conv",
         attributes={"weight": "kernel"},
         switches={"bias": "use_bias"},
+        settable={"stride": "strides", "padding": "padding", "dilation": "kernel_dilation"},
         jax="nnx.Conv(in_channels, out_channels, kernel_size, ..., rngs=rngs) between moveaxis",
     )
     layer(

@@ -55,6 +55,8 @@ class LayerRule:
     """Settings that the nnx layer has under PyTorch's name, and as PyTorch's are."""
     unheld: frozenset[str]
     """Settings that not even the helper has, or has otherwise."""
+    settable: Mapping[str, str]
+    """Settings that the nnx layer reads at each call, with its names of them: ``{"stride": "strides"}``."""
     result: Fact
     random: bool
     """Whether its helper takes ``rngs`` because it has parameters or draws."""
@@ -145,6 +147,7 @@ def layer(
     switches: Mapping[str, str] | None = None,
     held: Collection[str] = (),
     unheld: Collection[str] = (),
+    settable: Mapping[str, str] | None = None,
     result: Fact = TENSOR,
     random: bool = True,
     function: bool = False,
@@ -180,6 +183,7 @@ def layer(
         switches=switches or {},
         held=frozenset(held),
         unheld=frozenset(unheld),
+        settable=settable or {},
         result=result,
         random=random,
         function=function,

@@ -13,7 +13,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.binding import argument, bind
-from t2j_lsp.translate.rule.facts import AnyModule, Fact, Instance, Layer, Qual, Tensor, is_module, layer_names
+from t2j_lsp.translate.rule.facts import AnyModule, Fact, Instance, Layer, Qual, Scalar, Tensor, is_module, layer_names
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ATOM, bracket
@@ -88,10 +88,34 @@ class LayerParameters:
         settings = {n for n in layer_names(owner) if n in LAYERS and name in LAYERS[n].signature.by_name}
         if not settings or name in SAID_ONLY:
             return False
+        if (setting := self._setting(owner, name, value)) is not None:
+            self._write(node, [f"{self._text(layer)}.{setting} = {self.renderer.argument(value).text}"])
+            return True
         if form == name:
             return self._left(node, name, f"the layer in Flax doesn't read .{name} again: give it where it is built")
         self._write(node, [f"{self._text(layer)}.{form} = {self.renderer.argument(value).text}"])
         return True
+
+    def _setting(self, owner: Fact, name: str, value: ast.expr) -> str | None:
+        """Flax's name of a setting by numbers that the layer reads at each call, where nothing else keeps or reads it.
+
+        A convolution that pads by other values than zeros keeps its border, as in PyTorch, and would be padded twice.
+        """
+        source = self.ctx.source
+        names = {LAYERS[n].settable.get(name) for n in layer_names(owner) if n in LAYERS}
+        read = any(
+            isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Load) for n in source.nodes
+        )
+        if len(names) != 1 or isinstance(owner, Instance) or read or "padding_mode" in source.words:
+            return None
+        sizes = value.elts if isinstance(value, ast.Tuple) else [value]
+        return names.pop() if all(self._is_number(size) for size in sizes) else None
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether it is surely a number, and no text like ``"same"``: it is computed with."""
+        fact = self.ctx.fact(node)
+        number = isinstance(fact, Scalar) and fact.kind == "int" or isinstance(node, ast.BinOp)
+        return number or isinstance(node, ast.Constant) and isinstance(node.value, int)
 
     def _variable(self, node: ast.stmt, layer: ast.expr, name: str, form: str, value: ast.expr) -> bool:
         """A parameter or buffer of a layer, under Flax's name and in its layout."""

@@ -39,12 +39,12 @@ def converted(
     return translation.code, [gap.reason for gap in translation.gaps]
 
 
-STEP = """@nnx.jit
+STEP = """@jax.jit
 def train_step(w, b, opt_state, x, y):
     def loss_fn(w, b):
         return jnp.mean(jnp.square(x @ w + b - y))
 
-    loss, grads = nnx.value_and_grad(loss_fn, argnums=(0, 1))(w, b)
+    loss, grads = jax.value_and_grad(loss_fn, argnums=(0, 1))(w, b)
     updates, opt_state = opt.update(grads, opt_state, (w, b))
     w, b = optax.apply_updates((w, b), updates)
     return loss, w, b, opt_state
@@ -93,7 +93,7 @@ def test_in_a_function_the_transformation_is_passed() -> None:
     body = "".join(f"    {line}\n" if line else "\n" for line in lines.splitlines())
     translation = translate(f"{HEAD}\n\ndef fit():\n{body}\n\nfit()\n", Options(helpers="import"))
     assert not translation.gaps
-    assert '@nnx.jit(static_argnames="opt")' in translation.code
+    assert '@jax.jit(static_argnames="opt")' in translation.code
     assert "w, b, opt_state = train_step(w, b, opt_state, " in translation.code
 
 

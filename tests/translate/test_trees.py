@@ -55,6 +55,9 @@ for step in range(4):
     losses.append(loss.item())
 """
 DROP, RETURN, MADE = "        self.drop =", "        return self.head(x)", "model = Net()\n"
+LISTED = (
+    "        parts = [nn.Linear(4, 4)]\n        parts.append(nn.Tanh())\n        self.first = nn.Sequential(*parts)\n"
+)
 LAYERS = "nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])"
 TIED = "{0}.layers[1].weight = {0}.layers[0].weight\n"
 NO_TREES = {
@@ -69,8 +72,91 @@ NO_TREES = {
     "a module that is handed in": (DROP, f"        self.given = given\n{DROP}"),
     "a weight that is tied from outside": (MADE, MADE + TIED.format("model")),
     "a base that is not known": ("class Block(nn.Module)", "class Block(bases.Block)"),
+    "a list that is read twice": (DROP, f"{LISTED}        self.twice = nn.Sequential(*parts)\n{DROP}"),
+    "a list of a layer that is there": (DROP, f"{LISTED.replace('nn.Tanh()', 'self.blocks')}{DROP}"),
+    "a list that a loop reads": (
+        DROP,
+        "        parts = [nn.Linear(4, 4)]\n        for i in range(2):\n"
+        f"            self.extra = nn.Sequential(*parts)\n{DROP}",
+    ),
+    "a layer that a method keeps when it is called": (
+        RETURN,
+        f"        self.widen(4)\n{RETURN}\n\n    def widen(self, n):\n        self.width = n",
+    ),
+    "parts that are kept": (DROP, f"        self.all = list(self.modules())\n{DROP}"),
+    "what a function keeps and gives": (DROP, f"        self.first = noted(nn.Linear(4, 4))\n{DROP}"),
 }
 """What is no tree, and the edit that makes it of `Net`."""
+
+
+FUNCTIONS = """\
+one = nn.Linear(4, 4)
+seen = []
+
+
+def same():
+    return one
+
+
+def noted(layer):
+    seen.append(layer)
+    return layer
+
+
+def block(n, wide=False):
+    layers = [nn.Linear(n, n)]
+    if wide:
+        layers += [nn.Linear(n, n)]
+    layers.append(nn.ReLU())
+    return layers
+
+
+def layer_init(layer, std=1.0):
+    nn.init.orthogonal_(layer.weight, std)
+    return layer
+
+
+"""
+TREES = {
+    "a list that is filled and read once": (DROP, f"{LISTED}{DROP}"),
+    "lists that a function makes": (
+        DROP,
+        f"        self.first = nn.Sequential(*block(4), *block(4, wide=True))\n{DROP}",
+    ),
+    "a layer that a function gives back": (DROP, f"        self.first = layer_init(nn.Linear(4, 4))\n{DROP}"),
+    "layers that a method makes": (
+        DROP,
+        f"        self.first = self._make(2)\n{DROP}",
+        RETURN,
+        f"{RETURN}\n\n    def _make(self, count):\n        layers = []\n        for _ in range(count):\n"
+        "            layers.append(nn.Linear(4, 4))\n        self.count = count\n        return nn.Sequential(*layers)",
+    ),
+    "a layer that is made for another": (
+        DROP,
+        "        part = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)\n"
+        f"        self.encoder = nn.TransformerEncoder(part, 2)\n{DROP}",
+    ),
+    "one of two layers": (DROP, f"        self.up = nn.Upsample(2) if self.training else nn.Linear(4, 4)\n{DROP}"),
+    "parts that are filled": (
+        DROP,
+        "        for p in self.parameters():\n            nn.init.uniform_(p)\n"
+        "        for m in self.modules():\n            if isinstance(m, nn.Linear):\n"
+        "                nn.init.ones_(m.bias)\n"
+        "        self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)\n"
+        f"        for fc in (self.one, self.other):\n            nn.init.zeros_(fc.bias)\n{DROP}",
+    ),
+    "a module that draws": (RETURN, "        return self.head(F.dropout(x, 0.5, self.training))"),
+    "a module that calls itself": (RETURN, f"{RETURN}\n\n    def act(self, x):\n        return self(x)"),
+    "a module that is made for it": (
+        DROP,
+        f"        self.inner = inner\n{DROP}",
+        "__init__(self):",
+        "__init__(self, inner):",
+        "Net()",
+        "Net(Block(4))",
+    ),
+}
+"""What is a tree, and the edits that make it of `Net`."""
 
 
 def code_of(source: str) -> str:
@@ -95,11 +181,21 @@ def test_what_is_not_surely_a_tree_is_compiled_as_a_graph(name: str) -> None:
     old, new = NO_TREES[name]
     source = (HEAD + SCRIPT).replace(old, new)
     assert source != HEAD + SCRIPT
-    source = source.replace("class Block", "one = nn.Linear(4, 4)\n\n\ndef same():\n    return one\n\n\nclass Block", 1)
+    source = source.replace("class Block", f"{FUNCTIONS}class Block", 1)
     if "= given" in new:
         source = source.replace("__init__(self):", "__init__(self, given: Block = None):")
     code = code_of(source)
     assert "graph=False" not in code
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_what_is_surely_a_tree_is_compiled_as_one(name: str) -> None:
+    source = (HEAD + SCRIPT).replace("class Block", f"{FUNCTIONS}class Block", 1)
+    edits = iter(TREES[name])
+    for old, new in zip(edits, edits, strict=True):
+        assert old in source
+        source = source.replace(old, new)
+    assert "@nnx.jit(graph=False)\ndef train_step" in code_of(source)
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,11 @@ class BareComposer(Composer):
         return super().step()
 
     def _transforms(self) -> str:
-        """JAX's own for the target ``jax``, unless Flax's random state is passed."""
+        """JAX's own, unless Flax's random state is passed, or a module; for the target ``jax``, where none are left."""
         pure = self.writer.ctx.source.given is not NOTHING_GIVEN
         leaves = self.update.optimized[0].modules
-        return self.writer.need("jax" if pure and all(i.text in leaves for i in self.modules) else "nnx")
+        arrays = pure and all(i.text in leaves for i in self.modules)
+        return self.writer.need("jax" if arrays or not self._takes_variables() else "nnx")
 
     def _taken(self) -> list[Input]:
         state = self.update.optimized[0].state

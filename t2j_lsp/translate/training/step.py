@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
+from .allocations import Allocations
 from .dict_order import DictOrder
 from .flow import DataFlow
 from .given_functions import is_function
@@ -255,7 +256,7 @@ class Composer:
         quoted = [f'"{name}"' for name in static]
         known = quoted[0] if len(static) == 1 else f"({', '.join(quoted)})"
         options = f"static_argnames={known}" if static else ""
-        said = ", ".join(filter(None, [options, "graph=False" if self._takes_a_tree() else ""]))
+        said = ", ".join(filter(None, [options, "graph=False" if self._takes_trees() else ""]))
         decorator = f"@{self._transforms()}.jit" + (f"({said})" if said else "")
         if self.update.mode == "conditional":
             return self._conditional(name, decorator, f", {options}" if static else "")
@@ -269,15 +270,23 @@ class Composer:
         return UpdateStep(name, lines, self._call(name))
 
     def _transforms(self) -> str:
-        """The library whose transformations the step is under: Flax's, which know modules."""
-        return self.writer.need("nnx")
+        """The library whose transformations the step is under: Flax's, which know modules, or JAX's own."""
+        return self.writer.need("nnx" if self.optimizers or self._takes_variables() else "jax")
 
-    def _takes_a_tree(self) -> bool:
-        """Whether the step updates one module, which is surely a tree, and takes nothing else that holds variables."""
-        functions = [place for i in self.others if i.kind == "function" for place in i.places]
-        if len(self.modules) != 1 or not all(isinstance(p, ast.Name) for p in functions):
+    def _takes_variables(self) -> bool:
+        """Whether the step takes variables of Flax besides those of optimizers, or something that may hold some."""
+        return bool(self._functions()) or not Allocations(self.writer.objects).are_arrays(self.used)
+
+    def _takes_trees(self) -> bool:
+        """Whether the modules that the step takes are surely trees, and nothing else of it holds variables."""
+        if self._transforms() != "nnx" or not all(isinstance(place, ast.Name) for place in self._functions()):
             return False
-        return self.writer.objects.trees.are_passed(self.modules[0].places, self.body.text)
+        modules = [i.places for i in self.modules if i.text != "rngs"]
+        return Allocations(self.writer.objects).are_trees(modules, self.body.text)
+
+    def _functions(self) -> list[ast.expr]:
+        """The functions that the step takes and that aren't known when it is traced."""
+        return [place for i in self.used if i.kind == "function" and not self._is_static(i) for place in i.places]
 
     def _is_static(self, one: Input) -> bool:
         """Whether a value is known when the step is traced, as a function is; under ``nnx.jit`` no module is."""

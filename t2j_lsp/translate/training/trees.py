@@ -14,13 +14,31 @@ from functools import cached_property
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, Instance, Layer, ListOf, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.facts import (
+    AnyModule,
+    Class,
+    ClassInfo,
+    Fact,
+    Instance,
+    Layer,
+    ListOf,
+    Qual,
+    Tensor,
+    is_module,
+)
 from t2j_lsp.translate.rule.facts import Tuple as TupleFact
 from t2j_lsp.translate.rule.layer import LAYERS
 
+from .new_modules import NewModules, is_super
+
 _REFLECTION = frozenset({"setattr", "delattr", "vars", "globals", "exec"})
 _CHANGES = frozenset({"append", "extend", "insert", "pop", "clear", "update", "remove", "setdefault", "popitem", "add"})
-_CONSTRUCTOR = "__init__"
+_READS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"})
+"""Methods of every module that give its arrays."""
+_WALKS = frozenset({"modules", "named_modules", "children", "named_children"})
+"""Methods of every module that give its parts, which a loop may look at."""
+_MAKES = frozenset({"apply", "register_buffer"})
+"""Methods of every module with which a constructor sets its own values."""
 
 
 class Trees:
@@ -28,6 +46,7 @@ class Trees:
 
     def __init__(self, context: Context) -> None:
         self.ctx = context
+        self.new = NewModules(context, self.is_tree)
         self._known: dict[ClassInfo, bool] = {}
 
     def is_tree(self, fact: Fact) -> bool:
@@ -81,30 +100,8 @@ class Trees:
 
     def _layer(self, layer: Layer) -> bool:
         if layer.name in CONTAINERS:
-            return layer.node is not None and not layer.node.keywords and all(map(self._child, layer.node.args))
-        return layer.name in LAYERS and (layer.node is None or self._made_in_place(layer.node))
-
-    def _child(self, node: ast.expr) -> bool:
-        """Whether an argument of a container makes children of its own."""
-        match node:
-            case ast.Call():
-                return self._constructs(node) and self._made_in_place(node) and self.is_tree(self.ctx.fact(node))
-            case ast.List() | ast.Tuple():
-                return all(map(self._child, node.elts))
-            case ast.ListComp() | ast.GeneratorExp():
-                return self._child(node.elt)
-            case ast.Starred():
-                return self._child(node.value)
-        return False
-
-    def _constructs(self, call: ast.Call) -> bool:
-        """Whether a call makes a new module: one of a function may give one that is there already."""
-        fact = self.ctx.fact(call.func)
-        return isinstance(fact, Class) or isinstance(fact, Qual) and fact.name in LAYERS
-
-    def _made_in_place(self, call: ast.Call) -> bool:
-        """Whether no module that is there already is handed to a constructor."""
-        return not any(self._stands_already(node) for node in symbols.walk(call))
+            return layer.node is not None and not layer.node.keywords and all(map(self.new.is_new, layer.node.args))
+        return layer.name in LAYERS and (layer.node is None or self.new.made_in_place(layer.node))
 
     def _class(self, info: ClassInfo) -> bool:
         if info not in self._known:
@@ -115,12 +112,29 @@ class Trees:
     def _own(self, info: ClassInfo) -> bool:
         """Whether this class of the file, without its bases, makes trees."""
         foreign = any(isinstance(b, Qual) and b.name in LAYERS or not isinstance(b, Qual | Class) for b in info.bases)
-        if foreign or info.external or info.keeps_rngs:
+        if foreign or info.external:
             return False
+        constructing = self._constructors(info)
         for name, method in info.methods.items():
-            if any(self._is_obstacle(node, name == _CONSTRUCTOR, info) for node in symbols.walk(method.node)):
+            if any(self._is_obstacle(node, name in constructing, info) for node in symbols.walk(method.node)):
                 return False
         return all(self._attribute(fact) for fact in info.attributes.values())
+
+    def _constructors(self, info: ClassInfo) -> set[str]:
+        """The constructor of a class and the methods that it alone calls: ``self._make_layer(...)``."""
+        found = {"__init__"}
+        while True:
+            inside = {n for name in found & info.methods.keys() for n in symbols.walk(info.methods[name].node)}
+            more = {name for name in info.methods.keys() - found if self._is_named_in(name, inside)}
+            if not more:
+                return found
+            found |= more
+
+    def _is_named_in(self, method: str, nodes: set[ast.AST]) -> bool:
+        """Whether a method is called as ``self.method()`` in some code, and named nowhere else."""
+        named = [n for n in self.ctx.source.nodes if isinstance(n, ast.Attribute) and n.attr == method]
+        called = (isinstance(c := self.ctx.source.parents.get(n), ast.Call) and c.func is n for n in named)
+        return bool(named) and all(n in nodes and ast.unparse(n.value) == "self" for n in named) and all(called)
 
     def _attribute(self, fact: Fact) -> bool:
         match fact:
@@ -128,6 +142,8 @@ class Trees:
                 return self._attribute(fact.item)
             case TupleFact():
                 return all(map(self._attribute, fact.items))
+        if isinstance(fact, AnyModule) and fact.wrapped is None and fact.names:
+            return fact.names <= LAYERS.keys() - CONTAINERS  # one of several layers, each of which was looked at
         return self.is_tree(fact) if is_module(fact) else True
 
     def _is_obstacle(self, node: ast.AST, constructing: bool, info: ClassInfo) -> bool:
@@ -135,8 +151,10 @@ class Trees:
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             deep = not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
             return _of_self(node) and (deep or not constructing)
-        if isinstance(node, ast.Call) and is_module(self.ctx.fact(node)) and not self._constructs(node):
-            return not _is_super(node)
+        if isinstance(node, ast.Call) and self._of_every_module(node, constructing, info):
+            return False
+        if isinstance(node, ast.Call) and is_module(self.ctx.fact(node)) and not self.new.constructs(node):
+            return not is_super(node) and not self.new.gives_new(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner, method = node.func.value, node.func.attr
             if isinstance(owner, ast.Name) and owner.id == "self":
@@ -144,48 +162,33 @@ class Trees:
                 fact = self.ctx.fact(node.func)
                 return unknown or method not in info.methods and not is_module(fact) and not _is_plain(fact)
             return _of_self(owner) and method in _CHANGES and not isinstance(self.ctx.fact(owner), Tensor)
-        return self._stands_already(node)
+        return self.new.stands_already(node)
 
-    def _stands_already(self, node: ast.AST) -> bool:
-        """Whether a module or a parameter of one is handed on as a value."""
-        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+    def _of_every_module(self, call: ast.Call, constructing: bool, info: ClassInfo) -> bool:
+        """Whether it is a method of ``self`` that all modules have, and that neither ties nor sets anything."""
+        match call.func:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                pass
+            case _:
+                return False
+        if any(name in one.methods or name in one.attributes for one in info.ancestry()):
             return False
-        parent, fact = self.ctx.source.parents.get(node), self.ctx.fact(node)
-        if isinstance(parent, ast.Assign) and isinstance(node, ast.Attribute) and isinstance(fact, Tensor):
-            return is_module(self.ctx.fact(node.value))
-        if not is_module(fact) and not (isinstance(fact, ListOf | TupleFact) and _holds_modules(fact)):
-            return False
-        if isinstance(node, ast.Name) and node.id == "self":
-            return not isinstance(parent, ast.Attribute) and not _is_super(parent)
-        if isinstance(parent, ast.Attribute | ast.Subscript | ast.For | ast.comprehension):
-            return False
-        iterates = isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name)
-        if iterates and parent.func.id in ("enumerate", "zip", "len", "reversed", "isinstance"):  # type: ignore[union-attr]
-            return False
-        return not (isinstance(parent, ast.Call) and parent.func is node)
+        around = self.ctx.source.parents.get(call)
+        walked = isinstance(around, ast.For | ast.comprehension) and around.iter is call
+        alone = isinstance(around, ast.Expr)
+        if name == "register_parameter" and constructing:
+            return alone and not isinstance(call.args[-1], ast.Name | ast.Attribute)
+        return name in _READS or name in _WALKS and walked or name in _MAKES and constructing and alone
 
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in [*text.splitlines(), "pass"])
 
 
-def _is_super(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-
-
 def _of_self(node: ast.AST) -> bool:
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return isinstance(node, ast.Name) and node.id == "self"
-
-
-def _holds_modules(fact: Fact) -> bool:
-    match fact:
-        case ListOf():
-            return is_module(fact.item) or _holds_modules(fact.item)
-        case TupleFact():
-            return any(is_module(one) or _holds_modules(one) for one in fact.items)
-    return False
 
 
 def _is_plain(fact: Fact) -> bool:

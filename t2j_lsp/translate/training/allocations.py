@@ -1,0 +1,121 @@
+"""Where modules are made: several that a step takes share no variable if no call can have made two of them.
+
+``nnx.jit(graph=False)`` takes several trees as it takes one, as long as they are different objects (see `trees`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.rule.facts import AnyModule, Class, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.layer import LAYERS
+
+from .objects import DEPTH, Objects, VariableScope, same_module
+from .passed import Input
+
+
+class Allocations:
+    """Follows modules to the constructor calls that they come from."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
+        self.ctx = objects.ctx
+
+    def are_trees(self, modules: Sequence[list[ast.expr]], body: str) -> bool:
+        """Whether modules, each read in some places, are trees without a variable in common, and stay so in ``body``.
+
+        Arrays among them hold none.
+        """
+        held = [places for places in modules if not places or not all(map(self._is_array, places))]
+        made = [self._made(places) for places in held]
+        trees = self.objects.trees
+        for places, calls in zip(held, made, strict=True):
+            unknown = [place for place in places if isinstance(self.ctx.fact(place), AnyModule)]
+            known = [place for place in places if place not in unknown]
+            known += sorted(calls or (), key=_line) if unknown else []
+            if unknown and calls is None or not trees.are_passed(known, body):
+                return False
+        if len(held) < 2:
+            return bool(held)
+        several = [calls for calls in made if calls is not None]
+        apart = len(several) == len(held) and sum(map(len, several)) == len(set[ast.Call]().union(*several))
+        return apart and all(self._stands_alone(call) for calls in several for call in calls)
+
+    def are_arrays(self, inputs: Sequence[Input]) -> bool:
+        """Whether nothing of what a step takes is a module, random state, or a variable of Flax."""
+        for one in inputs:
+            facts = [self.ctx.fact(place) for place in one.places]
+            if one.kind == "module" and not (facts and all(map(self._is_array, one.places))):
+                return False
+            if any(is_module(fact) or isinstance(fact, Tensor) and fact.variable for fact in facts):
+                return False
+        return True
+
+    def _is_array(self, place: ast.expr) -> bool:
+        fact = self.ctx.fact(place)
+        return isinstance(fact, Tensor) and not fact.variable
+
+    def _made(self, places: list[ast.expr]) -> set[ast.Call] | None:
+        """The calls that may have made a module; None where it can't be told."""
+        out: set[ast.Call] = set()
+        for place in places:
+            calls = self._calls(place, self.objects.scope(place), 0)
+            if calls is None:
+                return None
+            out |= calls
+        return out or None
+
+    def _calls(self, node: ast.expr, scope: VariableScope, depth: int) -> set[ast.Call] | None:
+        node = same_module(node)
+        if isinstance(node, ast.Call):
+            return {node} if self._constructs(node) else None
+        if depth > DEPTH or not isinstance(node, ast.IfExp) and self._is_set_elsewhere(node):
+            return None
+        out: set[ast.Call] = set()
+        if isinstance(node, ast.IfExp):
+            values: list[tuple[ast.expr | None, VariableScope]] = [(node.body, scope), (node.orelse, scope)]
+        else:
+            values = list(self.objects.sources(node, scope))
+        for value, where in values:
+            calls = self._calls(value, where, depth + 1) if value is not None else None
+            if calls is None:
+                return None
+            out |= calls
+        return out or None
+
+    def _constructs(self, call: ast.Call) -> bool:
+        """Whether a call makes a new module each time: of a class, of a layer, or a copy of all of one."""
+        fact = self.ctx.fact(call.func)
+        if isinstance(fact, Qual):
+            return fact.name in LAYERS or fact.name == "copy.deepcopy"
+        return isinstance(fact, Class) and fact.info.is_module or self.objects.trees.new.is_new(call)
+
+    def _is_set_elsewhere(self, node: ast.expr) -> bool:
+        """Whether a variable gets values that aren't looked at: in another function, or through another object."""
+        nodes = self.ctx.source.nodes
+        if isinstance(node, ast.Name):
+            shared = (n for n in nodes if isinstance(n, ast.Global | ast.Nonlocal))
+            return any(node.id in one.names for one in shared)
+        if not isinstance(node, ast.Attribute):
+            return True
+        owner = self.objects.owner(self.objects.scope(node))
+        own = {n for method in (owner.methods.values() if owner else ()) for n in symbols.walk(method.node)}
+        stores = [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == node.attr and not _is_load(n)]
+        return any(n not in own or ast.unparse(n) != ast.unparse(node) for n in stores)
+
+    def _stands_alone(self, call: ast.Call) -> bool:
+        """Whether a constructor is handed no module: what it makes would hold that one, too."""
+        if isinstance(fact := self.ctx.fact(call.func), Qual) and fact.name == "copy.deepcopy":
+            return True
+        given = [n for argument in (*call.args, *call.keywords) for n in symbols.walk(argument)]
+        return not any(isinstance(n, ast.Name | ast.Attribute) and is_module(self.ctx.fact(n)) for n in given)
+
+
+def _is_load(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _line(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset

@@ -137,7 +137,13 @@ instead("jax.scipy.signal.stft scales its result.", "stft")
 
 # Training -------------------------------------------------------------------------------------------------------
 
-instead("A module that is called outside of a compiled function is not compiled by itself.", "forward", "forward_graph")
+instead(
+    "A module that is called outside of a compiled function is not compiled by itself.",
+    "forward",
+    "forward_graph",
+    "call_method",
+    "call_method_graph",
+)
 instead(
     "optax.clip_by_global_norm scales by max_norm / norm, PyTorch by max_norm / (norm + 1e-6).",
     "clip_grad_norm",

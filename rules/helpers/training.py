@@ -16,6 +16,18 @@ forward = nnx.jit(lambda module, *inputs: module(*inputs), graph=False)
 forward_graph = nnx.jit(lambda module, *inputs: module(*inputs))
 
 
+@nnx.jit(static_argnames="method", graph=False)
+def call_method(module: nnx.Module, method: str, *inputs: Any) -> Any:
+    """Calls a method of a module, compiled once for each method and each shape of its inputs."""
+    return getattr(module, method)(*inputs)
+
+
+@nnx.jit(static_argnames="method")
+def call_method_graph(module: nnx.Module, method: str, *inputs: Any) -> Any:
+    """Calls a method of a module that may share variables, compiled once for each method and shape of its inputs."""
+    return getattr(module, method)(*inputs)
+
+
 def is_training(module: nnx.Module) -> bool:
     """Whether a module is in training mode: PyTorch's `training`.
 

@@ -18,6 +18,7 @@ from .batches import Batches
 from .dict_order import DictOrder, is_dict
 from .group_rates import NO_GROUPS, GroupRates
 from .inputs import names_loss
+from .method_calls import MethodCalls
 from .objects import Objects
 from .once import holds_arrays_alone
 from .optimizers import Optimizers
@@ -46,6 +47,7 @@ class OutsideUpdates:
         self.batches = batches
         self.rates = GroupRates(context, optimizers)
         self.repeated = RepeatedCalls(context.inference, objects, steps.hosts, steps.used)
+        self.methods = MethodCalls(context, objects, steps.jittable)
 
     def plan(self) -> None:
         left = {n for s in self.steps.refused for n in symbols.walk(s)}
@@ -164,10 +166,17 @@ class OutsideUpdates:
             if isinstance(owner, Object) and owner.kind in ("optimizer", "scheduler", "scaler") and not used:
                 self._object_call(node, node.func, owner)
                 return
+        method = self.methods.called(node) if not used else None
+        if method is not None and self._repeated(node):
+            self.methods.plan(node, method)
         if not is_module(self.ctx.fact(called_module(self.ctx.inference, node))):
             return
-        if not used and (self._over_batches(node) or self.repeated.is_repeated(node)) or self._in_episode(node):
+        if not used and self._repeated(node) or self._in_episode(node):
             self._forward(node)
+
+    def _repeated(self, node: ast.Call) -> bool:
+        """Whether a call is worth a compilation: it stands in a loop that trains, or that acts inside of one."""
+        return self._over_batches(node) or self.repeated.is_repeated(node) or self.repeated.is_acting(node)
 
     def _object_call(self, node: ast.Call, func: ast.Attribute, owner: Object) -> None:
         """Calls of optimizers and schedulers that have no counterpart are marked."""

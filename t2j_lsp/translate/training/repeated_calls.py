@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 from functools import cached_property
+from itertools import takewhile
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.call_sites import called_function, reached_functions
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Tensor, is_module
+from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, ListOf, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .objects import Objects
 from .once import holds_arrays_alone
 
+_PLAIN = (ast.For, ast.While)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.comprehension, ast.ClassDef)
 _LOOPS = ast.For | ast.AsyncFor | ast.While | ast.comprehension | ast.Lambda
 
 
@@ -42,9 +46,30 @@ class RepeatedCalls:
             return False
         if not all(isinstance(self.inference.fact(a), Tensor) for a in node.args):
             return False
-        if not holds_arrays_alone(self.inference.fact(called_module(self.inference, node))):
+        if not holds_arrays_alone(self.inference.fact(_owner(self.inference, node))):
             return False
         return self._is_step(info.node) or self._trains(info.owner) or self._is_called_in_loop(info)
+
+    def is_acting(self, node: ast.Call) -> bool:
+        """Whether a call stands in a loop that a loop with updates goes through, as those over an environment's steps.
+
+        In a text that is generated each call gets more; what a loop joins, or makes of lists, may be such.
+        """
+        loops = [at for at in ancestors(node, self.inference.source.parents) if isinstance(at, (*_SCOPES, *_PLAIN))]
+        inside = list(takewhile(lambda at: not isinstance(at, _SCOPES), loops))
+        if len(inside) < 2 or not all(isinstance(self.inference.fact(a), Tensor) for a in node.args):
+            return False
+        if not holds_arrays_alone(self.inference.fact(_owner(self.inference, node))):
+            return False
+        trains = any(n in self.used for loop in inside[1:] for n in symbols.walk(loop))
+        return trains and not any(self._grows(n) for n in symbols.walk(inside[0]))
+
+    def _grows(self, node: ast.AST) -> bool:
+        """Whether something is joined, or made of a list."""
+        fact = self.inference.fact(node.func) if isinstance(node, ast.Call) else None
+        name = fact.name if isinstance(fact, Qual) else ""
+        of_list = isinstance(node, ast.Call) and node.args and isinstance(self.inference.fact(node.args[0]), ListOf)
+        return name in names_with(Trait.JOINS) or name in names_with(Trait.FROM_VALUES) and bool(of_list)
 
     @cached_property
     def _compiled(self) -> set[FunctionInfo]:
@@ -91,3 +116,15 @@ def called_module(inference: Inference, node: ast.Call) -> ast.expr:
         case ast.Attribute(attr="forward", value=value) if is_module(inference.fact(value)):
             return value
     return node.func
+
+
+def _owner(inference: Inference, node: ast.Call) -> ast.expr:
+    """The module that a call is of, or whose method it calls."""
+    func = node.func
+    if (
+        isinstance(func, ast.Attribute)
+        and is_module(inference.fact(func.value))
+        and not is_module(inference.fact(func))
+    ):
+        return func.value
+    return called_module(inference, node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import PACKED, TENSOR, Fact, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import layer
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 FLOATS = Tensor(dtype="float")
@@ -51,6 +52,7 @@ Row(
     "pad_sequence({sequences}, batch_first={batch_first?}, padding_value={padding_value?},"
     " padding_side={padding_side?})",
 )
+trait(Trait.PADS, "torch.nn.utils.rnn.pad_sequence")
 
 
 @rule(

@@ -94,6 +94,20 @@ def test_ids_that_something_else_reads_stay_as_they_are(old: str, new: str) -> N
     assert "padded_ids(text)" not in convert(PROGRAM.replace(old, new)).code
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("nn.utils.rnn.pad_sequence(text, batch_first=True)", True),
+        ("torch.stack(text)", False),
+    ],
+)
+def test_a_pipeline_that_pads_to_each_batch_is_told_what_it_costs(made: str, said: bool) -> None:
+    source = PROGRAM.replace("torch.cat(text)", made).replace("(text, offsets)", "(text)")
+    notes = [one.reason for one in convert(source).notes if one.name == "collate"]
+    assert len(notes) == 1
+    assert ("Each length to which it pads a batch is compiled by itself" in notes[0]) == said
+
+
 @pytest.mark.jax
 @pytest.mark.parametrize(("size", "filled"), [(1, 1), (2, 2), (3, 4), (8, 8), (9, 16)])
 def test_ids_are_filled_up_to_a_power_of_two(size: int, filled: int) -> None:

@@ -161,6 +161,7 @@ class Trait(Enum):
     PARAMETER = "a call that makes a parameter or buffer"
     WRAPS = "a function that changes a layer, and gives a module around it in Flax"
     LINEAR = "a layer whose weight becomes a kernel of two axes, transposed"
+    PADS = "a call that pads sequences to the longest of them"
     BAGS = "a layer that takes ids of bags in one row, with the offsets where each starts"
     LOSS = "a layer that is a loss although its name doesn't end so"
     ELEMENTWISE = "a function that treats all axes alike"

@@ -24,6 +24,7 @@ from t2j_lsp.translate.rule.facts import (
     Qual,
     is_module,
 )
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -36,6 +37,11 @@ from .sample_parts import SampleParts
 from .spread_arguments import given_arguments
 
 PIPELINE = "torch.utils.data."
+KEPT = "The data pipeline uses this, and stays in PyTorch with it."
+LENGTHS = (
+    "Each length to which it pads a batch is compiled by itself: pad to few lengths here, the next power of two or "
+    "a multiple of 64, where what was added is masked."
+)
 PACKAGES = ("torch", "torch.nn", "torch.utils", "torch.utils.data", "torch.cuda")
 SURROUNDINGS = ("torch.cuda.", "torch.backends.")
 DATASETS = ("torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.")
@@ -105,7 +111,9 @@ class Data:
 
     def _note(self, node: ast.FunctionDef | ast.ClassDef) -> None:
         """The definition stays as it is, which its name doesn't tell."""
-        self.ctx.report.note(node, node.name, "kept", "The data pipeline uses this, and stays in PyTorch with it.")
+        calls = (self.ctx.fact(n.func) for n in symbols.walk(node) if isinstance(n, ast.Call))
+        pads = any(isinstance(fact, Qual) and fact.name in names_with(Trait.PADS) for fact in calls)
+        self.ctx.report.note(node, node.name, "kept", f"{KEPT} {LENGTHS}" if pads else KEPT)
 
     def _follow_all(self) -> None:
         while self._queue:

@@ -402,6 +402,22 @@ def own_nodes(code: ast.AST) -> Iterator[ast.AST]:
             stack += children(node)
 
 
+def blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    """Every list of statements of a scope, outermost first, without those of nested functions and classes."""
+    yield body
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(node, name, None)
+            if inner:
+                yield from blocks(inner)
+        for handler in getattr(node, "handlers", []):
+            yield from blocks(handler.body)
+        for case in getattr(node, "cases", []):
+            yield from blocks(case.body)
+
+
 _Walks = dict[ast.AST, list[ast.AST]]
 _walks: ContextVar[_Walks | None] = ContextVar("walks", default=None)
 

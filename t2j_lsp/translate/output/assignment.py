@@ -1,13 +1,15 @@
 """Whether a name is assigned before it is read, on every way through a function.
 
 Two sets travel along the statements: names that are assigned on every way to a place, and names that are on some. A
-read of a name that is not in the second always fails; of one that is only in the second, it may.
+read of a name that is not in the second always fails; of one that is only in the second, it may, unless the same
+statement reads another one and wherever that is assigned, this is: ``opt_state`` beside ``weights``.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
@@ -58,6 +60,9 @@ class _Scope:
         self.own = own
         """Names that belong to the scope; others are read from around it."""
         self.problems: list[Problem] = []
+        self._body = body
+        self._now: ast.stmt | None = None
+        """The statement that is walked."""
         self._said: set[tuple[str, bool]] = set()
         self._breaks: list[list[_Ways | None]] = []
         self._continues: list[list[_Ways | None]] = []
@@ -73,6 +78,7 @@ class _Scope:
         return ways
 
     def _statement(self, node: ast.stmt, ways: _Ways) -> _Ways | None:
+        self._now = node
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 return self._definition(node, ways)
@@ -255,11 +261,19 @@ class _Scope:
         if name not in self.own or name in ways.every:
             return
         certain = name not in ways.some
-        if (name, certain) in self._said:
+        if (name, certain) in self._said or not certain and self._goes_along(name, ways):
             return
         self._said.add((name, certain))
         reason = f"'{name}' is read before it is assigned" if certain else f"'{name}' may be read before it is assigned"
         self.problems.append(Problem(node.lineno, self.path, name, certain, reason))
+
+    def _goes_along(self, name: str, ways: _Ways) -> bool:
+        """Whether the statement reads another name, and wherever that was assigned, this one was."""
+        if not isinstance(self._now, ast.Assign | ast.Expr):
+            return False
+        read = {n.id for n in symbols.walk(self._now) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        others = (read & self.own & ways.some) - ways.every - {name}
+        return any(assigned_along(self._body, other, name) for other in others)
 
 
 def scope_name(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
@@ -268,6 +282,26 @@ def scope_name(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> s
 
 
 # --- what statements bind ---------------------------------------------------------------------------------------------
+
+
+def assigned_along(body: list[ast.stmt], name: str, other: str) -> bool:
+    """Whether each statement of a scope that assigns a name, or one right behind it, assigns another one too."""
+    for block in symbols.blocks(body):
+        for place, statement in enumerate(block):
+            if name in _bound_by(statement):
+                row = itertools.takewhile(lambda s: isinstance(s, ast.Assign), block[place:])
+                if not any(other in _bound_by(one) for one in row):
+                    return False
+    return True
+
+
+def _bound_by(statement: ast.stmt) -> frozenset[str]:
+    """What a statement binds itself, and not those inside it."""
+    if not hasattr(statement, "body") or isinstance(statement, symbols.FunctionNode | ast.ClassDef):
+        return symbols.bound_names([statement])
+    heads = [n for n in ast.iter_child_nodes(statement) if not isinstance(n, ast.stmt | ast.ExceptHandler)]
+    caught = {h.name for h in getattr(statement, "handlers", ()) if h.name}
+    return symbols.bound_names(heads) | caught
 
 
 def deleted_names(body: list[ast.stmt]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRe
 from t2j_lsp.translate.rule.facts import Qual
 
 from .step import clip_lines, limits
-from .step_calls import Item, Phase, Reader, Refused, StepCall, blocks
+from .step_calls import Item, Phase, Reader, Refused, StepCall
 from .text import rendered
 from .trees import Trees
 from .update import NOT_ZEROED, Update, Updates
@@ -105,7 +105,7 @@ class AddedGradients:
 
     def _unknown_optimizer(self) -> str | None:
         """What the scope calls a ``step`` of without arguments, which is none of a part of training that is known."""
-        for block in blocks(self.body):
+        for block in symbols.blocks(self.body):
             for node in block:
                 match node:
                     case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="step"), args=[], keywords=[])):
@@ -115,7 +115,7 @@ class AddedGradients:
     def reads_gradients(self) -> bool:
         """Whether the scope uses ``p.grad`` for more than clearing it."""
         cleared = {i for p in self._step_calls() if p.kind == "zero" for i in symbols.walk(p.node)}
-        expressions = [i for block in blocks(self.body) for node in block for i in own_expressions(node)]
+        expressions = [i for block in symbols.blocks(self.body) for node in block for i in own_expressions(node)]
         return any(
             isinstance(n, ast.Attribute)
             and n.attr == "grad"
@@ -127,7 +127,7 @@ class AddedGradients:
     def _step_calls(self) -> list[StepCall]:
         """Every part of a training step in the scope. Raises Refused."""
         out = []
-        for block in blocks(self.body):
+        for block in symbols.blocks(self.body):
             for node in block:
                 step_call = self.reader.read(node)
                 if step_call is not None:
@@ -168,7 +168,7 @@ class AddedGradients:
         """
         if self.body is self.ctx.source.tree.body:
             return False
-        for block in blocks(self.body):
+        for block in symbols.blocks(self.body):
             for node in block:
                 if isinstance(node, ast.Assign) and ast.unparse(step.subject) in map(ast.unparse, node.targets):
                     return False

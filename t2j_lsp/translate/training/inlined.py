@@ -20,7 +20,7 @@ from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.rearranged import Edits, Rearranged, RearrangedText
 
 from .inlined_call import CallPlace, InlinedCall, Keeps
-from .step_calls import Reader, Refused, StepCall, blocks
+from .step_calls import Reader, Refused, StepCall
 
 MOVED = "its lines are part of the training step now; other files that call it make the step as this file does"
 
@@ -56,7 +56,7 @@ def _parts(inference: Inference, info: FunctionInfo) -> list[StepCall]:
     """The statements of a function that are part of a training step, if none of them stands in a loop."""
     reader, parts = Reader(inference), []
     try:
-        for block in blocks(info.node.body):
+        for block in symbols.blocks(info.node.body):
             for statement in block:
                 part = reader.read(statement)
                 if part is not None and part.kind != "clip":

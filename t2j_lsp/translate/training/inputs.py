@@ -80,7 +80,9 @@ class Inputs:
         around = self._around(parts)
         for part in parts:
             # What only the moved code itself gives a value can't be passed; it is read where that has happened.
-            exposed = {n for n in self.flow.reads(part) if n in around or n in self.flow.exposed(part)} - defined
+            exposed = self.flow.exposed(part) - defined
+            if any(isinstance(n, ast.For | ast.AsyncFor | ast.While | ast.Try) for n in symbols.walk(part)):
+                exposed |= self.flow.reads(part) & around - defined  # where a loop doesn't run
             for node in sorted((n for n in symbols.walk(part) if isinstance(n, ast.expr)), key=_position):
                 if isinstance(node, ast.Call) and node in self.flow.passed:
                     self._add_passed(self.flow.passed[node], exposed, inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -255,22 +255,6 @@ def phases(items: Sequence[Item]) -> list[Phase]:
     return out
 
 
-def blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
-    """Every list of statements of a scope, outermost first, without those of nested functions and classes."""
-    yield body
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(node, name, None)
-            if inner:
-                yield from blocks(inner)
-        for handler in getattr(node, "handlers", []):
-            yield from blocks(handler.body)
-        for case in getattr(node, "cases", []):
-            yield from blocks(case.body)
-
-
 def flatten(body: Sequence[ast.stmt], reader: Reader, inside: tuple[ast.With, ...] = ()) -> list[Item]:
     """The statements of a block, those under mode-setting contexts and under conditional steps too. Raises Refused."""
     items: list[Item] = []
@@ -296,12 +280,12 @@ def _is_whole(node: ast.If, losses: Sequence[ast.expr], around: Sequence[ast.stm
     """
     if not any((p := reader.read(s)) is not None and p.kind == "step" for s in node.body):
         return False
-    needed = {n.id for loss in losses for n in symbols.walk(loss) if isinstance(n, ast.Name)}
-    bound = symbols.bound_names(node.body)
-    if not needed <= bound:
+    needed = set().union(*map(_differentiated, losses))
+    if not needed <= symbols.bound_names(node.body):
         return False
     for statement in reversed([*around[: list(around).index(node)], *node.body]):
-        names = [n for n in symbols.walk(statement) if isinstance(n, ast.Name)]
+        if isinstance(statement, ast.With) and reader.has_no_gradient(statement):
+            needed -= {n for s in statement.body if isinstance(s, ast.Assign) for n in symbols.bound_names([s])}
         given = symbols.bound_names([statement])
         if not needed & given:
             continue
@@ -309,5 +293,14 @@ def _is_whole(node: ast.If, losses: Sequence[ast.expr], around: Sequence[ast.stm
             needed -= given
         if statement not in node.body and reader.calls_module(statement):
             return False
-        needed |= {n.id for n in names if isinstance(n.ctx, ast.Load)}
+        needed |= _differentiated(statement)
     return True
+
+
+def _differentiated(statement: ast.AST) -> set[str]:
+    """The names that a statement reads, but for those in what it detaches."""
+    if isinstance(statement, ast.Call) and getattr(statement.func, "attr", "") == "detach":
+        return set()
+    if isinstance(statement, ast.Name):
+        return {statement.id} if isinstance(statement.ctx, ast.Load) else set()
+    return set().union(*map(_differentiated, symbols.children(statement)))

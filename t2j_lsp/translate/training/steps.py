@@ -29,7 +29,7 @@ from .region import AUTOCAST, Region, insert_function
 from .shared_draws import draws_elsewhere
 from .slice import SWAPPED
 from .step import StepWriter, unused
-from .step_calls import Phase, Reader, Refused, blocks, flatten, phases
+from .step_calls import Phase, Reader, Refused, flatten, phases
 from .stored_gradients import StoredGradients
 from .unread_gradients import plan_unread_gradients
 from .update import Update, Updates
@@ -158,7 +158,7 @@ class _ScopePlan:
             self._leave(str(problem))
 
     def _computes_gradients(self) -> bool:
-        for block in blocks(self.body):
+        for block in symbols.blocks(self.body):
             for node in block:
                 for inner in own_expressions(node):
                     if differentiates(self.ctx.inference, inner):
@@ -197,7 +197,7 @@ class _ScopePlan:
         self.updates.independent = self.steps.lifting.reason(self.scope) or self.updates.independent
         out: list[AccumulatedTraining] = []
         seen: set[ast.stmt] = set()
-        for block in blocks(self.body):
+        for block in symbols.blocks(self.body):
             if any(s in seen for s in block):
                 continue
             items = flatten(block, self.steps.reader)

@@ -24,7 +24,7 @@ from .fresh_leaves import FreshLeaves
 from .gradient_forms import CHANGES, SIGNS, asked, changes, cleared, is_flag, is_name
 from .objects import Objects, VariableScope
 from .region import ABOUT_ZEROING
-from .step_calls import Item, Phase, Refused, StepCall, blocks
+from .step_calls import Item, Phase, Refused, StepCall
 from .text import rendered
 from .update import NOT_ZEROED, Optimized, Update, Updates
 from .update_functions import UpdateCall, has_other_name, new_tensors, update_call, write_update
@@ -102,7 +102,7 @@ class StoredGradients:
 
     def _statements(self) -> Iterator[ast.stmt]:
         """Every statement of the scope."""
-        for block in blocks(self.body):
+        for block in symbols.blocks(self.body):
             yield from block
 
     def _gradients(self) -> list[ast.Attribute]:

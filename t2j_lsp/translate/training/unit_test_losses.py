@@ -13,8 +13,6 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import FunctionInfo, Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.record import REGISTRY
 
-from .step_calls import blocks
-
 _MODES = frozenset({"train", "eval", "load_state_dict", "requires_grad_", "manual_seed", "to"})
 
 
@@ -61,7 +59,7 @@ def find(context: Context, info: FunctionInfo) -> list[LossPlan]:
             owner = context.fact(node.func.value)
             if isinstance(owner, Object) and owner.kind in ("optimizer", "scaler"):
                 raise Left
-    for block in blocks(info.node.body):
+    for block in symbols.blocks(info.node.body):
         for index, node in enumerate(block):
             if isinstance(node, ast.Expr) and differentiates(context.inference, node.value):
                 assert isinstance(node.value, ast.Call)

@@ -15,8 +15,6 @@ from t2j_lsp.translate.rule.facts import Class, Function, Instance, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 
-from .step_calls import blocks
-
 READ = Gate(libraries=("torch.optim.", "torch.autograd."), objects=frozenset({"optimizer", "scheduler", "scaler"}))
 """What reads gradients."""
 NOTE = "nothing reads these gradients, so they are not computed; nnx.grad(loss_fn)(model) gives them"
@@ -30,7 +28,7 @@ def plan_unread_gradients(context: Context) -> bool:
     words = {name.rpartition(".")[2] for name in names_with(Trait.READS_GRADIENT)}
     if context.inference.has(READ) or not words.isdisjoint(context.source.words):
         return False
-    statements = [one for block in blocks(context.source.tree.body) for one in block]
+    statements = [one for block in symbols.blocks(context.source.tree.body) for one in block]
     passes = [s for s in statements if isinstance(s, ast.Expr) and differentiates(context.inference, s.value)]
     if not passes or any(_in_a_loop(context, one) for one in passes):
         return False

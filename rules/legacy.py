@@ -18,6 +18,8 @@ _OF_LISTS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "stack", 
 """NumPy's functions that give arrays of at least one axis of a list."""
 _OF_AXES = frozenset(("numpy.arange", "numpy.linspace", "numpy.eye"))
 """Those that give arrays of at least one axis, whatever they are given: what is computed of these has one."""
+_WITHOUT_TENSORS = frozenset(("numpy", "gym", "gymnasium", "pettingzoo", "dm_env", "pandas", "sklearn"))
+"""Packages whose objects have shapes that are plain tuples: values to PyTorch's old constructors."""
 _OF_SIZES = {"normal": 2, "uniform": 2, "randint": 2, "random": 0, "zeros": 0, "ones": 0, "full": 0, "empty": 0}
 """Those that give arrays of a size, with the place of that."""
 
@@ -25,10 +27,10 @@ _OF_SIZES = {"normal": 2, "uniform": 2, "randint": 2, "random": 0, "zeros": 0, "
 def is_size(call: Call) -> bool | None:
     """Whether the arguments of an old constructor are sizes (True) or data (False); None where that can't be told."""
     items = call["data"].items
-    if not items or len(items) > 1 or is_integer(items[0].fact) or _is_torch_size(items[0]):
+    if not items or len(items) > 1 or is_integer(items[0].fact) or _is_torch_size(call, items[0]):
         return True
     known = isinstance(items[0].fact, Tuple | ListOf) or is_tensor(items[0].fact)
-    return False if known or _is_array(call, items[0].node) else None
+    return False if known or _is_array(call, items[0].node) or _is_shape_of_numpy(call, items[0].node) else None
 
 
 def _is_array(call: Call, node: ast.expr | None) -> bool:
@@ -67,19 +69,37 @@ def _is_array_of_size(call: Call, node: ast.Call) -> bool:
     return isinstance(fact, Tuple | Shape) or is_integer(fact)
 
 
-def _is_torch_size(argument: Argument) -> bool:
-    """Whether it is ``x.size()`` as it is written, which no array of NumPy has."""
+def _is_shape_of_numpy(call: Call, node: ast.expr | None) -> bool:
+    """Whether it is the shape, a tuple of numbers, of what a package without tensors made: ``envs.space.shape``."""
+    if not isinstance(node, ast.Attribute) or node.attr != "shape":
+        return False
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    made = [name.partition(".")[0] for name, _ in call.site.made(root)]
+    return bool(made) and all(package in _WITHOUT_TENSORS for package in made)
+
+
+def _is_torch_size(call: Call, argument: Argument) -> bool:
+    """Whether it is ``x.size()``, which no array of NumPy has, or ``x.shape`` of what is surely a tensor."""
     match argument.node:
+        case ast.Attribute(attr="shape", value=value):
+            whose = call.site.fact(value)
+            return isinstance(whose, Tensor) and whose.sure
         case ast.Call(func=ast.Attribute(attr="size"), args=[], keywords=[]):
             return isinstance(argument.fact, Shape)
         case _:
             return False
 
 
+def _names_shape(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
+
+
 def built(call: Call, dtype: str | None) -> Piece | Refusal:
     """Sizes make an array of that shape with values that nobody set; a list or a tensor gives its values."""
     match is_size(call):
-        case None if isinstance(call["data"].items[0].fact, Shape):
+        case None if isinstance(call["data"].items[0].fact, Shape) or _names_shape(call["data"].items[0].node):
             return call.refuse("Can't tell whether the sizes are a torch.Size or values: write torch.empty(size).")
         case None:
             rest = f", dtype={dtype}" if dtype is not None else ""

@@ -124,6 +124,30 @@ c = torch.FloatTensor(2, 3)
     assert "c = jnp.empty((2, 3), dtype=jnp.float32)" in code
 
 
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [
+        ("envs.action_space.shape", "jnp.array(envs.action_space.shape, dtype=jnp.float32)"),
+        ("net(x).shape", "jnp.empty(net(x).shape, dtype=jnp.float32)"),
+        ("x.shape", "jnp.empty(x.shape, dtype=jnp.float32)"),
+        ("other.shape", None),
+    ],
+)
+def test_shapes_are_sizes_if_they_are_a_tensors(shape: str, wanted: str | None) -> None:
+    """Those of a package without tensors are tuples, which are values; of others it isn't known."""
+    done = convert(f"""import gym
+import torch
+from torch import nn
+
+envs = gym.make("CartPole-v1")
+net = nn.Linear(3, 2)
+x, other = torch.ones(3), envs.step()
+y = torch.FloatTensor({shape})
+""")
+    assert (wanted is None) == bool(done.gaps)
+    assert wanted is None or f"y = {wanted}\n" in done.code
+
+
 def test_modules_of_a_dataset_stay_with_the_modules_they_are_made_of() -> None:
     inner = "class Inner(nn.Module):\n    def forward(self, s):\n        return torch.tensor([float(len(s))])\n"
     code = converted(f"""

@@ -29,6 +29,10 @@ IMPORTS = {
     "math": ("import math", "math"),
     "OrderedDict": ("from collections import OrderedDict", "collections.OrderedDict"),
     "einops": ("import einops", "einops"),
+    **{
+        name: (f"from stable_baselines3.common.buffers import {name}", f"stable_baselines3.common.buffers.{name}")
+        for name in ("ReplayBuffer", "DictReplayBuffer")
+    },
     "SummaryWriter": ("from tensorboardX import SummaryWriter", "tensorboardX.SummaryWriter"),
     "torch_state": ("from t2j_lsp import torch_state", "t2j_lsp.torch_state"),
     "load_torch_state": ("from t2j_lsp import load_torch_state", "t2j_lsp.load_torch_state"),

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import CUT_HELPERS
@@ -325,10 +326,12 @@ def _insert_behind_imports(edits: Edits, text: str) -> None:
 
 
 def _insert_block(edits: Edits, at: int, text: str, priority: int) -> None:
-    """Put text two empty lines below what ends at a place."""
+    """Put text two empty lines below what ends at a place, and as many above what follows."""
     source, newline = edits.source, edits.source.newline
     lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
-    edits.add(at, at, f"{lead}{newline}{newline}{text}{newline}", priority)
+    empty = len(list(takewhile(lambda line: not line.strip(), behind := source.text[at:].splitlines())))
+    below = newline * max(0, 2 - empty) if empty < len(behind) else ""
+    edits.add(at, at, f"{lead}{newline}{newline}{text}{newline}{below}", priority)
 
 
 # --- imports among imports --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor, Tuple, is_module
 
 from .flow import DataFlow
 from .host_values import asked_number, made_of_host_values, makes_array, takes_next
@@ -96,7 +96,9 @@ class MadeInputs:
                 case ast.Subscript(ctx=ast.Load()) if (base := held(place)) is not None and self._varies(
                     place, exposed
                 ):
-                    facts = [self.ctx.fact(base), self.ctx.fact(place.value)]
+                    facts = [self.ctx.fact(place.value)]
+                    if not isinstance(self.ctx.fact(base), Tuple):
+                        facts.append(self.ctx.fact(base))
                     arrays = all(isinstance(fact, Tensor) and not fact.variable for fact in facts)
                     return place if arrays and base.id in exposed else None
             place = self.ctx.source.parents.get(place)
@@ -116,9 +118,9 @@ class MadeInputs:
 
 
 def held(part: ast.Subscript) -> ast.Name | None:
-    """The array that a part is cut out of: `x` of ``x[order]`` and of ``x.long()[order]``."""
+    """The variable that a part is cut out of: `x` of ``x[order]``, ``x.long()[order]`` and ``x[0][order]``."""
     match part.value:
-        case ast.Name() as name:
+        case (ast.Name() as name) | ast.Subscript(value=ast.Name() as name, slice=ast.Constant()):
             return name
         case ast.Call(func=ast.Attribute(value=ast.Name() as name), args=[], keywords=[]):
             return name

@@ -276,19 +276,20 @@ class Updates:
         )
 
     def _closed(self, slicer: UpdateSlicer, path: list[int], call: int, earlier: int) -> UpdateSlice:
-        """The slice of a path, with the forward passes without gradient in between that it needs. Raises Refused.
+        """The slice of a path, with the forward passes without gradient that it needs, in it or right above. Raises Refused.
 
         They are compiled with the step, and draw in their turn: ``with torch.no_grad(): target = teacher(x)``.
         """
         made = slicer.close(path, call, earlier)
-        first = min(made.moved, default=call)
-        teachers = [i for i in range(max(first, earlier), call) if self._is_teacher(slicer, i, made)]
-        if not teachers:
-            return made
-        try:
-            return slicer.close(sorted([*path, *teachers]), call, earlier)
-        except Refused:
-            return made
+        first = max(min(made.moved, default=call), earlier)
+        above = list(itertools.takewhile(lambda i: self._is_teacher(slicer, i, made), range(first - 1, earlier - 1, -1)))
+        teachers = [i for i in range(first, call) if self._is_teacher(slicer, i, made)]
+        for chosen in ([*above, *teachers], teachers):
+            try:
+                return slicer.close(sorted([*path, *chosen]), call, earlier) if chosen else made
+            except Refused:
+                continue
+        return made
 
     def _acts(self, items: Sequence[Item], path: Sequence[int], losses: Sequence[tuple[int, ast.expr]]) -> bool:
         """Whether what a loss is computed with acts outside of JAX, and does nothing else that a step can't."""

@@ -276,14 +276,18 @@ class Updates:
         )
 
     def _closed(self, slicer: UpdateSlicer, path: list[int], call: int, earlier: int) -> UpdateSlice:
-        """The slice of a path, with the forward passes without gradient that it needs, in it or right above. Raises Refused.
+        """The slice of a path, with the forward passes without gradient that it needs, in it or right above it.
 
-        They are compiled with the step, and draw in their turn: ``with torch.no_grad(): target = teacher(x)``.
+        Raises Refused. They are compiled with the step, and draw in their turn: ``with torch.no_grad(): target = teacher(x)``.
         """
         made = slicer.close(path, call, earlier)
         first = max(min(made.moved, default=call), earlier)
-        above = list(itertools.takewhile(lambda i: self._is_teacher(slicer, i, made), range(first - 1, earlier - 1, -1)))
-        teachers = [i for i in range(first, call) if self._is_teacher(slicer, i, made)]
+
+        def is_teacher(index: int) -> bool:
+            return self._is_teacher(slicer, index, made)
+
+        above = [*itertools.takewhile(is_teacher, range(first - 1, earlier - 1, -1))]
+        teachers = [*filter(is_teacher, range(first, call))]
         for chosen in ([*above, *teachers], teachers):
             try:
                 return slicer.close(sorted([*path, *chosen]), call, earlier) if chosen else made

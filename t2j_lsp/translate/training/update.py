@@ -278,7 +278,8 @@ class Updates:
     def _closed(self, slicer: UpdateSlicer, path: list[int], call: int, earlier: int) -> UpdateSlice:
         """The slice of a path, with the forward passes without gradient that it needs, in it or right above it.
 
-        Raises Refused. They are compiled with the step, and draw in their turn: ``with torch.no_grad(): target = teacher(x)``.
+        They are compiled with the step, and draw in their turn: ``with torch.no_grad(): target = teacher(x)``. Raises
+        Refused.
         """
         made = slicer.close(path, call, earlier)
         first = max(min(made.moved, default=call), earlier)

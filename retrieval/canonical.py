@@ -249,9 +249,9 @@ def _call(node: ast.Call) -> Tree:
     parts += [(same(k.arg or "**"), expression(k.value)) for k in node.keywords]
     if reduced:
         parts = [part for part in parts if part[0] != "reduction"]
-    here = {slot for slot, _ in parts}
+    written = {slot for slot, _ in parts}
     defaults = _DEFAULTS.get(name, ({}, {}))[0 if torch else 1]
-    parts += [(slot, tree("const", text=value)) for slot, value in defaults.items() if slot not in here]
+    parts += [(slot, tree("const", text=value)) for slot, value in defaults.items() if slot not in written]
     parts = [(slot, _worth(slot, part, dict(parts))) for slot, part in parts]
     call = tree(f"call {name}", *parts)
     return tree("call mean", ("a", call)) if reduced else call

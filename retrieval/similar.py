@@ -179,10 +179,10 @@ def _order(one: SimilarPair) -> tuple[bool, float]:
     return one.pair.bug.origin != "captured", -one.score
 
 
-def _distinct(found: list[SimilarPair], limit: int) -> list[SimilarPair]:
+def _distinct(pairs: list[SimilarPair], limit: int) -> list[SimilarPair]:
     """The best ones, one of each root cause."""
     by_cause: dict[str, SimilarPair] = {}
-    for one in sorted(found, key=_order):
+    for one in sorted(pairs, key=_order):
         by_cause.setdefault(one.pair.bug.root_cause, one)
     return list(by_cause.values())[:limit]
 

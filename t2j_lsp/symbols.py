@@ -205,13 +205,13 @@ class Symbols:
         return imports
 
     def _add_import(
-        self, node: ast.Import | ast.ImportFrom, scope: Scope | None, found: dict[str, frozenset[str]]
+        self, node: ast.Import | ast.ImportFrom, scope: Scope | None, targets: dict[str, frozenset[str]]
     ) -> None:
         table = self._tables[scope.name, scope.lineno] if isinstance(scope, FunctionNode | ast.ClassDef) else self._top
         for name, target in imported(node):
             shared = scope is None and name in self._assigned_globals
             if name in table.get_identifiers() and not table.lookup(name).is_assigned() and not shared:
-                found[name] = found.get(name, frozenset()) | {target}
+                targets[name] = targets.get(name, frozenset()) | {target}
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -382,14 +382,14 @@ def _deciding(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node, contexts left out, in the order of ``ast.iter_child_nodes``."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     for field in _PARTS[node.__class__]:
         value = getattr(node, field, None)
         if value.__class__ is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
+            nodes += [item for item in value if isinstance(item, ast.AST)]
         elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
+            nodes.append(value)
+    return nodes
 
 
 def own_nodes(code: ast.AST) -> Iterator[ast.AST]:
@@ -439,9 +439,9 @@ def walk(node: ast.AST) -> Iterable[ast.AST]:
 
 
 def _walked(node: ast.AST, kept: _Walks | None) -> Iterator[ast.AST]:
-    found = [node]
-    add = found.append
-    for one in found:
+    nodes = [node]
+    add = nodes.append
+    for one in nodes:
         for field in _PARTS[one.__class__]:
             value = getattr(one, field, None)
             if value.__class__ is list:
@@ -452,4 +452,4 @@ def _walked(node: ast.AST, kept: _Walks | None) -> Iterator[ast.AST]:
                 add(value)
         yield one
     if kept is not None:
-        kept[node] = found
+        kept[node] = nodes

@@ -237,3 +237,22 @@ def test_every_class_has_a_name_of_its_own() -> None:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     homes.setdefault(node.name, []).append(re.sub(r"\b(torch|jax)_side\.\w+", "side", module))
     assert {name: modules for name, modules in homes.items() if len(set(modules)) > 1} == {}
+
+
+EMPTY_WORDS = {"found", "here", "there", "ours", "told", "aside", "surroundings", "special"}
+"""What says of a value how somebody came by it, or where it stands in a sentence, and not what it is."""
+
+
+def test_names_say_what_a_value_is() -> None:
+    """But for ``ours`` and ``theirs`` where two texts are merged, and rules, whose helpers are users' code."""
+    wrong = [
+        f"{module}:{node.lineno} {name}"
+        for module, file in MODULES.items()
+        if not within(module, "t2j_lsp.rules") and module != "t2j_lsp.files.merge"
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.Name | ast.arg | ast.FunctionDef | ast.ClassDef | ast.Attribute)
+        if not isinstance(node, ast.Name | ast.Attribute) or isinstance(node.ctx, ast.Store)
+        for name in (next(getattr(node, key) for key in ("id", "arg", "name", "attr") if hasattr(node, key)),)
+        if name in EMPTY_WORDS
+    ]
+    assert wrong == []

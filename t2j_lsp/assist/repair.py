@@ -188,34 +188,34 @@ class _Loop:
         await self._run(judged_round, fresh)
         return judged_round
 
-    async def _run(self, found: Round, fresh: Mapping[int, str]) -> None:
+    async def _run(self, round_: Round, fresh: Mapping[int, str]) -> None:
         """Has every class and function with a fresh answer in it judged: all of its spans must have one."""
-        found.ran = True
+        round_.ran = True
         left = {span.number: span for span in self.result.left}
         needed = {number: code for number, code in fresh.items() if not left[number].optional}
         for name, numbers in self._by_object(sorted(fresh, key=lambda n: left[n].source_line)).items():
             if not name:
-                found.results |= dict.fromkeys(
+                round_.results |= dict.fromkeys(
                     numbers, "it stands outside of any class or function, so no check runs it"
                 )
-                found.tags.append("not run")
+                round_.tags.append("not run")
                 continue
-            accepted = {n: fresh[n] for n in found.verified}
-            code = self._candidate({**needed, **accepted, **{n: fresh[n] for n in numbers}}, found.head)
+            accepted = {n: fresh[n] for n in round_.verified}
+            code = self._candidate({**needed, **accepted, **{n: fresh[n] for n in numbers}}, round_.head)
             verdict = await self._judge(name, code)
-            await self._test(found, name, code)
+            await self._test(round_, name, code)
             if verdict.verdict is VerdictKind.EQUIVALENT:
                 verdict = await self._users_judged(name, code) or verdict
             if verdict.verdict is VerdictKind.EQUIVALENT:
                 self.judged[name] = code
-                found.verified |= set(numbers)
+                round_.verified |= set(numbers)
                 continue
             failure = failure_of(verdict)
-            found.code = code if found.failure is None else found.code
-            found.failure = found.failure or failure
-            found.tags.append(failure.outcome if failure else "unchecked")
+            round_.code = code if round_.failure is None else round_.code
+            round_.failure = round_.failure or failure
+            round_.tags.append(failure.outcome if failure else "unchecked")
             where = f" (line {failure.lines[1]} of your program)" if failure and failure.lines[1] else ""
-            found.results |= dict.fromkeys(numbers, f"{verdict.verdict}: {verdict.reason}{where}")
+            round_.results |= dict.fromkeys(numbers, f"{verdict.verdict}: {verdict.reason}{where}")
 
     async def _judge(self, name: str, code: str) -> ObjectVerdict:
         self.on_progress(f"checking {name}")
@@ -232,7 +232,7 @@ class _Loop:
             self.judged[user] = code
         return None
 
-    async def _test(self, found: Round, name: str, code: str) -> None:
+    async def _test(self, round_: Round, name: str, code: str) -> None:
         """Notes how unit tests of a class or function end on an answer."""
         if self.tester is None:
             return
@@ -240,7 +240,7 @@ class _Loop:
         run = await asyncio.to_thread(self.tester, self.translation.source, code, name)
         if run is not None:
             self.result.dialogue.tests[name] = {"torch": run.torch, "jax": run.jax}
-            found.tests |= run.results
+            round_.tests |= run.results
 
     def _by_object(self, numbers: Iterable[int]) -> dict[str, list[int]]:
         """Spans by the class or function in which they stand; "" where it is none."""
@@ -257,34 +257,34 @@ class _Loop:
         head = fingerprint(answer.head)
         return [{0: head} | {n: fingerprint(answer.spans[n]) for n in numbers} for numbers in groups]
 
-    def _refused(self, found: Round, numbers: set[int], tag: str, why: str) -> Round:
-        found.tags.append(tag)
-        found.results |= dict.fromkeys(numbers, why)
-        return found
+    def _refused(self, round_: Round, numbers: set[int], tag: str, why: str) -> Round:
+        round_.tags.append(tag)
+        round_.results |= dict.fromkeys(numbers, why)
+        return round_
 
-    def _keep(self, found: Round, endpoint: Endpoint) -> None:
+    def _keep(self, round_: Round, endpoint: Endpoint) -> None:
         """Takes verified answers out of the pool, and remembers the others as drafts."""
-        self.result.tokens += found.reply.tokens_in + found.reply.tokens_out
-        self.result.cost += found.reply.cost(endpoint)
-        if found.answer is None:
+        self.result.tokens += round_.reply.tokens_in + round_.reply.tokens_out
+        self.result.cost += round_.reply.cost(endpoint)
+        if round_.answer is None:
             return
-        for number, code in found.answer.spans.items():
-            verified, why = number in found.verified, found.results.get(number, "")
+        for number, code in round_.answer.spans.items():
+            verified, why = number in round_.verified, round_.results.get(number, "")
             old = self.result.drafts.get(number)
-            if found.ran or old is None or not old.ran:
-                self.result.drafts[number] = Draft(code, endpoint.model, verified, why, found.ran)
-        for group in self._together(found.answer):
-            if why := next((found.results[n] for n in group if n in found.results), ""):
+            if round_.ran or old is None or not old.ran:
+                self.result.drafts[number] = Draft(code, endpoint.model, verified, why, round_.ran)
+        for group in self._together(round_.answer):
+            if why := next((round_.results[n] for n in group if n in round_.results), ""):
                 self.failed.append((group, why))
-        if found.verified and found.answer.head.strip():
-            self.heads.append(found.answer.head.strip("\n"))
-        self.result.left = tuple(span for span in self.result.left if span.number not in found.verified)
+        if round_.verified and round_.answer.head.strip():
+            self.heads.append(round_.answer.head.strip("\n"))
+        self.result.left = tuple(span for span in self.result.left if span.number not in round_.verified)
 
-    def _score(self, found: Round | None) -> tuple[int, int]:
+    def _score(self, round_: Round | None) -> tuple[int, int]:
         """How far the repair is: spans verified, then how far the best answer of this round came."""
         solved = sum(draft.verified for draft in self.result.drafts.values())
         order = ("no answer", "lint", "duplicate", "does not load", "raises", "differs")
-        reached = max((order.index(tag) for tag in found.tags if tag in order), default=-1) if found else -1
+        reached = max((order.index(tag) for tag in round_.tags if tag in order), default=-1) if round_ else -1
         return solved, reached
 
     def _candidate(self, fresh: Mapping[int, str], head: str) -> str:
@@ -319,33 +319,33 @@ class _Loop:
                 return node.name
         return ""
 
-    def _feedback(self, found: Round) -> ChatMessage:
+    def _feedback(self, round_: Round) -> ChatMessage:
         """What the model is told: what was wrong with each span, and fixed bugs that are like it."""
         left = {span.number: span for span in self.result.left}
-        parts = [f"SPAN {n} failed: {why}" for n, why in sorted(found.results.items()) if n in left]
-        parts += [f"SPAN {n} has no answer yet." for n in sorted(set(left) - set(found.results))]
-        if self.index is not None and found.answer is not None:
-            query = self._query(found, found.answer)
+        parts = [f"SPAN {n} failed: {why}" for n, why in sorted(round_.results.items()) if n in left]
+        parts += [f"SPAN {n} has no answer yet." for n in sorted(set(left) - set(round_.results))]
+        if self.index is not None and round_.answer is not None:
+            query = self._query(round_, round_.answer)
             pairs = [f.pair for f in self.index.search(query, limit=4, tokens=FEEDBACK_TOKENS, distinct=True)]
             if pairs:
                 parts.append(f"Mistakes like this that were fixed:\n\n{as_json(pairs)}")
         parts.append("Answer again in the same form, for these spans only.")
         return {"role": "user", "content": "\n\n".join(parts)}
 
-    def _query(self, found: Round, answer: Answer) -> Query:
+    def _query(self, round_: Round, answer: Answer) -> Query:
         """What fixed bugs are looked for with: the first answer that failed, in its program where it stood in one."""
-        error = found.failure.message if found.failure else " ".join(found.results.values())
+        error = round_.failure.message if round_.failure else " ".join(round_.results.values())
         source, rules = self.translation.source, self.translation.code
         failed = next(
-            (code for n, code in answer.spans.items() if n in found.results), "\n".join(answer.spans.values())
+            (code for n, code in answer.spans.items() if n in round_.results), "\n".join(answer.spans.values())
         )
-        if lines := place_of(failed, found.code):
-            return Query(source, found.code, error, reference=rules, lines=lines)
+        if lines := place_of(failed, round_.code):
+            return Query(source, round_.code, error, reference=rules, lines=lines)
         return Query(source, failed, error, reference=rules)
 
     def _record(
         self,
-        found: Round,
+        round_: Round,
         number: int,
         state: State,
         endpoint: Endpoint,
@@ -353,7 +353,7 @@ class _Loop:
         asked: list[ChatMessage],
         started: float,
     ) -> None:
-        results = "; ".join(dict.fromkeys(found.results.values()))
+        results = "; ".join(dict.fromkeys(round_.results.values()))
         self.result.dialogue.turns.append(
             Turn(
                 number,
@@ -361,16 +361,16 @@ class _Loop:
                 endpoint.model,
                 prompt.version,
                 list(asked),
-                found.reply.text,
-                found.tags,
-                found.code,
+                round_.reply.text,
+                round_.tags,
+                round_.code,
                 results or "equivalent",
-                bool(found.verified) and not found.results,
-                found.answer.claim if found.answer else None,
-                found.reply.tokens_in,
-                found.reply.tokens_out,
+                bool(round_.verified) and not round_.results,
+                round_.answer.claim if round_.answer else None,
+                round_.reply.tokens_in,
+                round_.reply.tokens_out,
                 round(time.monotonic() - started, 3),
-                found.tests,
+                round_.tests,
             )
         )
 

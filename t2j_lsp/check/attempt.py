@@ -106,7 +106,7 @@ class Attempt:
             self.preparation = self.preparing.of(self.item, seed, small=self.small)
         except RemoteError as error:
             raise NoVerdictError(self.session.torch_failed("does not load", error)) from error
-        plan = self.preparation.found
+        plan = self.preparation.prepared
         if plan.problems is not None:
             self.preparing.without_inputs.add(self.item.name)
             met = self.session.pool.refused["torch"]
@@ -210,7 +210,7 @@ class Attempt:
         sides = (self.session.torch_side, self.session.jax_side)
         own = OwnTraining(*sides, self.item, self.other.name, self.requests, code)
         self.session.limit = self.settings.timeout
-        if own.found.torch is None or self.budget.affords(OWN_TRAINING, LONGER * self.first_call):
+        if own.training.torch is None or self.budget.affords(OWN_TRAINING, LONGER * self.first_call):
             own.judge(self.judgement, self.evidence.torch[64], self.torch_request, self.jax_request)
         for kind in self.session.marks:
             self.session.marks[kind] |= own.marks[kind]
@@ -227,10 +227,10 @@ class Attempt:
         if 32 not in self.evidence.jax and self.evidence.initial is None:
             self.differs_in_float64 = self.differs
 
-    def _leave_out(self, found: TorchObserved | JaxObserved) -> None:
+    def _leave_out(self, observed: TorchObserved | JaxObserved) -> None:
         """Notes what a run left out: one that repeats it with more care has no more time."""
-        self.budget.left_out += found.left_out
-        left = {n: v for n, v in self.call["variants"].items() if n not in found.left_out}
+        self.budget.left_out += observed.left_out
+        left = {n: v for n, v in self.call["variants"].items() if n not in observed.left_out}
         self.call = self.call | {"variants": left}
 
     def _observe_torch(self, given: dict[str, Any], seconds: float | None = None) -> TorchObserved:

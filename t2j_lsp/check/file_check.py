@@ -77,7 +77,7 @@ class FileCheck:
 
         Raises CommentError, WorkerError, and RemoteError where the PyTorch code does not load.
         """
-        return self.preparing.of(item, self.session.settings.seed).found
+        return self.preparing.of(item, self.session.settings.seed).prepared
 
     def run_time(self, item: CheckedObject, other: Counterpart) -> dict[str, float] | None:
         """Seconds of one call of each side, and those that JAX compiles; None where there are no inputs.
@@ -86,7 +86,7 @@ class FileCheck:
         """
         session = self.session
         preparation = self.preparing.of(item, session.settings.seed)
-        plan = preparation.found
+        plan = preparation.prepared
         if plan.problems is not None:
             return None
         call = {"init": plan.init, "inputs": plan.inputs, "seed": session.settings.seed, "wide": False}

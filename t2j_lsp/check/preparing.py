@@ -29,7 +29,7 @@ class Preparation:
 
     torch_slice: dict[str, Any]
     code: list[str]
-    found: Prepared
+    prepared: Prepared
 
 
 @dataclass

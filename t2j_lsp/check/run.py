@@ -89,8 +89,8 @@ def check_files(
     else:
         jax_side = Slicer(source, converted, neighbour or read_text, packages)
     settings = CheckSettings(stage or "behavioral", timeout or 120.0, seed, eager, initial, explain, causes, budget)
-    objects_found = find_objects(torch_side, objects)
-    unknown = [name for name in objects or () if all(item.name != name for item in objects_found)]
+    checked = find_objects(torch_side, objects)
+    unknown = [name for name in objects or () if all(item.name != name for item in checked)]
     if unknown:
         raise T2JError(f"{source} has no class or function {', '.join(unknown)} at its top level.")
     own = pool is None
@@ -102,7 +102,7 @@ def check_files(
     try:
         if own:
             pool.start()
-        for item in checking_order(objects_found):
+        for item in checking_order(checked):
             if on_progress is not None:
                 on_progress(f"checking {item.name}")
             verdicts[item.name] = check.object(item)
@@ -110,7 +110,7 @@ def check_files(
         if own:
             pool.close()
     check.settle(verdicts)
-    order = list(objects) if objects is not None else [item.name for item in objects_found]
+    order = list(objects) if objects is not None else [item.name for item in checked]
     coverage = check.covered.coverage(*decided_by(verdicts.values())) if objects is None else None
     not_run = list(coverage.training) if coverage is not None else []
     judged = [verdicts[name] for name in order]

@@ -176,12 +176,12 @@ def _notebooks(source: Path, converted: Path | None) -> bool:
     return ".ipynb" in (source.suffix, (converted or source).suffix)
 
 
-def with_offers(report: CheckReport, found: dict[str, list[SimilarPair]]) -> dict[str, Any]:
+def with_offers(report: CheckReport, offers: dict[str, list[SimilarPair]]) -> dict[str, Any]:
     """The report as JSON; each object that differs has ``similar``, the fixed bugs that are like it."""
     form = report.to_json()
     for one in form["objects"]:
-        if one["name"] in found:
-            one["similar"] = rows(found[one["name"]])
+        if one["name"] in offers:
+            one["similar"] = rows(offers[one["name"]])
     return form
 
 
@@ -270,7 +270,7 @@ def _texts(source: Path, converted: Path | None) -> tuple[str, str] | None:
         return None
 
 
-def show(report: CheckReport, found: dict[str, list[SimilarPair]] | None = None, *, explain: bool = False) -> None:
+def show(report: CheckReport, offers: dict[str, list[SimilarPair]] | None = None, *, explain: bool = False) -> None:
     """The table of objects, what is behind each verdict that is not ``equivalent``, and the verdict of all.
 
     ``found`` are fixed bugs like what went wrong, by object: they are counted, or shown with ``explain``.
@@ -284,7 +284,7 @@ def show(report: CheckReport, found: dict[str, list[SimilarPair]] | None = None,
         for line in _explanation(one):
             print(line)
         show_explanation(one)
-        show_offers(one.name, (found or {}).get(one.name, []), explain)
+        show_offers(one.name, (offers or {}).get(one.name, []), explain)
     for line in uncovered(report):
         print(line)
     for line in report.notes:
@@ -336,12 +336,12 @@ def show_explanation(one: ObjectVerdict) -> None:
         print(line)
 
 
-def show_offers(name: str, found: list[SimilarPair], explain: bool) -> None:
+def show_offers(name: str, offers: list[SimilarPair], explain: bool) -> None:
     """How many fixed bugs are like what went wrong; all of them side by side where that was asked for."""
-    if not found:
+    if not offers:
         return
-    print(f"{name}: {counted(len(found))}{':' if explain else ' (--explain shows them)'}")
-    for one in found if explain else ():
+    print(f"{name}: {counted(len(offers))}{':' if explain else ' (--explain shows them)'}")
+    for one in offers if explain else ():
         print(f"\n{text(one.pair)}\n")
 
 

@@ -92,20 +92,20 @@ def _print_counts(files: list[Path], dialogues: list[Dialogue]) -> None:
     print_table([counted(len(files), "file"), "count"], rows, numeric=(1,))
 
 
-def _leaks(found: Exported) -> str:
-    leaks = found.leaks
+def _leaks(exported: Exported) -> str:
+    leaks = exported.leaks
     return (
         f"found on the training side of the test side: {counted(leaks.dialogues, 'dialogue')}, "
         f"{counted(leaks.sources, 'program')}, {counted(leaks.answers, 'answer')}, {leaks.fixed_bugs} of its fixed bugs"
     )
 
 
-def _write(folder: Path, found: Exported) -> None:
+def _write(folder: Path, exported: Exported) -> None:
     for side in SIDES:
         if (folder / f"{side}.jsonl").exists():
             raise T2JError(f"{folder / side}.jsonl exists; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    for side, rows in zip(SIDES, (found.train, found.test), strict=True):
+    for side, rows in zip(SIDES, (exported.train, exported.test), strict=True):
         write_atomically(folder / f"{side}.jsonl", "".join(map(_line, rows)).encode())
 
 

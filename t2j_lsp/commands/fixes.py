@@ -78,9 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def report(found: list[SimilarPair]) -> dict[str, Any]:
+def report(pairs: list[SimilarPair]) -> dict[str, Any]:
     """The ``--json`` form: the published fields of each pair, its category, and what running it showed."""
-    return {"version": JSON_VERSION, "fixes": rows(found)}
+    return {"version": JSON_VERSION, "fixes": rows(pairs)}
 
 
 def _read(path: str | None) -> str:

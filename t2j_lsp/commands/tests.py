@@ -139,10 +139,10 @@ def _report(arguments: argparse.Namespace, report: TestReport, programs: Program
             {"version": JSON_VERSION, "t2j": __version__, "source": str(arguments.source), **report.to_json()},
         )
     if not report.kept:
-        print(f"{arguments.source}: {counted(report.found, 'test')}, none passes on the PyTorch file", file=sys.stderr)
+        print(f"{arguments.source}: {counted(report.tests, 'test')}, none passes on the PyTorch file", file=sys.stderr)
         return NO_TESTS
     compared = arguments.both or arguments.jax_output
-    counts = report.summary() if compared else f"{counted(report.found, 'test')}, {report.kept} kept"
+    counts = report.summary() if compared else f"{counted(report.tests, 'test')}, {report.kept} kept"
     print(f"{arguments.source}: {counts}", file=sys.stderr)
     return 1 if compared and (report.differ or report.untranslated) else 0
 

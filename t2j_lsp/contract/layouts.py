@@ -37,9 +37,9 @@ class ChannelsLast:
 
 def channels_last_of(text: str) -> ChannelsLast | None:
     """What a function's text says of itself."""
-    found = _COMMENT.search(text)
-    if found is None:
+    match = _COMMENT.search(text)
+    if match is None:
         return None
-    names = re.split(r", | and ", found[2])
-    rank = found[1].count(",") + 1
+    names = re.split(r", | and ", match[2])
+    rank = match[1].count(",") + 1
     return ChannelsLast(rank, tuple(n for n in names if n != _RESULT), _RESULT in names)

@@ -226,10 +226,10 @@ class LibrarySources:
     @property
     def by_name(self) -> dict[str, dict[str, str]]:
         """What is called for each name, by the functions that make what is registered."""
-        found: dict[str, dict[str, str]] = {}
+        by_maker: dict[str, dict[str, str]] = {}
         for maker, name, made in self.makers:
-            found.setdefault(maker, {})[name] = made
-        return found
+            by_maker.setdefault(maker, {})[name] = made
+        return by_maker
 
 
 @dataclass(frozen=True)

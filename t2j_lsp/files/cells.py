@@ -129,12 +129,12 @@ class Cells:
         place = side.place(location.line) if location is not None and side is not None else None
         return location if location is None or place is None else Location(location.file, place[1], place[0])
 
-    def divergence(self, found: Divergence | None) -> Divergence | None:
+    def divergence(self, divergence: Divergence | None) -> Divergence | None:
         """Where two programs part, by cells. An edit that mends it is one of the joined program: it is left out."""
-        if found is None:
+        if divergence is None:
             return None
-        places = self.location(found.torch, self.torch), self.location(found.jax, self.jax)
-        return Divergence(*places, self.text(found.what) or "", self.text(found.cause, jax=True))
+        places = self.location(divergence.torch, self.torch), self.location(divergence.jax, self.jax)
+        return Divergence(*places, self.text(divergence.what) or "", self.text(divergence.cause, jax=True))
 
     def program(self, report: ProgramReport) -> ProgramReport:
         """A report on whole programs, by cells."""
@@ -160,25 +160,25 @@ class Cells:
         explanation = one.explanation and self._explanation(one.explanation)
         return replace(one, reason=reason, stages=stages, divergence=divergence, explanation=explanation)
 
-    def _explanation(self, found: Explanation) -> Explanation:
+    def _explanation(self, explanation: Explanation) -> Explanation:
         steps = [
             replace(step, torch=self._value(step.torch, self.torch), jax=self._value(step.jax, self.jax))
-            for step in found.steps
+            for step in explanation.steps
         ]
-        return replace(found, steps=tuple(steps))
+        return replace(explanation, steps=tuple(steps))
 
     def _value(self, value: Value | None, side: CellLines | None) -> Value | None:
         return value and replace(value, location=self.location(value.location, side))
 
-    def coverage(self, found: Coverage) -> Coverage:
+    def coverage(self, coverage: Coverage) -> Coverage:
         """What verdicts cover, by cells."""
-        places = [(self.jax.place(line) if self.jax is not None else None) or (0, line) for line in found.gaps]
+        places = [(self.jax.place(line) if self.jax is not None else None) or (0, line) for line in coverage.gaps]
         cells = tuple(cell for cell, _ in places) if self.jax is not None else ()
         return replace(
-            found,
-            not_run=tuple(map(self._placed, found.not_run)),
-            branches=tuple(map(self._placed, found.branches)),
-            training=tuple(map(self._placed, found.training)),
+            coverage,
+            not_run=tuple(map(self._placed, coverage.not_run)),
+            branches=tuple(map(self._placed, coverage.branches)),
+            training=tuple(map(self._placed, coverage.training)),
             gaps=tuple(line for _, line in places),
             gap_cells=cells,
         )

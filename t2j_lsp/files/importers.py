@@ -32,8 +32,8 @@ def used_elsewhere(path: Path) -> Callable[[Collection[str]], frozenset[str]]:
         files = _files(path)
         if len(files) > MOST:
             return frozenset(names)
-        found = (_used(other, stem) for other in files if other != path) if names else ()
-        return frozenset(names).intersection(frozenset().union(*found))
+        uses = (_used(other, stem) for other in files if other != path) if names else ()
+        return frozenset(names).intersection(frozenset().union(*uses))
 
     return used
 
@@ -50,8 +50,8 @@ def _files(path: Path) -> list[Path]:
         root, deep = (roots[0], True) if roots else (top, top != path.parent)
     kept = _lists.get(root)
     if kept is None or kept[0] < time.monotonic() - _SECONDS:
-        found = python_files(root) if deep else iter(sorted(root.glob("*.py")))
-        kept = _lists[root] = (time.monotonic(), list(_first(found)))
+        paths = python_files(root) if deep else iter(sorted(root.glob("*.py")))
+        kept = _lists[root] = (time.monotonic(), list(_first(paths)))
     return kept[1]
 
 
@@ -114,9 +114,9 @@ def _read(other: Path, stem: str) -> frozenset[str]:
     text = _text(other, stem)
     if not text:
         return frozenset()
-    found = set(re.findall(rf"\b{re.escape(stem)}\.(\w+)", text))
+    names = set(re.findall(rf"\b{re.escape(stem)}\.(\w+)", text))
     for imported in re.findall(
         rf"^[ \t]*from[ \t]+[\w.]*\b{re.escape(stem)}[ \t]+import[ \t]*(\([^)]*\)|.*)", text, re.M
     ):
-        found |= set(re.findall(r"\w+", text if "*" in imported else imported))
-    return frozenset(found)
+        names |= set(re.findall(r"\w+", text if "*" in imported else imported))
+    return frozenset(names)

@@ -83,8 +83,8 @@ def python_files(folder: Path, outside: Path | None = None) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
         walked = Path(root)
         folders[:] = sorted(name for name in folders if not _is_skipped(walked / name, outside))
-        found = (walked / name for name in sorted(names) if name.endswith(SUFFIXES) and not name.startswith("."))
-        yield from (path for path in found if not path.is_fifo())
+        paths = (walked / name for name in sorted(names) if name.endswith(SUFFIXES) and not name.startswith("."))
+        yield from (path for path in paths if not path.is_fifo())
 
 
 def _is_skipped(folder: Path, outside: Path | None) -> bool:

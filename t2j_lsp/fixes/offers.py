@@ -108,15 +108,15 @@ def title_of(pair: Pair) -> str:
     return f"{bug.root_cause.replace('-', ' ')} ({bug.category}: {bug.sub_category})"
 
 
-def row(found: SimilarPair) -> dict[str, Any]:
+def row(similar: SimilarPair) -> dict[str, Any]:
     """The JSON form: the published fields of a pair, its category, and what running it showed."""
-    pair = found.pair
-    about = {"id": id_of(pair), "title": title_of(pair), "yours": is_own(pair), "score": round(found.score, 3)}
+    pair = similar.pair
+    about = {"id": id_of(pair), "title": title_of(pair), "yours": is_own(pair), "score": round(similar.score, 3)}
     return {**about, "program": pair.example.title, **pair.bug.to_json()}
 
 
-def rows(found: Sequence[SimilarPair]) -> list[dict[str, Any]]:
-    return [row(one) for one in found]
+def rows(pairs: Sequence[SimilarPair]) -> list[dict[str, Any]]:
+    return [row(one) for one in pairs]
 
 
 def text(pair: Pair, width: int | None = None) -> str:

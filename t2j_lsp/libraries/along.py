@@ -65,25 +65,25 @@ def libraries_along(
     if not packages:
         yield Along(options)
         return
-    found = {name: (library(name), find_installed(name, python)) for name in dict.fromkeys(packages)}
+    libraries = {name: (library(name), find_installed(name, python)) for name in dict.fromkeys(packages)}
     with tempfile.TemporaryDirectory(prefix="t2j-along-") as folder:
         sources = Path(folder) / "sources"
-        makers = {one: registered(installed.folder, one) for one, installed in found.values()}
-        modules = _used(files, list(found.values()), makers, beside)
+        makers = {one: registered(installed.folder, one) for one, installed in libraries.values()}
+        modules = _used(files, list(libraries.values()), makers, beside)
         for name, module in modules.items():
             place = _place(sources, name, module.package)
             place.parent.mkdir(parents=True, exist_ok=True)
-            one, installed = next((o, i) for o, i in found.values() if name.split(".")[0] == o.converted)
+            one, installed = next((o, i) for o, i in libraries.values() if name.split(".")[0] == o.converted)
             place.write_text(pruned(module, _head(one, installed, module)), encoding="utf-8")
-        used = [one for one, _ in found.values() if one.converted in modules]
+        used = [one for one, _ in libraries.values() if one.converted in modules]
         along = Along(options)
         if used:
             moved = tuple(pair for one in used for pair in one.modules)
             made = tuple(maker for one in used for maker in makers[one])
             along.options = replace(options, libraries=LibrarySources(moved, str(sources), made))
         for one in used:
-            _convert(along, sources, one, found[one.package][1])
-            along.libraries.append(f"{one.package} {found[one.package][1].version}".strip())
+            _convert(along, sources, one, libraries[one.package][1])
+            along.libraries.append(f"{one.package} {libraries[one.package][1].version}".strip())
             along.packages[one.converted] = Path(folder) / "converted" / one.converted
         for written, text in along.written.items():
             target = Path(folder) / "converted" / written
@@ -101,18 +101,18 @@ def known_libraries(files: Sequence[Path], python: str | None = None) -> list[st
 
 def _used(
     files: Sequence[Path],
-    found: Sequence[tuple[Library, Installed]],
+    wanted: Sequence[tuple[Library, Installed]],
     registry: Mapping[Library, Sequence[tuple[str, str, str]]],
     beside: Path | None,
 ) -> dict[str, SlicedModule]:
     """What files use of the libraries, and what is converted already, by the names of modules in the conversion."""
-    folders = {one.converted: installed.folder for one, installed in found}
-    names = tuple(maker for one, _ in found for maker in registry[one])
-    libraries = LibrarySources(tuple(pair for one, _ in found for pair in one.modules), "", names)
+    folders = {one.converted: installed.folder for one, installed in wanted}
+    names = tuple(maker for one, _ in wanted for maker in registry[one])
+    libraries = LibrarySources(tuple(pair for one, _ in wanted for pair in one.modules), "", names)
     moves, makers = moved_prefixes(libraries.modules), libraries.by_name
 
     def read(path: Path) -> str:
-        for one, installed in found:
+        for one, installed in wanted:
             if path.is_relative_to(installed.folder):
                 inside = path.relative_to(installed.folder)
                 is_package = inside.name == "__init__.py"

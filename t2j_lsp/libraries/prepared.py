@@ -47,7 +47,7 @@ def prepared(text: str, module: str, is_package: bool, library: Library) -> str:
 
 def registered(folder: Path, library: Library) -> tuple[tuple[str, str, str], ...]:
     """Each function of a library in a folder that makes what is registered, with a name and what is called for it."""
-    found = []
+    makers = []
     for maker in library.makers:
         space = maker.rpartition(".")[0]
         base = folder.joinpath(*space.split(".")[1:])
@@ -58,8 +58,8 @@ def registered(folder: Path, library: Library) -> tuple[tuple[str, str, str], ..
                     library.registers
                 ):
                     name = _registered_name(node, library)
-                    found.append((maker, name, ".".join((space, *inside, node.name))))
-    return tuple(found)
+                    makers.append((maker, name, ".".join((space, *inside, node.name))))
+    return tuple(makers)
 
 
 def _registered_name(node: ast.FunctionDef, library: Library) -> str:

@@ -102,7 +102,7 @@ class Diagnostics:
         everything = {uri: [] for uri, _, _ in program.parts()} if self.pulls else self.static(program)
         for uri, diagnostics in everything.items():
             checked = self._checks.diagnostics(uri)
-            self.push(uri, [*diagnostics, *checked, *self._project_files.found.get(uri, [])])
+            self.push(uri, [*diagnostics, *checked, *self._project_files.diagnostics.get(uri, [])])
 
     def checked(self, uri: str) -> None:
         """The differences in a document, which may be one on disk, are others than before."""
@@ -115,7 +115,7 @@ class Diagnostics:
     def look_at_project_files(self) -> None:
         """Push what is wrong now with the settings in project files."""
         for uri in self._project_files.refresh():
-            self.push(uri, self._project_files.found.get(uri, []))
+            self.push(uri, self._project_files.diagnostics.get(uri, []))
 
     @property
     def pulls(self) -> bool:

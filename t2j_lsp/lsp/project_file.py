@@ -29,7 +29,7 @@ class ProjectFiles:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.found: dict[str, list[types.Diagnostic]] = {}
+        self.diagnostics: dict[str, list[types.Diagnostic]] = {}
 
     def refresh(self) -> list[str]:
         """Look at the files again; the URIs of those of which something is or was wrong."""
@@ -39,7 +39,7 @@ class ProjectFiles:
             diagnostics = self._diagnostics(uri, path)
             if diagnostics:
                 files[uri] = diagnostics
-        before, self.found = self.found, files
+        before, self.diagnostics = self.diagnostics, files
         return [*{**before, **files}]
 
     def _paths(self) -> set[Path]:

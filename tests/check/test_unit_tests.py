@@ -143,7 +143,7 @@ def test_has_no_rule():
     assert left["test_seeds"] == "flickers"
     assert [name for name, _ in report.untranslated] == ["test_has_no_rule"]
     assert "test_passes" in report.agree and not report.differ
-    assert report.found == 6
+    assert report.tests == 6
 
 
 def test_a_test_that_the_conversion_fails_says_where(pool: Pool, tmp_path: Path) -> None:

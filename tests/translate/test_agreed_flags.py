@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 
 from t2j_lsp import convert
-from t2j_lsp.translate.source.folding.agreements import told, without_agreed
+from t2j_lsp.translate.source.folding.agreements import with_agreement, without_agreed
 
 from .side_by_side import compare, randomized, sides
 
@@ -97,13 +97,13 @@ def test_what_is_converted_later_does_not_use_a_helper_that_was_cut_otherwise() 
 
 def test_a_helper_says_what_was_agreed() -> None:
     text = 'def f(x):\n    """One thing."""\n    return x\n'
-    assert told(text, (("flag", "True"),)) == text.replace("thing.", "thing. Here `flag=True`.")
+    assert with_agreement(text, (("flag", "True"),)) == text.replace("thing.", "thing. Here `flag=True`.")
     long = text.replace("thing", "thing" * 25)
-    assert ast.get_docstring(ast.parse(told(long, (("flag", "True"),))).body[0]) == (  # type: ignore[arg-type]
+    assert ast.get_docstring(ast.parse(with_agreement(long, (("flag", "True"),))).body[0]) == (  # type: ignore[arg-type]
         f"One {'thing' * 25}.\n\nHere `flag=True`."
     )
     bare = "def f(x):\n    return x\n"
-    assert told(bare, (("flag", "True"),)) == bare
+    assert with_agreement(bare, (("flag", "True"),)) == bare
 
 
 def test_only_calls_of_the_helper_lose_the_argument() -> None:

@@ -102,8 +102,8 @@ def correlations(cases: Sequence[ProgramResult]) -> list[Correlation]:
     return computed
 
 
-def _outcomes(found: Sequence[str]) -> dict[str, int]:
-    counts = Counter(found)
+def _outcomes(outcomes: Sequence[str]) -> dict[str, int]:
+    counts = Counter(outcomes)
     return {name: counts[name] for name in OUTCOMES}
 
 

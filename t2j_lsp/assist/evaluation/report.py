@@ -284,5 +284,5 @@ def _correlations(report: dict[str, Any]) -> Table:
     return Table("Correlation with FixCost", headers, rows, note + "".join(f" Not defined: {r}." for r in reasons))
 
 
-def _coefficient(found: dict[str, Any], kind: str) -> str:
-    return NONE if found[kind] is None else f"{found[kind]:+.2f} ({found[f'{kind}_p']:.3f})"
+def _coefficient(coefficients: dict[str, Any], kind: str) -> str:
+    return NONE if coefficients[kind] is None else f"{coefficients[kind]:+.2f} ({coefficients[f'{kind}_p']:.3f})"

@@ -20,8 +20,8 @@ from t2j_lsp.check.program.names import spread, value_for
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
 
+from .argument_uses import called, known_arguments, lists_of_tensors, module_lists, some_modules, text_for
 from .settings import settings_in
-from .told import called, known_arguments, lists_of_tensors, module_lists, some_modules, text_for
 
 _FLOATS = frozenset({"randn", "rand", "zeros", "ones", "empty", "normal"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -115,8 +115,8 @@ def _from_function_calls(slicer: Slicer, item: CheckedObject) -> Iterator[InputP
             yield InputPlan(Arguments(), Arguments(args, kwargs), f"the call in line {call.call.lineno}")
 
 
-def _plain(slicer: Slicer, found: FoundCall) -> Arguments:
-    return Arguments([_value(slicer, a) for a in found.args], {k: _value(slicer, v) for k, v in found.kwargs.items()})
+def _plain(slicer: Slicer, call: FoundCall) -> Arguments:
+    return Arguments([_value(slicer, a) for a in call.args], {k: _value(slicer, v) for k, v in call.kwargs.items()})
 
 
 def _value(slicer: Slicer, node: ast.expr) -> Any:
@@ -224,7 +224,7 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
     lists = module_lists(init) if init is not None else set()
     settings = settings_in(slicer.text, str(slicer.path))
     untyped = [p.arg for p in required if p.annotation is None]
-    kept = {name: found for name in untyped if (found := settings.instance(name, item.node)) is not None}
+    kept = {name: made for name in untyped if (made := settings.instance(name, item.node)) is not None}
     if kept and kept.keys() == {p.arg for p in required}:
         yield InputPlan(Arguments([], dict(kept)), None, "its settings")
     for equal in (None, 24, 64) if required else (None,):

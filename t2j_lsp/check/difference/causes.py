@@ -264,8 +264,8 @@ def transposed(place: ExpressionPair) -> Iterator[Candidate]:
 def operator(place: ExpressionPair) -> Iterator[Candidate]:
     """A sum for a difference, a product for a quotient."""
     match place.node:
-        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as found):
-            old, new = OPERATORS[type(found)]
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as operation):
+            old, new = OPERATORS[type(operation)]
             edit = place.text.operator(place.node, old, new)
             if edit is not None:
                 yield Candidate(edit, f"Use {new} instead of {old}", f"PyTorch has {new} here")

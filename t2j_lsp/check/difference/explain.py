@@ -264,10 +264,10 @@ NUMERIC = (1, 3, 7, 8)
 _WIDTH = 44
 
 
-def table(found: Explanation) -> Iterator[tuple[str, ...]]:
+def table(explanation: Explanation) -> Iterator[tuple[str, ...]]:
     """The steps as rows of a table with `HEADERS`; the first that parts is marked ``>``, others ``x``."""
-    for index, step in enumerate(found.steps):
-        mark = ">" if index == found.first else "" if step.agree else "x"
+    for index, step in enumerate(explanation.steps):
+        mark = ">" if index == explanation.first else "" if step.agree else "x"
         sides = [part for side in (step.torch, step.jax) for part in _place(side)]
         errors = ["" if e is None else f"{e:.1e}" for e in (step.max_abs_err, step.max_rel_err)]
         yield (mark, *sides, step.target, _shapes(step), *errors)
@@ -287,11 +287,11 @@ def _shapes(step: Step) -> str:
     return " / ".join(map(str, shapes))
 
 
-def closing(found: Explanation) -> list[str]:
+def closing(explanation: Explanation) -> list[str]:
     """What to say below the table: the values at the first step that parts, and what is not listed."""
     lines: list[str] = []
-    if found.first is not None:
-        step = found.steps[found.first]
+    if explanation.first is not None:
+        step = explanation.steps[explanation.first]
         for side, value in (("torch", step.torch), ("jax", step.jax)):
             if value is not None and value.values:
                 shown = ", ".join(map(_text, value.values))
@@ -301,11 +301,11 @@ def closing(found: Explanation) -> list[str]:
             lines.append(f"farthest apart {at}{_text(step.worst.torch)} in torch and {_text(step.worst.jax)} in jax")
     else:
         lines.append("every step agrees")
-    if found.left_out:
-        lines.append(f"{found.left_out} more steps are not listed")
-    if found.cut:
+    if explanation.left_out:
+        lines.append(f"{explanation.left_out} more steps are not listed")
+    if explanation.cut:
         lines.append("what came later was not compared: there is too much of it")
-    lines.append(f"one run in {found.precision}, in {found.mode} mode")
+    lines.append(f"one run in {explanation.precision}, in {explanation.mode} mode")
     return lines
 
 

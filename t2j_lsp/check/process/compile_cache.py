@@ -90,7 +90,7 @@ def trim() -> int:
 
 def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            return list(found)
+        with os.scandir(folder) as entries:
+            return list(entries)
     except OSError:
         return []

@@ -111,7 +111,7 @@ def given_from_outside(torch_side: Slicer, jax_side: Slicer, item: CheckedObject
 def _read_outside(side: Slicer, node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     """Names that a function of a file, and those of the file that it names, read without giving them a value."""
     functions = {s.name: s for s in side.scope.body if isinstance(s, ast.FunctionDef)}
-    found: set[str] = set()
+    outside: set[str] = set()
     waiting, seen = [node.name], set()
     functions.setdefault(node.name, node)  # type: ignore[arg-type]
     while waiting:
@@ -119,9 +119,9 @@ def _read_outside(side: Slicer, node: ast.FunctionDef | ast.AsyncFunctionDef) ->
         seen.add(name)
         names = [n for n in ast.walk(functions[name]) if isinstance(n, ast.Name)]
         read = {n.id for n in names} - {n.id for n in names if not isinstance(n.ctx, ast.Load)}
-        found |= read
+        outside |= read
         waiting += [one for one in read if one in functions and one not in seen]
-    return found
+    return outside
 
 
 def _settings(text: str, node: _Definition) -> dict[str, Any]:

@@ -139,8 +139,8 @@ def _class_value(kind: str, scope: ModuleScope, equal: int | None) -> Code | Non
     What the constructor asks for is given by its names.
     """
     for word in re.findall(r"\w+", kind):
-        found = [scope.body[i] for i in scope.bindings.get(word, ())]
-        for node in found:
+        definitions = [scope.body[i] for i in scope.bindings.get(word, ())]
+        for node in definitions:
             if isinstance(node, ast.ClassDef):
                 asked = re.search(r"[Tt]ype\[|Callable", kind) is None
                 return Code(f"{word}({_given(node, scope, equal)})" if asked else word)

@@ -126,17 +126,17 @@ def _changed_by(node: ast.AST) -> str | None:
 
 def _registering(body: list[ast.stmt]) -> dict[str, set[str]]:
     """What functions of a file change outside of them, and what making a subclass of a class of the file does."""
-    found: dict[str, set[str]] = {}
+    registering: dict[str, set[str]] = {}
     for statement in body:
         if isinstance(statement, ast.FunctionDef) and (names := _changed_outside(statement)):
-            found[statement.name] = names
+            registering[statement.name] = names
         elif isinstance(statement, ast.ClassDef):
             methods = [m for m in statement.body if isinstance(m, ast.FunctionDef) and m.name == "__init_subclass__"]
-            inherited = [b.id for b in statement.bases if isinstance(b, ast.Name) and b.id in found]
+            inherited = [b.id for b in statement.bases if isinstance(b, ast.Name) and b.id in registering]
             if methods or inherited:
-                changed_there = [_changed_outside(m) for m in methods] + [found[b] for b in inherited]
-                found[statement.name] = {statement.name}.union(*changed_there)
-    return found
+                changed_there = [_changed_outside(m) for m in methods] + [registering[b] for b in inherited]
+                registering[statement.name] = {statement.name}.union(*changed_there)
+    return registering
 
 
 def _changed_outside(function: ast.FunctionDef) -> set[str]:
@@ -171,21 +171,21 @@ def uses(node: ast.AST, annotations: bool, without: Container[ast.AST] = (), *, 
     finder = _Uses(annotations, without)
     finder.read = as_written
     finder.visit(node)
-    return finder.found
+    return finder.uses
 
 
 class _Uses(ast.NodeVisitor):
     def __init__(self, annotations: bool, without: Container[ast.AST]) -> None:
         self.annotations = annotations
         self.without = without
-        self.found: list[Use] = []
+        self.uses: list[Use] = []
         self.local: list[set[str]] = []
         self.read = False
         """Whether a decorator around may read annotations."""
 
     def _add(self, name: str, attributes: tuple[str, ...]) -> None:
         if not any(name in names for names in self.local):
-            self.found.append(Use(name, attributes))
+            self.uses.append(Use(name, attributes))
 
     def visit_If(self, node: ast.If) -> None:
         if not is_main_guard(node):
@@ -213,11 +213,11 @@ class _Uses(ast.NodeVisitor):
 
     def visit_Import(self, node: ast.Import) -> None:
         if node not in self.without:
-            self.found.append(Use("", (), node))
+            self.uses.append(Use("", (), node))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         if node.module != "__future__" and node not in self.without:
-            self.found.append(Use("", (), node))
+            self.uses.append(Use("", (), node))
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if self.annotations and not self.local:

@@ -166,8 +166,8 @@ class Slicer:
     ) -> list[_Item]:
         """What a part of a module uses; imports ``without`` are left out."""
         annotations = self.as_written or not part.scope.future_annotations
-        found = uses(node, annotations, without, as_written=self.as_written)
-        return [item for use in found for item in self._use(kept, module, part, use)]
+        used = uses(node, annotations, without, as_written=self.as_written)
+        return [item for use in used for item in self._use(kept, module, part, use)]
 
     def _collect(self, kept: dict[str, _Kept], todo: list[_Item]) -> None:
         """Keeps what is to do, and all that it needs."""

@@ -56,7 +56,7 @@ class OwnTraining:
         requests: WorkerRequests,
         code: tuple[list[str], list[str]],
     ) -> None:
-        self.found = training_of(torch, jax, item)
+        self.training = training_of(torch, jax, item)
         self.names = (item.name, other)
         self.sides = (torch, jax)
         self.requests = requests
@@ -72,18 +72,18 @@ class OwnTraining:
         ``torch`` is what torch observed; the requests are to observe it once more.
         """
         behavioral = judgement.verdict.stages["behavioral"]
-        if self.found.torch is None or torch.uncontrolled.get("train"):
-            _only_adam(behavioral, self.found.problem)
+        if self.training.torch is None or torch.uncontrolled.get("train"):
+            _only_adam(behavioral, self.training.problem)
             return
-        line = self.found.torch.lines[OPTIMIZER]
+        line = self.training.torch.lines[OPTIMIZER]
         torch_run = self._torch(torch_request)
         if torch_run.reference is None:
             _only_adam(behavioral, f"the optimizer in line {line} can't be made alone: {torch_run.problem}")
             return
         self._choose(torch_run.reference.classes)
         jax_run = self._jax(jax_request, torch_run.reference)
-        if jax_run.loss and CRITERION in self.found.torch.names:
-            self.found = self.found.without_loss()
+        if jax_run.loss and CRITERION in self.training.torch.names:
+            self.training = self.training.without_loss()
             return self.judge(judgement, torch, torch_request, jax_request)
         if jax_run.problem:
             _only_adam(behavioral, f"the optimizer in line {line} was not compared: {jax_run.problem}")
@@ -98,7 +98,7 @@ class OwnTraining:
         self, judgement: Judgement, torch_run: TorchTrained, jax: Observations, torch_request: dict[str, Any]
     ) -> None:
         verdict, observed = judgement.verdict, torch_run.observed
-        allowed: Callable[[str, NdArray, float], float] = _clipped if self.found.clips_without_divisor else exact
+        allowed: Callable[[str, NdArray, float], float] = _clipped if self.training.clips_without_divisor else exact
         if compare_all(observed, jax, (), allowed).differences:
             for seed in range(_MOVES):
                 moved = self._torch({**torch_request, "state": perturbed(torch_request["state"], seed)}).observed
@@ -112,7 +112,7 @@ class OwnTraining:
             if differences.differences and judgement.difference is None:
                 judgement.difference, judgement.differences = differences.differences[0], differences.differences
                 verdict.verdict, verdict.reason = VerdictKind.DIFFERENT, describe(differences.differences)
-                (file, line), (other_file, other_line) = self.found.place(differences.differences[0].name)
+                (file, line), (other_file, other_line) = self.training.place(differences.differences[0].name)
                 places = Location(file, line), Location(other_file, other_line)
                 verdict.divergence = Divergence(*places, verdict.reason)
         assert torch_run.reference is not None
@@ -120,27 +120,27 @@ class OwnTraining:
 
     def _choose(self, classes: dict[str, str]) -> None:
         """Notes which of several optimizers and schedules the run made."""
-        torch, jax = self.found.torch, self.found.jax
+        torch, jax = self.training.torch, self.training.jax
         assert torch is not None and jax is not None
         for kind, called in classes.items():
             number = torch.chosen(kind, called)
             torch, jax = torch.at(kind, number), jax.at(kind, number)
             torch = replace(torch, calls={**torch.calls, kind: called})
-        self.found = replace(self.found, torch=torch, jax=jax)
+        self.training = replace(self.training, torch=torch, jax=jax)
 
     def _with(self, reference: TrainingReference) -> str:
         """What the training was done with: ``its own optimizer SGD (line 12), schedule StepLR (line 13)``."""
-        assert self.found.torch is not None
-        recipe = self.found.torch
+        assert self.training.torch is not None
+        recipe = self.training.torch
         used = [k for k in recipe.lines if k != CRITERION or reference.target is not None]
         text = ", ".join(f"{_WORDS[k]} {recipe.calls[k].rpartition('.')[2]} (line {recipe.lines[k]})" for k in used)
         line = f", with the command line `{' '.join(reference.command_line)}`" if reference.command_line else ""
-        return f"its own {text}{line}" + "".join(f", without {what}" for what in self.found.left_out)
+        return f"its own {text}{line}" + "".join(f", without {what}" for what in self.training.left_out)
 
     def _torch(self, request: dict[str, Any]) -> TorchTrained:
-        assert self.found.torch is not None
-        part = self.sides[0].cut(self.names[0], [*self.code[0], *self.found.torch.code]).to_plain()
-        more = {"slice": part, "recipe": self.found.torch.to_plain(), "wide": True, "steps": STEPS}
+        assert self.training.torch is not None
+        part = self.sides[0].cut(self.names[0], [*self.code[0], *self.training.torch.code]).to_plain()
+        more = {"slice": part, "recipe": self.training.torch.to_plain(), "wide": True, "steps": STEPS}
         try:
             trained = self.requests.train_torch(**{**request, **more})
         except (RemoteError, WorkerError) as error:
@@ -150,10 +150,10 @@ class OwnTraining:
         return trained
 
     def _jax(self, request: dict[str, Any], reference: TrainingReference) -> JaxTrained:
-        assert self.found.jax is not None
-        part = self.sides[1].cut(self.names[1], [*self.code[1], *self.found.jax.code]).to_plain()
-        plain = replace(reference, each_update=self.found.each_update).to_plain()
-        more = {"slice": part, "recipe": self.found.jax.to_plain(), "reference": plain, "wide": True, "steps": STEPS}
+        assert self.training.jax is not None
+        part = self.sides[1].cut(self.names[1], [*self.code[1], *self.training.jax.code]).to_plain()
+        plain = replace(reference, each_update=self.training.each_update).to_plain()
+        more = {"slice": part, "recipe": self.training.jax.to_plain(), "reference": plain, "wide": True, "steps": STEPS}
         try:
             return self.requests.train_jax(**{**request, **more})
         except (RemoteError, WorkerError) as error:
@@ -161,7 +161,7 @@ class OwnTraining:
 
     def _failed(self, judgement: Judgement, error: Failure) -> None:
         """The converted training raises where torch's does not."""
-        assert self.found.jax is not None
+        assert self.training.jax is not None
         verdict = judgement.verdict
         text = f"the training fails: {error.type}: {error.message}"
         reason = cannot_say(error)
@@ -169,8 +169,8 @@ class OwnTraining:
             _only_adam(verdict.stages["behavioral"], reason)
             return
         judgement.error = error
-        (file, line), (other_file, other_line) = self.found.place("")
-        own = [number for name, number, _ in error.frames if name == self.found.jax.path]
+        (file, line), (other_file, other_line) = self.training.place("")
+        own = [number for name, number, _ in error.frames if name == self.training.jax.path]
         verdict.verdict, verdict.reason = VerdictKind.DIFFERENT, text
         verdict.stages["behavioral"].result, verdict.stages["behavioral"].reason = Result.FAIL, text
         places = Location(file, line), Location(other_file, own[-1] if own else other_line)

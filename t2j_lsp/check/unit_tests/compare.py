@@ -50,7 +50,7 @@ class TestReport:
 
     torch_code: str
     jax_code: str
-    found: int = 0
+    tests: int = 0
     """Tests that were written or collected."""
     dropped: list[TestOutcome] = field(default_factory=list)
     """Tests that do not pass on the PyTorch program in every run."""
@@ -63,19 +63,19 @@ class TestReport:
 
     @property
     def kept(self) -> int:
-        return self.found - len(self.dropped)
+        return self.tests - len(self.dropped)
 
     @property
     def translated(self) -> int:
         return self.kept - len(self.untranslated)
 
     def summary(self) -> str:
-        counts = f"{self.found} test{'s' * (self.found != 1)}, {self.kept} kept, {self.translated} translated"
+        counts = f"{self.tests} test{'s' * (self.tests != 1)}, {self.kept} kept, {self.translated} translated"
         return f"{counts}, {len(self.agree)} agree, {len(self.differ)} differ"
 
     def to_json(self) -> dict[str, Any]:
         """The counts, and each test that is not among those that agree."""
-        counts = {"tests": self.found, "kept": self.kept, "translated": self.translated}
+        counts = {"tests": self.tests, "kept": self.kept, "translated": self.translated}
         details = {
             "dropped": [vars(one) for one in self.dropped],
             "untranslated": [{"name": name, "reason": reason} for name, reason in self.untranslated],

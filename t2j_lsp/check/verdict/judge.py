@@ -109,8 +109,8 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
     allowed = trajectory(conditioning.meaning, torch[64].observed, moved) if moved else conditioning.meaning
     behavioral = _compared("behavioral", torch[64], result, skip, allowed)
     numeric.differences[:0] = _not_trained(torch[64], result.observed)
-    _set_aside(judgement, numeric, conditioning)
-    _set_aside_rounding(judgement, numeric, torch[64], [result], evidence.rounded.get(64, []))
+    _leave_out_ill(judgement, numeric, conditioning)
+    _leave_out_rounding(judgement, numeric, torch[64], [result], evidence.rounded.get(64, []))
     form = [d for d in numeric.differences if d.kind in FORM]
     _spec(verdict, form, initial, evidence.compares_initial or not torch[64].parameters)
     if form:
@@ -121,7 +121,7 @@ def judge(name: str, last: str, evidence: Evidence) -> Judgement:
         errors = [(f"{phase} in float32", error) for phase, error in _errors(torch[64], jax[32])]
     if 32 in jax and not numeric.differences and not unpaired:
         narrowed = Comparison(differences=_precision(torch, jax, skip | conditioning.ill, conditioning))
-        _set_aside_rounding(judgement, narrowed, torch[32], [jax[32]], evidence.rounded.get(32, []), IN_FLOAT32)
+        _leave_out_rounding(judgement, narrowed, torch[32], [jax[32]], evidence.rounded.get(32, []), IN_FLOAT32)
         numeric.differences += narrowed.differences
     verdict.stages["numeric"] = stage_result(numeric)
     if len(errors) < len(result.errors) and not numeric.differences:
@@ -233,7 +233,7 @@ def _uncontrolled(torch: TorchObserved) -> tuple[set[str], list[str]]:
     return skip, reasons
 
 
-def _set_aside(judgement: Judgement, comparison: Comparison, conditioning: Conditioning) -> None:
+def _leave_out_ill(judgement: Judgement, comparison: Comparison, conditioning: Conditioning) -> None:
     """Takes away differences where torch's own float32 and float64 part: there rounding alone may decide a branch."""
     doubtful = [d for d in comparison.differences if d.kind not in FORM and conditioning.is_ill(d.name)]
     if doubtful:
@@ -243,7 +243,7 @@ def _set_aside(judgement: Judgement, comparison: Comparison, conditioning: Condi
         judgement.undecided.append(f"torch's own float32 and float64 part on these inputs, where {describe(doubtful)}")
 
 
-def _set_aside_rounding(
+def _leave_out_rounding(
     judgement: Judgement,
     comparison: Comparison,
     torch: TorchObserved,
@@ -291,24 +291,30 @@ def _behavioral(judgement: Judgement, comparison: Comparison, trainable: bool) -
         _different(judgement, comparison.differences)
 
 
-def _generation(judgement: Judgement, found: Generation | None) -> None:
+def _generation(judgement: Judgement, generation: Generation | None) -> None:
     """Adds what `generate` returned, or why it was not compared, to the stage."""
     stage = judgement.verdict.stages["behavioral"]
-    if found is None or judgement.verdict.verdict is not VerdictKind.EQUIVALENT:
+    if generation is None or judgement.verdict.verdict is not VerdictKind.EQUIVALENT:
         return
-    judgement.undecided += found.undecided
-    if found.comparison.observed:
-        together(stage, stage_result(found.comparison))
-    if found.reasons and stage.reason != NOTHING:
-        how = "only partly compared" if found.comparison.observed else "not compared"
-        stage.reason = "; ".join([*filter(None, [stage.reason]), f"generate was {how}: {'; '.join(found.reasons)}"])
-    if found.comparison.differences:
-        judgement.difference = found.comparison.differences[0]
-        _different(judgement, found.comparison.differences)
-    elif isinstance(found.error, Failure):
-        _failed(judgement, "behavioral", "generate fails", found.error)
-    elif found.error is not None:
-        judgement.error, stage.result, stage.reason = found.error, Result.FAIL, f"in generate, {found.error.text}"
+    judgement.undecided += generation.undecided
+    if generation.comparison.observed:
+        together(stage, stage_result(generation.comparison))
+    if generation.reasons and stage.reason != NOTHING:
+        how = "only partly compared" if generation.comparison.observed else "not compared"
+        stage.reason = "; ".join(
+            [*filter(None, [stage.reason]), f"generate was {how}: {'; '.join(generation.reasons)}"]
+        )
+    if generation.comparison.differences:
+        judgement.difference = generation.comparison.differences[0]
+        _different(judgement, generation.comparison.differences)
+    elif isinstance(generation.error, Failure):
+        _failed(judgement, "behavioral", "generate fails", generation.error)
+    elif generation.error is not None:
+        judgement.error, stage.result, stage.reason = (
+            generation.error,
+            Result.FAIL,
+            f"in generate, {generation.error.text}",
+        )
         _conclude(judgement, VerdictKind.DIFFERENT, stage.reason)
 
 

@@ -322,7 +322,7 @@ class _Statements:
 
     def __init__(self, text: str) -> None:
         tree = tree_of(text)
-        self.found: dict[tuple[str, str], list[ast.stmt]] = {}
+        self.statements: dict[tuple[str, str], list[ast.stmt]] = {}
         self.keys: dict[ast.stmt, tuple[str, str]] = {}
         self._walk(tree, ())
         self.names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | _BUILTINS
@@ -336,7 +336,7 @@ class _Statements:
             elif isinstance(child, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return):
                 targets = child.targets if isinstance(child, ast.Assign) else [getattr(child, "target", None)]
                 key = ".".join(names), ", ".join("return" if t is None else ast.unparse(t) for t in targets)
-                self.found.setdefault(key, []).append(child)
+                self.statements.setdefault(key, []).append(child)
                 self.keys[child] = key
             else:
                 self._walk(child, names)
@@ -348,7 +348,7 @@ class _Statements:
     def beside(self, other: _Statements, statement: ast.stmt) -> ast.stmt | None:
         """The counterpart of another text's statement: where both have as many of that kind, and it would run there."""
         key = other.keys[statement]
-        own, others = self.found.get(key, []), other.found[key]
+        own, others = self.statements.get(key, []), other.statements[key]
         if len(own) != len(others):
             return None
         neighbour = own[others.index(statement)]

@@ -52,8 +52,8 @@ class PairPlaces:
         if not self.pairs.is_notebook(uri):
             return DocumentLine(uri, location["line"] - 1 if location is not None else None, named)
         if location is None:
-            found = self.pairs.definition_in_cells(uri, name)
-            return DocumentLine(*found, named) if found is not None else None
+            place = self.pairs.definition_in_cells(uri, name)
+            return DocumentLine(*place, named) if place is not None else None
         cell = self.pairs.cells(uri).get(location.get("cell") or 0)
         return DocumentLine(cell, location["line"] - 1, named) if cell is not None else None
 

@@ -229,10 +229,10 @@ def _bare(verdict: ObjectVerdict) -> ObjectVerdict:
     return replace(verdict, explanation=None)
 
 
-def _explained(found: Explanation) -> dict[str, Any]:
+def _explained(explanation: Explanation) -> dict[str, Any]:
     """The steps, and the same as a table in plain text."""
-    text = [*plain_table(HEADERS, list(table(found)), NUMERIC), "", *closing(found)]
-    return {**found.to_json(), "text": "\n".join(text)}
+    text = [*plain_table(HEADERS, list(table(explanation)), NUMERIC), "", *closing(explanation)]
+    return {**explanation.to_json(), "text": "\n".join(text)}
 
 
 def _plain(text: str) -> str:

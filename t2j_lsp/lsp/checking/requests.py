@@ -27,10 +27,10 @@ class CheckRequest:
     @property
     def in_background(self) -> bool:
         """Whether nobody waits for it."""
-        return not self.done and self.special is None
+        return not self.done and self.waiting_for is None
 
     @property
-    def special(self) -> asyncio.Future[dict[str, Any]] | None:
+    def waiting_for(self) -> asyncio.Future[dict[str, Any]] | None:
         """What the one who waits gets, where it is no verdict on classes and functions."""
         return self.explained or self.ran
 
@@ -46,5 +46,5 @@ class CheckRequest:
         for done in self.done:
             if not done.done():
                 done.set_result(state)
-        if self.special is not None and not self.special.done():
-            self.special.set_exception(T2JError(state.problem or "the check gave no values"))
+        if self.waiting_for is not None and not self.waiting_for.done():
+            self.waiting_for.set_exception(T2JError(state.problem or "the check gave no values"))

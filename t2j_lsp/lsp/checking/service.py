@@ -30,7 +30,7 @@ from .pausing import LOOK, Pause
 from .places import PairPlaces
 from .requests import CheckRequest
 from .runner import CheckProcess
-from .verdicts import Checked, FoundDifference, diagnostics_of, found_of, merged_with, restored, summary_of
+from .verdicts import Checked, FoundDifference, diagnostics_of, differences_of, merged_with, restored, summary_of
 from .whole_programs import WholePrograms
 
 log = logging.getLogger("t2j.lsp")
@@ -189,9 +189,9 @@ class CheckService:
             replaced.answer(Checked(problem="it was asked for once more"))
         self._queue[request.key] = request
         self._wake.set()
-        assert request.special is not None
+        assert request.waiting_for is not None
         try:
-            return await request.special
+            return await request.waiting_for
         except asyncio.CancelledError:
             self._queue.pop(request.key, None)
             if self._running is request:
@@ -343,24 +343,24 @@ class CheckService:
             self.on_ran(source, pair, (source_text, converted_text), answer["objects"])
         merged = merged_with(self.states.get(source), answer["objects"], objects)
         places = PairPlaces(self.pairs, source, pair[0] if pair is not None else None)
-        found = [f for verdict in answer["objects"] for f in found_of(verdict, places)]
+        differences = [f for verdict in answer["objects"] for f in differences_of(verdict, places)]
         cells = self.pairs.cells(source)
         shapes = {(cells.get(cell, source), line - 1): shape for cell, line, shape in answer["shapes"]}
         reason = answer["device_reason"]
         about = {"device_reason": reason, "containment": answer["containment"]}
         about["coverage"] = Coverage.from_json(answer["coverage"])
-        return Checked(merged, answer["device"], False, None, found, shapes, revision, **about)
+        return Checked(merged, answer["device"], False, None, differences, shapes, revision, **about)
 
     # --- results --------------------------------------------------------------------------------------------------
 
-    def found_in(self, uri: str) -> list[FoundDifference]:
+    def differences_in(self, uri: str) -> list[FoundDifference]:
         """The differences that are shown in a document."""
-        known = (state.found for states in (self.states, self.programs.states) for state in states.values())
+        known = (state.differences for states in (self.states, self.programs.states) for state in states.values())
         return [f for differences in known for f in differences if f.uri == uri]
 
     def diagnostics(self, uri: str) -> list[types.Diagnostic]:
         """The differences in a document, which may be one on disk, as diagnostics."""
-        return diagnostics_of(self.session, self.found_in(uri), self.session.store.document(uri))
+        return diagnostics_of(self.session, self.differences_in(uri), self.session.store.document(uri))
 
     def _set(self, source: str, state: Checked) -> None:
         """Keep what is known of a pair, and show it."""

@@ -50,7 +50,7 @@ class Checked:
     stale: bool = False
     problem: str | None = None
     """Why the last check gave no verdicts."""
-    found: list[FoundDifference] = field(default_factory=list)
+    differences: list[FoundDifference] = field(default_factory=list)
     shapes: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
     """The shapes of values by document and line (from 0)."""
     revision: int = -1
@@ -66,7 +66,7 @@ class Checked:
         """A text was edited. Answers whether that is news."""
         if self.stale:
             return False
-        self.stale, self.found, self.shapes = True, [], {}
+        self.stale, self.differences, self.shapes = True, [], {}
         return True
 
 
@@ -74,8 +74,8 @@ def restored(kept: Stored, places: PairPlaces) -> Checked:
     """What was known of a pair when it was checked last. Each verdict has the ``device`` that it is from."""
     reports = sorted(kept.reports.values(), key=lambda report: report.checked)
     verdicts = [{**report.form, "device": report.device} for report in kept.reports.values()]
-    differences = [f for verdict in verdicts for f in found_of(verdict, places)]
-    return Checked(verdicts, reports[-1].device, found=differences, coverage=kept.coverage)
+    differences = [f for verdict in verdicts for f in differences_of(verdict, places)]
+    return Checked(verdicts, reports[-1].device, differences=differences, coverage=kept.coverage)
 
 
 def merged_with(
@@ -139,7 +139,7 @@ def _reason(verdict: dict[str, Any]) -> str | None:
     return str(reason).splitlines()[0] if reason else None
 
 
-def found_of(verdict: dict[str, Any], places: PairPlaces) -> list[FoundDifference]:
+def differences_of(verdict: dict[str, Any], places: PairPlaces) -> list[FoundDifference]:
     """The places of one verdict's difference: the error in the conversion, where that is a file, and a hint in PyTorch.
 
     Where the client has nothing of the conversion to put it in, the error stands at the PyTorch line.
@@ -164,11 +164,13 @@ def found_of(verdict: dict[str, Any], places: PairPlaces) -> list[FoundDifferenc
     ]
 
 
-def diagnostics_of(session: Session, found: list[FoundDifference], document: Document | None) -> list[types.Diagnostic]:
+def diagnostics_of(
+    session: Session, differences: list[FoundDifference], document: Document | None
+) -> list[types.Diagnostic]:
     """The differences in one document as diagnostics; ``document`` None reads the file's lines from disk."""
     page = finding_page(session, DIFFERS) if session.client.code_description else None
     listed: list[types.Diagnostic] = []
-    for one in found:
+    for one in differences:
         lines = document.lines if document is not None else _disk_lines(one.uri)
         line = line_in(one, lines)
         text = lines[line].rstrip("\r\n") if line < len(lines) else ""
@@ -199,11 +201,11 @@ def diagnostics_of(session: Session, found: list[FoundDifference], document: Doc
     return listed
 
 
-def line_in(found: FoundDifference, lines: list[str]) -> int:
+def line_in(difference: FoundDifference, lines: list[str]) -> int:
     """The line (from 0) that a difference is shown on: its own, or that of the class or function's definition."""
-    if found.line is not None:
-        return found.line
-    head = definition_head(found.name)
+    if difference.line is not None:
+        return difference.line
+    head = definition_head(difference.name)
     return next((number for number, line in enumerate(lines) if head.match(line)), 0)
 
 

@@ -17,7 +17,7 @@ from t2j_lsp.lsp.session import Session
 from .places import PairPlaces
 from .requests import CheckRequest
 from .runner import CheckProcess
-from .verdicts import FoundDifference, found_of
+from .verdicts import FoundDifference, differences_of
 from .wording import program_line
 
 NAME = "the program"
@@ -29,7 +29,7 @@ class ProgramVerdict:
     """The report on two programs, as `ProgramReport` has it in JSON."""
 
     report: dict[str, Any]
-    found: list[FoundDifference] = field(default_factory=list)
+    differences: list[FoundDifference] = field(default_factory=list)
     stale: bool = False
 
 
@@ -46,7 +46,7 @@ class WholePrograms:
         state = self.states.get(source)
         if state is None or state.stale:
             return False
-        state.stale, state.found = True, []
+        state.stale, state.differences = True, []
         return True
 
     async def ask(self, request: CheckRequest, progress: Progress | StatusProgress) -> ProgramVerdict | None:
@@ -84,7 +84,7 @@ class WholePrograms:
             return None
         about = {"name": NAME, **answer, "divergence": answer["divergence"] and {**answer["divergence"], "cause": None}}
         places = PairPlaces(self._session.pairs, source, pair[0] if pair is not None else None)
-        state = self.states[source] = ProgramVerdict(answer, found_of(about, places))
+        state = self.states[source] = ProgramVerdict(answer, differences_of(about, places))
         if request.ran is not None and not request.ran.done():
             request.ran.set_result(answer)
         return state

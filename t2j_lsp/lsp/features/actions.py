@@ -334,7 +334,7 @@ class Offers:
     # --- what a check found ---------------------------------------------------------------------------------------
 
     def _divergences(self) -> Iterator[types.CodeAction]:
-        for difference in self.server.checks.found_in(self.uri):
+        for difference in self.server.checks.differences_in(self.uri):
             line = self.program.line_of(self.uri, line_in(difference, self.program.lines))
             if line is None or not self.first <= line <= self.last:
                 continue

@@ -75,11 +75,11 @@ def at_draft(server: Server, program: Program, first: int, last: int) -> types.C
     return _action(server, source, name, GAPS)
 
 
-def at_difference(server: Server, found: FoundDifference) -> types.CodeAction | None:
+def at_difference(server: Server, difference: FoundDifference) -> types.CodeAction | None:
     """The action that has a definition repaired which a check found to differ."""
-    if not is_offered(server, found.source_uri):
+    if not is_offered(server, difference.source_uri):
         return None
-    return _action(server, found.source_uri, found.name, DIFFERENT, REPAIR)
+    return _action(server, difference.source_uri, difference.name, DIFFERENT, REPAIR)
 
 
 def asking(server: Server, uri: str, name: str, mode: str) -> list[Any]:

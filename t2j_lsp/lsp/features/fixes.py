@@ -31,9 +31,9 @@ def register(server: Server) -> None:
         return answer
 
 
-def offer(server: Server, found: list[dict[str, Any]]) -> tuple[str, str | None]:
+def offer(server: Server, similar: list[dict[str, Any]]) -> tuple[str, str | None]:
     """The line of a hover that says that fixed bugs are like a place, and the link behind it where links work."""
-    ids = [one["id"] for one in found]
+    ids = [one["id"] for one in similar]
     if server.client.command_links:
-        return counted(len(found)), command_link(SHOW_COMMAND, [ids])
-    return f"{counted(len(found))}: t2j fixes --show {' or '.join(ids)}", None
+        return counted(len(similar)), command_link(SHOW_COMMAND, [ids])
+    return f"{counted(len(similar))}: t2j fixes --show {' or '.join(ids)}", None

@@ -129,18 +129,18 @@ def _with_gap(server: Server, program: Program, hover: Hover, gaps: Iterable[tup
 
 
 def _with_difference(
-    server: Server, program: Program, uri: str, line: int, found: tuple[Hover, Span] | None
+    server: Server, program: Program, uri: str, line: int, shown: tuple[Hover, Span] | None
 ) -> tuple[Hover, Span] | None:
     """The hover of a place, with the fixed bugs that are like what a check found on its line."""
-    for one in server.checks.found_in(uri):
+    for one in server.checks.differences_in(uri):
         like = server.similar.for_difference(one.source_uri, one.name)
         if like and program.place(line) == (uri, line_in(one, program.lines)):
             text = program.lines[line].rstrip()
             where = Span(line + 1, len(text) - len(text.lstrip()), line + 1, len(text))
-            hover, span = found or (Hover(one.name, "differs from PyTorch here"), where)
+            hover, span = shown or (Hover(one.name, "differs from PyTorch here"), where)
             hover.offer = offer(server, like)
             return hover, span
-    return found
+    return shown
 
 
 def _note(outcome: Outcome, doc: RuleRecord | None) -> list[str]:

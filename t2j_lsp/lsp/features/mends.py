@@ -25,12 +25,12 @@ SHOW_COMMAND = "t2j.showDifference"
 """The client's own command, in clients that have a panel: it calls ``t2j.explainDifference`` and shows the answer."""
 
 
-def mend(server: Server, found: FoundDifference) -> types.CodeAction | None:
+def mend(server: Server, difference: FoundDifference) -> types.CodeAction | None:
     """The quick fix that mends a difference; None where no edit is known to."""
-    fix = found.fix
+    fix = difference.fix
     if fix is None:
         return None
-    converted = found.uri if found.uri != found.source_uri else found.other_uri
+    converted = difference.uri if difference.uri != difference.source_uri else difference.other_uri
     path = to_path(converted)
     document = server.store.document(converted)
     if document is None and path is not None:
@@ -43,14 +43,14 @@ def mend(server: Server, found: FoundDifference) -> types.CodeAction | None:
         return None
     start = server.store.position(document, span["line"] - 1, span["column"])
     end = server.store.position(document, span["end_line"] - 1, span["end_column"])
-    title = fix["title"] if found.uri == converted else f"{fix['title']} in {path.name}"
+    title = fix["title"] if difference.uri == converted else f"{fix['title']} in {path.name}"
     edit = text_edit(server, document, types.TextEdit(types.Range(start, end), fix["new"]))
     return types.CodeAction(title, types.CodeActionKind.QuickFix, edit=edit)
 
 
-def explain(found: FoundDifference) -> types.CodeAction:
+def explain(difference: FoundDifference) -> types.CodeAction:
     """The action that shows the values of both sides, for clients that have a panel for them."""
     title = "Explain this difference"
-    arguments = [found.source_uri, found.name]
+    arguments = [difference.source_uri, difference.name]
     command = types.Command(title=title, command=SHOW_COMMAND, arguments=arguments)
     return types.CodeAction(title, types.CodeActionKind.QuickFix, command=command)

@@ -69,7 +69,7 @@ def _paired(inference: Inference, loop: ast.For) -> set[str]:
 
 def _by_name(inference: Inference, loop: ast.For) -> dict[str, object]:
     """The dicts of a module's parameters by their names that a function makes, with the module's class."""
-    found: dict[str, object] = {}
+    classes: dict[str, object] = {}
     function = nearest(ast.FunctionDef, loop, inference.source.parents)
     for node in symbols.walk(function) if function is not None else inference.source.tree.body:
         match node:
@@ -81,8 +81,8 @@ def _by_name(inference: Inference, loop: ast.For) -> dict[str, object]:
                     keywords=[],
                 ),
             ):
-                found[name] = None if name in found else _class(inference, owner)
-    return {name: cls for name, cls in found.items() if cls is not None}
+                classes[name] = None if name in classes else _class(inference, owner)
+    return {name: cls for name, cls in classes.items() if cls is not None}
 
 
 def _class(inference: Inference, owner: ast.expr) -> object:
@@ -148,8 +148,8 @@ def _called(inference: Inference, func: ast.expr) -> list[FunctionInfo]:
     if not isinstance(func, ast.Attribute) or not isinstance(inference.fact(func.value), UnknownParameter):
         return []
     given = list(facts_given(inference, func.value))
-    found = [one.cls.info.method(func.attr) if isinstance(one, Instance) else None for one in given]
-    return [info for info in found if info is not None] if None not in found else []
+    methods = [one.cls.info.method(func.attr) if isinstance(one, Instance) else None for one in given]
+    return [info for info in methods if info is not None] if None not in methods else []
 
 
 def holds_parameters(inference: Inference, holder: str) -> bool:

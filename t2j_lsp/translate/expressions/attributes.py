@@ -264,7 +264,7 @@ class Attributes:
             return None
         if len(forms) > 1 and self.variables.is_initialised(node):
             return None
-        if len(forms) > 1 and self._told_apart(node):
+        if len(forms) > 1 and self._is_other_branch(node):
             return None
         if len(forms) > 1:
             return self._unsure(node, f".{node.attr} has another name in each of these layers")
@@ -317,7 +317,7 @@ class Attributes:
             return Piece(f'hasattr({self.renderer.render(owner).text}, "{forms.pop()}")')
         return self._under_flax_name(owner, layer_names(fact), forms.pop())
 
-    def _told_apart(self, node: ast.Attribute) -> bool:
+    def _is_other_branch(self, node: ast.Attribute) -> bool:
         """Whether it stands in ``m.kernel if isinstance(m, nnx.Conv) else m.weight``, which is converted already."""
         parent = self.ctx.source.parents.get(node)
         if not isinstance(parent, ast.IfExp) or parent.orelse is not node or not isinstance(parent.test, ast.Call):

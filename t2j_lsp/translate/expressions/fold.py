@@ -83,8 +83,8 @@ def fold(node: ast.expr, inference: Inference) -> bool | None:
             ops=[ast.In() | ast.NotIn() as operator],
             comparators=[ast.Call(func=ast.Name(id="dir"), args=[owner], keywords=[])],
         ):
-            there = _has_rule(owner, name, inference)
-            return None if there is None else there == isinstance(operator, ast.In)
+            known = _has_rule(owner, name, inference)
+            return None if known is None else known == isinstance(operator, ast.In)
         case ast.Compare():
             asked = asked_platforms(node, inference.fact)
             if asked is not None and not asked[1]:  # no device of JAX's is one

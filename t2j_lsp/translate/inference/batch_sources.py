@@ -116,12 +116,12 @@ class BatchSources:
         data = argument(loader, 0, "dataset")
         if data is None or isinstance(size, ast.Constant) and size.value is None:
             raise _Unknown
-        found: set[Fact] = set()
+        facts: set[Fact] = set()
         for made in self._made(data, _DATASETS, depth):
             if any(isinstance(a, ast.Starred) for a in made.args):
                 raise _Unknown
-            found.add(self.facts.get(_item(made.args, at[0]), UNKNOWN))
-        match list(found):
+            facts.add(self.facts.get(_item(made.args, at[0]), UNKNOWN))
+        match list(facts):
             case [Tensor() as only]:
                 return only
         raise _Unknown
@@ -257,15 +257,15 @@ class BatchSources:
         cls = symbols.nearest(ast.ClassDef, node, self.source.parents)
         if not isinstance(node.value, ast.Name) or node.value.id != "self" or cls is None:
             raise _Unknown
-        found = False
+        assigned = False
         for other in self._named.get(node.attr, ()):
             if isinstance(other, ast.Attribute) and not isinstance(other.ctx, ast.Load):
-                statement, found = self.source.parents.get(other), True
+                statement, assigned = self.source.parents.get(other), True
                 own = symbols.nearest(ast.ClassDef, other, self.source.parents) is cls
                 if not own or not isinstance(statement, ast.Assign) or other not in statement.targets:
                     raise _Unknown
                 yield statement.value
-        if not found:
+        if not assigned:
             raise _Unknown
 
 

@@ -103,7 +103,7 @@ class CallFacts:
             case Qual(name="typing.cast") if len(node.args) == 2:
                 stated = annotation_fact(node.args[0], lambda n: self.infer.expr(n, env))
                 return arguments[1] if stated == UNKNOWN else stated
-            case Qual(name=name) if name.partition(".")[0] == "tqdm" and name.endswith(".tqdm") and _is_told(arguments):
+            case Qual(name=name) if name.partition(".")[0] == "tqdm" and name.endswith(".tqdm") and _yields(arguments):
                 return arguments[0]
             case Qual():
                 return self.library().call(node, function.name, arguments)
@@ -213,7 +213,7 @@ class CallFacts:
         return self.infer.expr(node.body, {**env, **dict(zip(names, items, strict=True))})
 
 
-def _is_told(arguments: list[Fact]) -> bool:
+def _yields(arguments: list[Fact]) -> bool:
     """Whether it is known of an iterable what it yields."""
     return bool(arguments) and isinstance(arguments[0], ListOf) and arguments[0].item != UNKNOWN
 

@@ -24,15 +24,15 @@ _FEW = 4
 
 def chosen_names(source: Source) -> Mapping[ast.Call, tuple[str, ...]]:
     """The names that each ``getattr(x, name)`` may be given, where its parser, its call or code around says which."""
-    found = {}
+    choices = {}
     for node in source.nodes:
         match node:
             case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name() | ast.Attribute() as name], keywords=[]):
                 names = _asked(source, node, name) or _of_parser(source, name) or _by_keywords(source, node)
                 names = names or _of_calls(source, node, name)
                 if names:
-                    found[node] = tuple(dict.fromkeys(names))
-    return found
+                    choices[node] = tuple(dict.fromkeys(names))
+    return choices
 
 
 def chosen_layers(owner: Fact, names: Sequence[str]) -> dict[str, LayerRule]:
@@ -99,19 +99,19 @@ def _of_parser(source: Source, name: ast.expr) -> Sequence[str]:
     """The choices of the argument that ``args.rnn`` is read from, where one parser of the file has it."""
     if not isinstance(name, ast.Attribute) or not isinstance(name.value, ast.Name):
         return ()
-    found = []
+    choices = []
     for node in source.nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr="add_argument"), args=flags) if flags:
                 names = [flag.lstrip("-").replace("-", "_") for flag in _texts(flags)]
                 given = {k.arg: k.value for k in node.keywords}
                 if name.attr in names or name.attr in _texts([given["dest"]] if "dest" in given else []):
-                    found.append(given.get("choices"))
+                    choices.append(given.get("choices"))
             case ast.Attribute(attr=attr, ctx=ast.Store()) if attr == name.attr:
                 return ()
-    if len(found) != 1 or not isinstance(found[0], ast.List | ast.Tuple):
+    if len(choices) != 1 or not isinstance(choices[0], ast.List | ast.Tuple):
         return ()
-    return _texts(found[0].elts)
+    return _texts(choices[0].elts)
 
 
 def _by_keywords(source: Source, node: ast.Call) -> Sequence[str]:

@@ -25,7 +25,7 @@ def class_labels(inference: Inference, helpers: Iterable[str]) -> Labels:
     """What is known of the targets of the losses among some helpers."""
     if not any(name in LOSSES for name in helpers):
         return {}
-    found: dict[str, set[int | None]] = {}
+    by_helper: dict[str, set[int | None]] = {}
     others: set[str] = set()
     sources = BatchSources(inference)
     for node in inference.source.nodes:
@@ -36,10 +36,12 @@ def class_labels(inference: Inference, helpers: Iterable[str]) -> Labels:
         name = loss if isinstance(fact, Qual) or not _name(node.func) else _name(node.func)
         rank = _labels(inference, node, sources) if loss else ()
         if rank:
-            found.setdefault(name, set()).update(rank)
+            by_helper.setdefault(name, set()).update(rank)
         else:
             others.add(name)
-    return {name: next(iter(ranks)) if len(ranks) == 1 else None for name, ranks in found.items() if name not in others}
+    return {
+        name: next(iter(ranks)) if len(ranks) == 1 else None for name, ranks in by_helper.items() if name not in others
+    }
 
 
 def _loss(fact: Fact) -> str:

@@ -54,23 +54,23 @@ _KNOWN: WeakKeyDictionary[Inference, ConstantMasks] = WeakKeyDictionary()
 
 def constant_masks(inference: Inference) -> ConstantMasks:
     """The masks of a file that only sizes decide, and what they are computed from."""
-    found = _KNOWN.get(inference)
-    if found is None:
-        found = _KNOWN[inference] = ConstantMasks()
+    masks = _KNOWN.get(inference)
+    if masks is None:
+        masks = _KNOWN[inference] = ConstantMasks()
         if not names_with(Trait.CONSTANT).isdisjoint(inference.mentioned):
             for info in inference.functions.values():
                 if not info.external:
-                    _Reader(inference, info.node, found).read()
-    return found
+                    _Reader(inference, info.node, masks).read()
+    return masks
 
 
 class _Reader:
     """Reads the statements of a function in order."""
 
-    def __init__(self, inference: Inference, function: FunctionNode, found: ConstantMasks) -> None:
+    def __init__(self, inference: Inference, function: FunctionNode, masks: ConstantMasks) -> None:
         self.inference = inference
         self.function = function
-        self.found = found
+        self.constant = masks
         self.now: dict[str, _Version] = {}
         """The variables that hold constants, as they are at a statement."""
         self.versions: list[_Version] = []
@@ -88,9 +88,9 @@ class _Reader:
             if len(kept) == len(masks):
                 values = {v.value for v in needed}
                 inner = {n.slice for value in values for n in symbols.walk(value) if isinstance(n, ast.Subscript)}
-                self.found.masks.update(mask for mask, _ in masks)
-                self.found.values |= values
-                self.found.known |= inner.union(mask for mask, _ in masks)
+                self.constant.masks.update(mask for mask, _ in masks)
+                self.constant.values |= values
+                self.constant.known |= inner.union(mask for mask, _ in masks)
                 return
             masks = kept
 

@@ -42,9 +42,9 @@ from .module_methods import ModuleMethodFacts
 from .named_arrays import NAMED, named_arrays
 from .narrowing import Narrowing
 from .operators import OperatorFacts
+from .ordered_walks import WALKS, walked_in_order
 from .settings import ReadSettings, read_settings
 from .subscripts import SubscriptFacts
-from .told_walks import TOLD, told_in_order
 
 MAX_IMPORT_DEPTH = 8
 """How far imports of imports are read."""
@@ -212,8 +212,8 @@ class Inference:
         """Send the parts over the file: its declarations, then its statements, then bodies that nobody asked for."""
         if not (KEYS | SPEED).isdisjoint(self.source.words):
             self.factory_dicts = mark_factory_keywords(self.source.tree)
-        if not (NAMED | TOLD).isdisjoint(self.source.words):
-            self.state.named_arrays = named_arrays(self.source) | told_in_order(self.source)
+        if not (NAMED | WALKS).isdisjoint(self.source.words):
+            self.state.named_arrays = named_arrays(self.source) | walked_in_order(self.source)
         if not BY_NAME.isdisjoint(self.source.words):
             self.state.chosen_names = chosen_names(self.source)
         self.state.imports_torch = self.source.computes_with_torch

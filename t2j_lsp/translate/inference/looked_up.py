@@ -51,8 +51,8 @@ def reached(inference: Inference, node: ast.Call) -> list[FunctionInfo | ClassIn
     members = _members(inference, asked[0])
     if isinstance(asked[1], ast.Constant):
         members = ((name, fact) for name, fact in members if name == asked[1].value)
-    found = [fact.info for _, fact in members if isinstance(fact, Function | Class)]
-    return [info for info in dict.fromkeys(found) if _fits(node, info)]
+    infos = [fact.info for _, fact in members if isinstance(fact, Function | Class)]
+    return [info for info in dict.fromkeys(infos) if _fits(node, info)]
 
 
 def asks_for_rngs(info: FunctionInfo | ClassInfo) -> bool:

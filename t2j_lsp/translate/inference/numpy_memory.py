@@ -40,11 +40,11 @@ class NumpyMemory:
     into_attributes: dict[str, list[ast.stmt]] = field(default_factory=dict)
     """Statements that write into what attributes hold."""
 
-    def found(self) -> dict[ast.stmt, str]:
+    def seen_writes(self) -> dict[ast.stmt, str]:
         """Writes that another attribute sees; what else is written into is copied from here on."""
         for info in self.into_results & self.returned.keys():
             self.copied |= self.returned[info]
-        found: dict[ast.stmt, str] = {}
+        writes: dict[ast.stmt, str] = {}
         held = {call for entries in self.kept.values() for call, _, _ in entries}
         for attribute, entries in self.kept.items():
             for call, base, env in entries:
@@ -54,10 +54,10 @@ class NumpyMemory:
             made = self.kept.get(attribute, [])
             lasting = any(_attributes(base, env) - {attribute} for _, base, env in made)
             if lasting or any(call in held for call in self.sources.get(attribute, ())):
-                found |= dict.fromkeys(statements, KEPT.format(attribute))
+                writes |= dict.fromkeys(statements, KEPT.format(attribute))
             else:
                 self.copied |= {call for call, _, _ in made} | set(self.sources.get(attribute, ()))
-        return found
+        return writes
 
     def bound(self, target: ast.expr, value: ast.expr, storage: Storage, env: Env) -> None:
         """An attribute is given a value."""

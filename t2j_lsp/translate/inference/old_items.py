@@ -15,12 +15,12 @@ _KNOWN: WeakKeyDictionary[Inference, dict[ast.expr, ast.expr]] = WeakKeyDictiona
 
 def old_items(inference: Inference) -> dict[ast.expr, ast.expr]:
     """The items of a file that are read so, each with its tensor: a scalar, or what gradients are computed of."""
-    found = _KNOWN.get(inference)
-    if found is None:
-        found = _KNOWN[inference] = {}
+    items = _KNOWN.get(inference)
+    if items is None:
+        items = _KNOWN[inference] = {}
         if "data" in inference.source.words:
-            found.update(_old_items(inference))
-    return found
+            items.update(_old_items(inference))
+    return items
 
 
 def _old_items(inference: Inference) -> dict[ast.expr, ast.expr]:

@@ -74,27 +74,27 @@ def shared_writes(inference: Inference) -> SharedWrites:
     written: dict[FunctionInfo, set[str]] = {}
     while True:
         known = {info: set(names) for info, names in written.items()}
-        found = _found(inference, written)
+        writes = _known_writes(inference, written)
         if written == known:
-            return found
+            return writes
 
 
-def _found(inference: Inference, written: dict[FunctionInfo, set[str]]) -> SharedWrites:
+def _known_writes(inference: Inference, written: dict[FunctionInfo, set[str]]) -> SharedWrites:
     """What they come to as far as it is known which parameters functions write into; what is found out is added."""
     wanted, stepping, memory = written_for(inference), stepping_functions(inference), NumpyMemory()
-    found = SharedWrites(copied=memory.copied)
+    writes = SharedWrites(copied=memory.copied)
     infos = [info for info in inference.functions.values() if not inference.names_jax(info)]
     runs: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, set[str]]]
     runs = [(info.node, wanted.get(info, set())) for info in infos]
     for node, asked in (*runs, *([] if inference.has_jax else [(inference.source.tree, set[str]())])):
         function = _Function(inference, node, asked, memory, stepping, written)
-        found.statements.update(function.find())
-        found.snapshots.update(function.outdated)
-        found.rectified.update(function.rectified)
+        writes.statements.update(function.find())
+        writes.snapshots.update(function.outdated)
+        writes.rectified.update(function.rectified)
         memory.note_sources(function.storage)
-    for statement, reason in memory.found().items():
-        found.statements.setdefault(statement, reason)
-    return found
+    for statement, reason in memory.seen_writes().items():
+        writes.statements.setdefault(statement, reason)
+    return writes
 
 
 class _Function:
@@ -129,7 +129,7 @@ class _Function:
         self.stepping = stepping
         self.snapshots: dict[str, ast.stmt] = {}
         """Names that hold what an optimizer writes into, as arrays, and where they got it."""
-        self.found: dict[ast.stmt, str] = {}
+        self.writes: dict[ast.stmt, str] = {}
         self.outdated: dict[ast.stmt, str] = {}
         self.rectified: dict[ast.stmt, str] = {}
 
@@ -138,7 +138,7 @@ class _Function:
         writes = changed or self._writes()
         if writes or any(True for s in self.statements for _ in (*self._targets(s), *self._in_calls(s))):
             self._block(self.node.body, {name: made_by(name) for name in self.given})
-        return self.found
+        return self.writes
 
     def _writes(self) -> bool:
         """Whether it writes into parameters or arrays of NumPy, or hands such out."""
@@ -247,13 +247,13 @@ class _Function:
             if not sets_flag(call):
                 self._note_written(write)
             if is_state(write.held):
-                self.found[node] = _STATE
+                self.writes[node] = _STATE
             elif shared is not None and self._may_be_rectified(call, node, env):
                 self.rectified[node] = shared
             elif shared is not None:
-                self.found[node] = _READ.format(shared)
-            elif (parameter := self._of_caller(write, node, env)) is not None and node not in self.found:
-                self.found[node] = _LOST.format(parameter)
+                self.writes[node] = _READ.format(shared)
+            elif (parameter := self._of_caller(write, node, env)) is not None and node not in self.writes:
+                self.writes[node] = _LOST.format(parameter)
 
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             self._note_written(Write(node.target.id, self.storage.of(node.target, dict(env)), False))
@@ -264,7 +264,7 @@ class _Function:
             if shared is not None and self._may_be_rectified(call, node, env):
                 self.rectified[node] = shared
             elif shared is not None:
-                self.found.setdefault(node, IN_CALL.format(shared))
+                self.writes.setdefault(node, IN_CALL.format(shared))
 
     def _may_be_rectified(self, call: ast.AST | None, node: ast.stmt, env: Env) -> bool:
         """Whether a line in front of a statement may do what its call does in place: to a name that alone has it."""
@@ -305,7 +305,7 @@ class _Function:
             if calls := self.memory.writes(node, target, held, self.storage):
                 shared = self._read_later(Write("", held, False), node, other_side(env, held))
                 if shared is not None:
-                    self.found[node] = TENSOR.format(shared)
+                    self.writes[node] = TENSOR.format(shared)
                 else:
                     self.memory.copied.update(calls)
 
@@ -363,14 +363,14 @@ class _Function:
         """Names of the module level that functions read, where this is the module level: they may be called later."""
         if not isinstance(self.node, ast.Module):
             return frozenset()
-        found: set[str] = set()
+        names: set[str] = set()
         for info in self.inference.functions.values():
             if not info.external:
                 loaded = {
                     n.id for n in symbols.walk(info.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
                 }
-                found |= loaded - self.inference.source.symbols.bound(info.node)
-        return frozenset(found)
+                names |= loaded - self.inference.source.symbols.bound(info.node)
+        return frozenset(names)
 
     def _is_read(self, name: str, rest: Iterator[ast.stmt]) -> bool:
         for later in rest:

@@ -48,7 +48,7 @@ def _attribute(target: ast.expr, inference: Inference) -> str | None:
 
 def _holds_no_sequential(name: str, inference: Inference) -> bool:
     """Whether all that goes into the lists under an attribute is seen, and none of it is a Sequential."""
-    found = False
+    filled = False
     for node in inference.source.nodes:
         if isinstance(node, ast.Constant) and node.value == name:
             return False  # getattr and setattr take it
@@ -56,8 +56,8 @@ def _holds_no_sequential(name: str, inference: Inference) -> bool:
             for item in _put_in(node, inference):
                 if item is None or not _is_no_sequential(inference.fact(item)):
                     return False
-                found = True
-    return found
+                filled = True
+    return filled
 
 
 def _put_in(node: ast.Attribute, inference: Inference) -> Iterator[ast.expr | None]:

@@ -63,10 +63,10 @@ class Axes:
         return False, None
 
     def _call(self, values: Marking, node: ast.Call) -> tuple[bool, Last | None]:
-        found = self._operation(node)
-        if found is None:
+        operation = self._operation(node)
+        if operation is None:
             return False, None
-        name, given, places = found
+        name, given, places = operation
         if name in _JOINS:
             return self._joined(values, node, given, argument(node, places, "dim"))
         if name in _REDUCES or name in _ALONG:
@@ -138,10 +138,10 @@ class Axes:
 
     def _parted(self, values: Marking, node: ast.Assign, call: ast.Call) -> tuple[bool, Last | None]:
         """``a, b = x.chunk(2, dim=1)``: each of the parts is what the whole is."""
-        found = self._operation(call)
-        if found is None or found[0] not in _PARTS:
+        operation = self._operation(call)
+        if operation is None or operation[0] not in _PARTS:
             return False, None
-        _, given, places = found
+        _, given, places = operation
         value = values.mark(given)
         for other in [*call.args, *(k.value for k in call.keywords)]:
             if other is not given:

@@ -52,9 +52,9 @@ class ClosedFunctions:
             if not all(isinstance(base, Qual) for base in info.bases) or info.layer_base is not None:
                 continue
             for method in info.methods.values():
-                found = self._of_class(info) if method.name == "forward" else self._of_method(method)
-                if found is not None and not method.static:
-                    yield method, found
+                closed = self._of_class(info) if method.name == "forward" else self._of_method(method)
+                if closed is not None and not method.static:
+                    yield method, closed
 
     def _of_method(self, method: FunctionInfo) -> Closed | None:
         if not method.name.startswith("_") or method.name.endswith("__"):
@@ -63,16 +63,16 @@ class ClosedFunctions:
         return Closed([self.parents.get(read, read) for read in reads]) if reads else None
 
     def _of_class(self, info: ClassInfo) -> Closed | None:
-        found = Closed([self.parents.get(read, read) for read in self.reads.get(info.methods["forward"], [])])
+        closed = Closed([self.parents.get(read, read) for read in self.reads.get(info.methods["forward"], [])])
         for read in self.reads.get(info, []):
             parent = self.parents.get(read)
             if isinstance(parent, ast.Call) and parent.func is read:
-                found.built.append((parent, self._uses(parent)))
+                closed.built.append((parent, self._uses(parent)))
             elif (handed := self.handed.given_to(read)) is not None:
-                found.built += [(call, self._uses(call)) for call in handed]
+                closed.built += [(call, self._uses(call)) for call in handed]
             elif not is_asked(read, self.parents) and not is_of_super(parent):
                 return None
-        return found if found.built or self.handed_on else None
+        return closed if closed.built or self.handed_on else None
 
     def _uses(self, made: ast.Call) -> list[ast.AST] | None:
         """The calls of what a constructor call is assigned to; None where it is assigned to nothing known."""

@@ -51,8 +51,8 @@ class HandedOn:
         call = self.parents.get(parent) if isinstance(parent, ast.keyword) else parent
         if not isinstance(call, ast.Call) or call.func is read:
             return None
-        found = [self._calls(info, arg.arg) for info, arg, value in self._bound(call) if value is read]
-        return found[0] if len(found) == 1 else None
+        calls = [self._calls(info, arg.arg) for info, arg, value in self._bound(call) if value is read]
+        return calls[0] if len(calls) == 1 else None
 
     def _calls(self, info: FunctionInfo, name: str) -> set[ast.Call] | None:
         """The calls of a parameter; None where anything else is done with it."""
@@ -61,9 +61,9 @@ class HandedOn:
             self._called[key] = None  # what hands itself on isn't followed
             named = not info.external and name in {a.arg for a in symbols.named_parameters(info.node)}
             uses = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id == name] if named else []
-            found = [self._called_at(use, info) for use in uses]
-            if named and None not in found:
-                self._called[key] = {call for some in found for call in some or ()}
+            calls = [self._called_at(use, info) for use in uses]
+            if named and None not in calls:
+                self._called[key] = {call for some in calls for call in some or ()}
         return self._called[key]
 
     def _called_at(self, use: ast.Name, info: FunctionInfo) -> set[ast.Call] | None:
@@ -80,9 +80,9 @@ class HandedOn:
         if key not in self._known:
             self._known[key] = None
             sites = self.sites(info)
-            found = None if sites is None else [self._given(self.argument(site, info, name)) for site in sites]
-            if found is not None and None not in found:
-                self._known[key] = {one for some in found for one in some or ()}
+            classes = None if sites is None else [self._given(self.argument(site, info, name)) for site in sites]
+            if classes is not None and None not in classes:
+                self._known[key] = {one for some in classes for one in some or ()}
         return self._known[key]
 
     def _given(self, value: ast.expr | None) -> set[ClassInfo] | None:

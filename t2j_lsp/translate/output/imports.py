@@ -21,7 +21,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.code_lines import lines_of
-from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, may_agree, told
+from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, may_agree, with_agreement
 from t2j_lsp.translate.source.folding.annotations import (
     is_annotated,
     without_annotations,
@@ -145,7 +145,9 @@ def _agreed(whole: list[Helper], cut: Cut, user: ast.Module, wanted: set[str], n
     if known.agreed and not hold(known.agreed, copied, user, written):
         known.agreed = NOTHING_AGREED
         known.agreements += 1
-    return [replace(h, text=told(h.text, known.agreed[h.name])) if h.name in known.agreed else h for h in copied]
+    return [
+        replace(h, text=with_agreement(h.text, known.agreed[h.name])) if h.name in known.agreed else h for h in copied
+    ]
 
 
 def _annotated_like(copied: list[Helper], source: Source) -> list[Helper]:

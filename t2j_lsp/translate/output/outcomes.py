@@ -54,7 +54,7 @@ class Outcomes:
         lines: dict[tuple[int, int], SourceMapEntry | None] = {}
         for part in dict.fromkeys(part for place in self.places for part in (place.range, place.head)):
             lines[part] = self._lines(*part)
-        self._found = [*lines, *self.steps]
+        self._looked_for = [*lines, *self.steps]
         known = [*lines.values(), *self.steps.values()]
         self._present = [entry is not None for entry in known]
         self.entries = [entry for entry in known if entry is not None]
@@ -131,7 +131,7 @@ class Outcomes:
         left = iter(entries)
         texts: dict[object, str] = {
             key: _text(lines, next(left)) if present else ""
-            for key, present in zip(self._found, self._present, strict=True)
+            for key, present in zip(self._looked_for, self._present, strict=True)
         }
         forms = _with_written(rewritten, lines, source_map)
         known = {one.span for one in forms if one.written}

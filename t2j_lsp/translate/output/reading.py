@@ -99,26 +99,26 @@ def new_problems(code: ast.Module, source: ast.Module) -> list[Problem]:
     before = keys(problems(source))
     current = [p for p in current if not p.is_also_in(before)]
     moved = _callers_of_new_functions(code, source) if current else {}
-    found = (
+    failing = (
         p for p in current if not any(p.moved_from(path).is_also_in(before) for path in moved.get(p.scope[:1], ()))
     )
-    return sorted(found, key=lambda p: (p.line, p.name, p.reason))
+    return sorted(failing, key=lambda p: (p.line, p.name, p.reason))
 
 
 def _callers_of_new_functions(code: ast.Module, source: ast.Module) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
     """The scopes that call the functions which a conversion has made of their statements."""
     own = {n.name for n in symbols.walk(source) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     made = {n.name for n in code.body if isinstance(n, ast.FunctionDef) and n.name not in own}
-    found: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    callers: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(code, ())]
     while waiting:
         node, path = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             path = (*path, scope_name(node))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in made:
-            found.setdefault((node.func.id,), set()).add(path)
+            callers.setdefault((node.func.id,), set()).add(path)
         waiting += [(child, path) for child in symbols.children(node)]
-    return found
+    return callers
 
 
 def report_problems(

@@ -73,10 +73,10 @@ def _is_unread_local(context: Context, output: ast.Module, node: ast.stmt, name:
 def _of_path(path: Sequence[str], body: Sequence[ast.stmt]) -> ast.stmt | None:
     """The definition of a dotted name in the output, if there is one of it."""
     named = {path[0], "__call__"} if path[0] == "forward" else {path[0]}
-    found = [n for n in body if isinstance(n, FunctionNode | ast.ClassDef) and n.name in named]
-    if len(found) != 1:
+    definitions = [n for n in body if isinstance(n, FunctionNode | ast.ClassDef) and n.name in named]
+    if len(definitions) != 1:
         return None
-    return _of_path(path[1:], found[0].body) if len(path) > 1 else found[0]
+    return _of_path(path[1:], definitions[0].body) if len(path) > 1 else definitions[0]
 
 
 def _drop(context: Context, node: ast.stmt) -> None:
@@ -91,13 +91,13 @@ def _drop(context: Context, node: ast.stmt) -> None:
 
 def _choices(context: Context, kept: Sequence[ast.stmt]) -> Iterator[ast.If]:
     """The conditions, whole chains of them, in which assignments that stay are."""
-    found: dict[ast.If, None] = {}
+    conditions: dict[ast.If, None] = {}
     for node in kept:
         around = [one for one in ancestors(node, context.source.parents) if isinstance(one, ast.If)]
         chain = [one for one in around if not context.source.text.startswith("elif", context.source.span(one)[0])]
         if chain:
-            found[chain[0]] = None
-    yield from found
+            conditions[chain[0]] = None
+    yield from conditions
 
 
 def _chosen_alike(context: Context, choice: ast.If) -> list[ast.stmt]:

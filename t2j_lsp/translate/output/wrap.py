@@ -250,8 +250,10 @@ class _Unit:
         Not where it begins with one: it is cut there already.
         """
         top, text = self._top(part), self.text
-        found = [at for match in _BRANCH.finditer(text, part.start, part.end) if (at := match.start()) > part.start]
-        return [at for at in found if not any(one.start < at < one.end for one in top) and not self._in_string(at, at)]
+        branches = [at for match in _BRANCH.finditer(text, part.start, part.end) if (at := match.start()) > part.start]
+        return [
+            at for at in branches if not any(one.start < at < one.end for one in top) and not self._in_string(at, at)
+        ]
 
     def _top(self, part: _Part) -> list[Bracket]:
         """The brackets of a part that stand in no other one of it."""

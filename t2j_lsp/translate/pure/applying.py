@@ -86,7 +86,7 @@ class Applying(ChildCalls):
 
     def _in_place(self, node: ast.AST, one: FunctionStatement) -> None:
         def visit(at: ast.AST) -> None:
-            new = self._special(at)
+            new = self._instead(at)
             if new is not None:
                 start, end = self.source.span(at)
                 one.edits.append(Edit(start, end, 0, new))
@@ -194,9 +194,9 @@ class Applying(ChildCalls):
 
     def render(self, node: ast.expr) -> str:
         """An expression of the forward pass in the function."""
-        return rendered(self.source, node, self._special)
+        return rendered(self.source, node, self._instead)
 
-    def _special(self, node: ast.AST) -> str | None:
+    def _instead(self, node: ast.AST) -> str | None:
         """What an expression becomes that is about the module; None for any other."""
         match node:
             case ast.Call(func=function):
@@ -323,12 +323,12 @@ class Applying(ChildCalls):
         if any(isinstance(n, ast.Name) and n.id == target.id and self._is_value(n) for n in symbols.walk(node)):
             raise Unconvertible(node, f"the layer {target.id} of a loop is used in another way than by a call")
 
-        def special(one: ast.AST) -> str | None:
+        def instead(one: ast.AST) -> str | None:
             if one is target:
                 return name
-            return f'params["{owner.attr}"]' if one is owner else self._special(one)  # type: ignore[attr-defined]
+            return f'params["{owner.attr}"]' if one is owner else self._instead(one)  # type: ignore[attr-defined]
 
-        text = rendered(self.source, node, special, inside=True)
+        text = rendered(self.source, node, instead, inside=True)
         self.loops = outer
         return text
 
@@ -360,15 +360,15 @@ class Applying(ChildCalls):
                 return self._item(name, self.constructor.attributes.get(name), index)
         return None
 
-    def _item(self, name: str, found: object, index: ast.expr) -> Held | None:
+    def _item(self, name: str, children: object, index: ast.expr) -> Held | None:
         number = index.value if isinstance(index, ast.Constant) and isinstance(index.value, int) else None
-        if isinstance(found, SequentialChild) and number is not None and 0 <= number < len(found.items):
-            key, item = found.items[number]
+        if isinstance(children, SequentialChild) and number is not None and 0 <= number < len(children.items):
+            key, item = children.items[number]
             return Held(item, f'params["{name}"]["{key}"]', f'state["{name}"]["{key}"]', f"{name}_{key}")
-        if isinstance(found, ListChild) and not isinstance(index, ast.Slice):
+        if isinstance(children, ListChild) and not isinstance(index, ast.Slice):
             text = self.render(index)
-            exact = number is not None and found.comprehension is None and 0 <= number < len(found.items)
-            child: Child = found.items[number] if exact and number is not None else found
+            exact = number is not None and children.comprehension is None and 0 <= number < len(children.items)
+            child: Child = children.items[number] if exact and number is not None else children
             return Held(child, f'params["{name}"][{text}]', f'state["{name}"][{text}]', name)
         return None
 

@@ -72,20 +72,20 @@ class ChildCalls:
             self.facts.append((text, TENSOR))
         return text
 
-    def element(self, node: ast.Call, held: Held, found: ListChild, arguments: list[str]) -> Held:
+    def element(self, node: ast.Call, held: Held, children: ListChild, arguments: list[str]) -> Held:
         """One element of a list, if all are applied in the same way."""
-        if not found.items:
+        if not children.items:
             raise Unconvertible(node, "a list of layers is empty")
         forms: set[str] = set()
         current, facts = self.current, list(self.facts)
-        for item in found.items:
+        for item in children.items:
             self.current = FunctionStatement(current.node)
             text = self.applied(replace(held, child=item), arguments, UNKNOWN, node)
             forms.add("\n".join([*self.current.before, text]))
         self.current, self.facts = current, facts
         if len(forms) > 1:
             raise Unconvertible(node, "the layers of a list are applied in different ways")
-        return replace(held, child=found.items[0])
+        return replace(held, child=children.items[0])
 
     def applied(self, held: Held, arguments: list[str], fact: Fact, at: ast.Call) -> str:
         """The code that applies a child; what it needs lines for goes in front of the statement."""

@@ -156,19 +156,19 @@ class Constructor:
                 yield child
                 yield from self._statements(child)
 
-    def _statement(self, statement: ast.stmt, found: dict[str, list[_Assigned]]) -> None:
+    def _statement(self, statement: ast.stmt, assigned: dict[str, list[_Assigned]]) -> None:
         match statement:
             case ast.Assign(targets=[ast.Attribute() as target], value=value) if self.is_own(target):
-                self._assigned(statement, target.attr, value, found)
+                self._assigned(statement, target.attr, value, assigned)
             case ast.AnnAssign(target=ast.Attribute() as target, value=ast.expr() as value) if self.is_own(target):
-                self._assigned(statement, target.attr, value, found)
+                self._assigned(statement, target.attr, value, assigned)
             case ast.Expr(value=ast.Call(func=ast.Attribute() as function) as call):
-                self._called(statement, call, function, found)
+                self._called(statement, call, function, assigned)
             case ast.Assign() if places := unpacked(statement, self.own):
                 for target, value in places:
                     if self.attribute(value) is not None:
                         raise Unconvertible(statement, f"self.{target.attr} is a module, made beside other things")
-                    self._assigned(statement, target.attr, value, found)
+                    self._assigned(statement, target.attr, value, assigned)
             case _:
                 targets = [n for n in symbols.walk(statement) if isinstance(n, ast.Attribute) and self.is_own(n)]
                 stores = [n for n in targets if not isinstance(n.ctx, ast.Load)]
@@ -176,7 +176,7 @@ class Constructor:
                     raise Unconvertible(statement, f"self.{stores[0].attr} is assigned in a way that is not read")
 
     def _called(
-        self, statement: ast.stmt, call: ast.Call, function: ast.Attribute, found: dict[str, list[_Assigned]]
+        self, statement: ast.stmt, call: ast.Call, function: ast.Attribute, assigned: dict[str, list[_Assigned]]
     ) -> None:
         """A call for its effect: of the base's constructor, or one that registers something."""
         if ast.unparse(function).startswith("super(") and function.attr == "__init__":
@@ -190,7 +190,9 @@ class Constructor:
                 kind = OwnBuffer(arguments[1]) if saved else Setting(arguments[1])
                 if isinstance(arguments[1], ast.Constant) and arguments[1].value is None:
                     raise Unconvertible(statement, f"the buffer {name} is None at first")
-                found.setdefault(name, []).append(_Assigned(statement, arguments[1], kind, self._branches(statement)))
+                assigned.setdefault(name, []).append(
+                    _Assigned(statement, arguments[1], kind, self._branches(statement))
+                )
                 self.statements[statement] = (name, kind)
                 return
             raise Unconvertible(statement, f"its constructor calls self.{function.attr}, which is not followed")
@@ -208,9 +210,9 @@ class Constructor:
         if any(self.is_own(n) for n in symbols.walk(call) if isinstance(n, ast.Attribute)):
             raise Unconvertible(statement, f"{ast.unparse(function)} changes what the constructor made")
 
-    def _assigned(self, statement: ast.stmt, name: str, value: ast.expr, found: dict[str, list[_Assigned]]) -> None:
+    def _assigned(self, statement: ast.stmt, name: str, value: ast.expr, assigned: dict[str, list[_Assigned]]) -> None:
         attribute = self.attribute(value)
-        found.setdefault(name, []).append(_Assigned(statement, value, attribute, self._branches(statement)))
+        assigned.setdefault(name, []).append(_Assigned(statement, value, attribute, self._branches(statement)))
         if attribute is not None:
             self.statements[statement] = (name, attribute)
 

@@ -310,10 +310,10 @@ class ModuleFunctions:
         left: set[ast.AST] = set()
         asked: Callable[[ast.AST, _Draft], tuple[str, str] | None] = self._objection
         while True:
-            found = [one for one in self._kept(draft, asked) if one[0] not in left]
-            yield from found
-            left |= {one[0] for one in found}
-            if not any(isinstance(one[0], FunctionNode | ast.ClassDef) for one in found):
+            staying = [one for one in self._kept(draft, asked) if one[0] not in left]
+            yield from staying
+            left |= {one[0] for one in staying}
+            if not any(isinstance(one[0], FunctionNode | ast.ClassDef) for one in staying):
                 return
             asked = partial(self._use, left)
 

@@ -75,7 +75,7 @@ class ChildMaking:
     def render(self, node: ast.expr) -> str:
         """An expression of the constructor in the function."""
 
-        def special(one: ast.AST) -> str | None:
+        def instead(one: ast.AST) -> str | None:
             if isinstance(one, ast.Attribute) and self.constructor.is_own(one):
                 return self.read_again(one)
             if isinstance(one, ast.Name) and one.id == self.constructor.own:
@@ -84,7 +84,7 @@ class ChildMaking:
                 return self._drawn(one)
             return None
 
-        return rendered(self.source, node, special)
+        return rendered(self.source, node, instead)
 
     def read_again(self, node: ast.Attribute) -> str:
         """A setting that the constructor reads again."""
@@ -218,11 +218,11 @@ class ChildMaking:
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, element: str) -> str:
         """A comprehension with another element, without its brackets."""
 
-        def special(one: ast.AST) -> str | None:
+        def instead(one: ast.AST) -> str | None:
             if one is node.elt:
                 return element
             if isinstance(one, ast.Attribute) and self.constructor.is_own(one):
                 return self.read_again(one)
             return None
 
-        return rendered(self.source, node, special)[1:-1]
+        return rendered(self.source, node, instead)[1:-1]

@@ -23,15 +23,15 @@ _BUILTINS = frozenset({
 _ATOMS = (ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict)
 
 
-def rendered(source: Source, node: ast.AST, special: Callable[[ast.AST], str | None], inside: bool = False) -> str:
-    """The text of a node, with what ``special`` says in place of the outermost nodes that it knows.
+def rendered(source: Source, node: ast.AST, instead: Callable[[ast.AST], str | None], inside: bool = False) -> str:
+    """The text of a node, with what ``instead`` says in place of the outermost nodes that it knows.
 
     ``inside``: it is asked of what stands in the node alone.
     """
     edits: list[Edit] = []
 
     def visit(one: ast.AST) -> None:
-        new = None if inside and one is node else special(one)
+        new = None if inside and one is node else instead(one)
         if new is not None:
             start, end = source.span(one)
             edits.append(Edit(start, end, 0, new))
@@ -62,20 +62,20 @@ class ModuleSettings:
         inner = bound_inside(node)
         later = {id(n) for at in symbols.walk(node) if isinstance(at, ast.Lambda) for n in symbols.walk(at.body)}
 
-        def special(one: ast.AST) -> str | None:
+        def instead(one: ast.AST) -> str | None:
             if isinstance(one, ast.Call):
                 self._allow(one, once=id(one) not in later)
             if isinstance(one, ast.Attribute) and self.constructor.is_own(one):
                 return self.attribute(one.attr, one)
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and one.id not in inner:
-                found = self._variable(one)
-                return None if found is None else _bracketed(self.text(found[0]), found[0]) + found[1]
+                given = self._variable(one)
+                return None if given is None else _bracketed(self.text(given[0]), given[0]) + given[1]
             return None
 
         if isinstance(node, ast.Name) and (whole := self._variable(node)) is not None:
             value, index = whole
             return _bracketed(self.text(value), value) + index if index else self.text(value)
-        return rendered(self.source, node, special)
+        return rendered(self.source, node, instead)
 
     def attribute(self, name: str, at: ast.AST) -> str:
         """A setting by its attribute's name: its text where that is simple, else a variable that is computed first."""
@@ -134,9 +134,9 @@ class ModuleSettings:
         if node.id == self.constructor.own:
             raise Unconvertible(node, "a setting holds the module itself")
         for statement in init.body:
-            found = given_to(node.id, statement) if len(stores) == 1 else None
-            if found is not None:
-                return found
+            value = given_to(node.id, statement) if len(stores) == 1 else None
+            if value is not None:
+                return value
         raise Unconvertible(node, f"a setting reads {node.id}, which its constructor does not assign once and for all")
 
 

@@ -77,10 +77,10 @@ def _moved(one: Placed, between: Rewritten) -> Placed:
     return replace(one, span=span)
 
 
-def _distinct(found: Iterable[Placed]) -> Iterator[Placed]:
+def _distinct(placed: Iterable[Placed]) -> Iterator[Placed]:
     """One for each place: of several that stood in what was written, the first."""
     seen: set[Span] = set()
-    for one in found:
+    for one in placed:
         if one.span not in seen:
             seen.add(one.span)
             yield one

@@ -14,10 +14,10 @@ def pairs(node: ast.stmt, own: str) -> list[tuple[ast.Attribute, ast.expr]]:
     """``self.heads, self.scale = heads, dim**-0.5``: the attributes, each with its value; empty for anything else."""
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-            found = [(t, v) for t, v in zip(targets, values, strict=False) if isinstance(t, ast.Attribute)]
+            attributes = [(t, v) for t, v in zip(targets, values, strict=False) if isinstance(t, ast.Attribute)]
             starred = any(isinstance(v, ast.Starred) for v in values)
-            mine = all(is_attribute_of(target, own) for target, _ in found)
-            return found if mine and not starred and len(found) == len(targets) == len(values) else []
+            mine = all(is_attribute_of(target, own) for target, _ in attributes)
+            return attributes if mine and not starred and len(attributes) == len(targets) == len(values) else []
         case _:
             return []
 
@@ -36,7 +36,7 @@ def given_to(name: str, node: ast.stmt) -> tuple[ast.expr, str] | None:
     """The value that an assignment gives a name, and the index of what it gets of it: ``a, b = pair(x)``."""
     for target in node.targets if isinstance(node, ast.Assign) else []:
         match target:
-            case ast.Name(id=found) if found == name:
+            case ast.Name(id=target_name) if target_name == name:
                 return node.value, ""  # type: ignore[attr-defined]
             case ast.Tuple(elts=items) if all(isinstance(item, ast.Name) for item in items):
                 names = [item.id for item in items if isinstance(item, ast.Name)]

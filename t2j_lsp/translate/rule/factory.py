@@ -104,17 +104,17 @@ def _mark_attributes(node: ast.ClassDef) -> None:
 def _handed_on(function: ast.AST, names: Collection[str], spreads: Iterable[ast.keyword]) -> list[ast.Name]:
     """The names that other dicts begin with which calls are given and nothing else reads."""
     given = {id(k.value) for k in spreads}
-    found: list[ast.Name] = []
+    names_read: list[ast.Name] = []
     for node in ast.walk(function):
         match node:
             case ast.Assign(targets=[ast.Name() as target], value=ast.Dict() as value):
                 if _only_given(function, target, value, given):
-                    found += _spread_in(value, names)
+                    names_read += _spread_in(value, names)
             case ast.Call():
                 for keyword in node.keywords:
                     if keyword.arg is None and isinstance(keyword.value, ast.Dict):
-                        found += _spread_in(keyword.value, names)
-    return found
+                        names_read += _spread_in(keyword.value, names)
+    return names_read
 
 
 def _spread_in(value: ast.Dict, names: Collection[str]) -> list[ast.Name]:

@@ -274,8 +274,8 @@ def same_attribute(name: str, result: str = "tensor") -> None:
 
 def attribute_of(owner: Object, name: str) -> str | None:
     """What an attribute is that stays as it is; None for one that nobody stated."""
-    found = ATTRIBUTES.get(f"{owner.name}.{name}")
-    return found if found is not None else ATTRIBUTES.get(f"{class_of(owner.kind)}.{name}")
+    attribute = ATTRIBUTES.get(f"{owner.name}.{name}")
+    return attribute if attribute is not None else ATTRIBUTES.get(f"{class_of(owner.kind)}.{name}")
 
 
 FURTHER_TENSORS: dict[str, int | None] = {}

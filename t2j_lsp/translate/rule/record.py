@@ -116,8 +116,8 @@ REGISTRY = Registry()
 
 def member_rule(owner: Object, name: str) -> Rule | None:
     """The rule of a method or attribute of an object, of its class or of the class whose kind it is."""
-    found = REGISTRY.rules.get(f"{owner.name}.{name}")
-    return found if found is not None else REGISTRY.rules.get(f"{class_of(owner.kind)}.{name}")
+    rule = REGISTRY.rules.get(f"{owner.name}.{name}")
+    return rule if rule is not None else REGISTRY.rules.get(f"{class_of(owner.kind)}.{name}")
 
 
 def Row(

@@ -93,12 +93,12 @@ class Rearranged:
         for low, high, parts in self._replaced:
             if low <= begin < high and parts:
                 return self._lines(self._at[parts.start], self._at[parts.stop])
-        found = [self._forth(begin), self._forth(max(begin, starts[last - 1]))]
+        indices = [self._forth(begin), self._forth(max(begin, starts[last - 1]))]
         for low, high, parts in self._replaced:
             if begin <= low < high <= stop and parts:
-                found += [self._at[parts.start], self._at[parts.stop] - 1]
-        known = [index for index in found if index is not None]
-        return None if found[0] is None else self._lines(min(known), max(known) + 1)
+                indices += [self._at[parts.start], self._at[parts.stop] - 1]
+        known = [index for index in indices if index is not None]
+        return None if indices[0] is None else self._lines(min(known), max(known) + 1)
 
     def _lines(self, begin: int, stop: int) -> tuple[int, int]:
         starts = self._starts[1]

@@ -135,13 +135,13 @@ class Source:
     @cached_property
     def assigned_calls(self) -> dict[str, list[ast.Call]]:
         """The calls whose values variables are given, by the variables as they are written."""
-        found: dict[str, list[ast.Call]] = {}
+        calls: dict[str, list[ast.Call]] = {}
         for node in self.nodes:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                 for target in node.targets:
                     if isinstance(target, ast.Name | ast.Attribute):
-                        found.setdefault(ast.unparse(target), []).append(node.value)
-        return found
+                        calls.setdefault(ast.unparse(target), []).append(node.value)
+        return calls
 
     @cached_property
     def moved_modules(self) -> frozenset[ast.Call]:
@@ -321,8 +321,8 @@ class Source:
     @cached_property
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Every comment as (index, text), in order."""
-        found = comments_of(self.text, self.starts)
-        return self.concrete.comments if found is None else found
+        comments = comments_of(self.text, self.starts)
+        return self.concrete.comments if comments is None else comments
 
     def brackets_around(self, start: int, end: int) -> Bracket | None:
         """The brackets that hold nothing but ``text[start:end]``, white space and comments aside."""

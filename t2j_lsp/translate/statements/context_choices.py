@@ -51,13 +51,13 @@ class ContextChoices:
         blocks = self._blocks(node, name)
         if blocks is None or any(kinds) and not self._is_same_in(test, node):
             return False
-        found: dict[ast.stmt, ChosenContext] = {}
+        choices: dict[ast.stmt, ChosenContext] = {}
         for block in blocks:
             names = self.no_gradient.leaving(block) if any(kinds) else []
             if names is None:
                 return False
-            found[block] = ChosenContext(test, not kinds[0], tuple(names))
-        self.chosen |= found
+            choices[block] = ChosenContext(test, not kinds[0], tuple(names))
+        self.chosen |= choices
         self.ctx.edits.delete(node)
         self.ctx.report.converted += 1
         return True
@@ -75,7 +75,7 @@ class ContextChoices:
         if function is None or name in {a.arg for a in symbols.walk(function.node.args) if isinstance(a, ast.arg)}:
             return None
         around = parents.get(node)
-        found: list[ast.With] = []
+        blocks: list[ast.With] = []
         for use in symbols.walk(function.node):
             if not isinstance(use, ast.Name) or use.id != name or use is node.targets[0]:
                 continue
@@ -90,10 +90,10 @@ class ContextChoices:
                 ) if block.lineno > node.lineno and block.body[0].lineno > block.lineno:
                     if around is None or around not in [*ancestors(block, parents)]:
                         return None
-                    found.append(block)
+                    blocks.append(block)
                 case _:
                     return None
-        return found
+        return blocks
 
     def _is_same_in(self, test: ast.expr, node: ast.Assign) -> bool:
         """Whether a condition, asked once more anywhere below a statement, is what it is there."""

@@ -88,7 +88,7 @@ class NoGradient:
         if around is None or node in self.ctx.plan.undifferentiated:
             return []
         passes, used_later = UnknownPasses(self.ctx, node), loads_after(around, node) - self._bound_first(node)
-        if self.stopped.found(node, around, used_later) or self.stopped.filled(node, around, used_later):
+        if self.stopped.stops(node, around, used_later) or self.stopped.filled(node, around, used_later):
             return None
         bound, names = self._bound_in_front_of_end(node, around), dict[str, None]()
         for inner in symbols.walk(node):

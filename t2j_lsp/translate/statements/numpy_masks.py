@@ -20,8 +20,8 @@ _UNSURE = "this mask has to be known under jit: compute it with NumPy"
 
 def plan_numpy_masks(context: Context) -> None:
     """Have such masks, and what they are made of, written with NumPy's functions."""
-    found = constant_masks(context.inference)
-    for node in found.masks | found.values:
+    constant = constant_masks(context.inference)
+    for node in constant.masks | constant.values:
         context.plan.on_expression(node, lambda renderer, node=node: _in_numpy(context, node, renderer))  # type: ignore[misc]
 
 

@@ -44,16 +44,16 @@ class StoppedValues:
 
     def plan(self, block: ast.stmt, around: ast.AST, used_later: set[str]) -> None:
         """Mark what one block, or function, makes."""
-        for statement, values in self._found(block, around, used_later):
+        for statement, values in self._stopped(block, around, used_later):
             self.ctx.scope.stopped |= set(values)
             if isinstance(statement, ast.Return):
                 self.returns.add(statement)
             else:
                 self.targets |= {name for name in assigned_names(statement) if name.id in used_later}
 
-    def found(self, block: ast.stmt, around: ast.AST, used_later: set[str]) -> bool:
+    def stops(self, block: ast.stmt, around: ast.AST, used_later: set[str]) -> bool:
         """Whether a block makes such values."""
-        return any(values for _, values in self._found(block, around, used_later))
+        return any(values for _, values in self._stopped(block, around, used_later))
 
     def filled(self, block: ast.stmt, around: ast.AST, used_later: set[str]) -> list[str]:
         """Arrays of before a block that it writes into what may carry a gradient: ``h += self.net(x)``."""
@@ -67,7 +67,7 @@ class StoppedValues:
                     names.setdefault(name.id)
         return list(names)
 
-    def _found(
+    def _stopped(
         self, block: ast.stmt, around: ast.AST, used_later: set[str]
     ) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
         """The statements of a block whose values are stopped in parts or one by one, with these values."""
@@ -99,14 +99,14 @@ class StoppedValues:
                 value = value_of(node, name)
                 if name.id not in used_later or name.id in unclear:
                     continue
-                found = outside.setdefault(name.id, [])
+                from_outside = outside.setdefault(name.id, [])
                 if value is None:
-                    found.append(False)
+                    from_outside.append(False)
                 elif self._is_mixed(value, block, passes):
-                    found += [True, False]
+                    from_outside += [True, False]
                 elif passes.carries(value):
-                    found.append(self._is_from_outside(value, block))
-        return {name for name, found in outside.items() if len(set(found)) == 2}
+                    from_outside.append(self._is_from_outside(value, block))
+        return {name for name, from_outside in outside.items() if len(set(from_outside)) == 2}
 
     def _is_mixed(self, value: ast.expr, block: ast.stmt, passes: UnknownPasses) -> bool:
         """Whether something has parts that were there before a block, beside others or alone."""

@@ -32,12 +32,12 @@ def with_asked_gradients_stored(inference: Inference, gaps: Iterable[Finding]) -
     source, names = inference.source, names_with(Trait.INPUT_GRADIENT)
     if not any(gap.name in names or any(name in gap.reason for name in names) for gap in gaps):
         return None
-    found: dict[ast.AST | None, list[tuple[ast.Assign, str]]] = {}
+    by_function: dict[ast.AST | None, list[tuple[ast.Assign, str]]] = {}
     for node in source.nodes:
         if isinstance(node, ast.Assign) and (text := _stored(inference, node)) is not None:
-            found.setdefault(nearest(ast.FunctionDef, node, source.parents), []).append((node, text))
+            by_function.setdefault(nearest(ast.FunctionDef, node, source.parents), []).append((node, text))
     edits: Edits = []
-    for function, (first, *others) in found.items():
+    for function, (first, *others) in by_function.items():
         inside = symbols.walk(function) if function is not None else source.nodes
         if others or any(differentiates(inference, n) for n in inside):
             continue  # its gradients would add up with these

@@ -34,8 +34,8 @@ class BatchUses:
 
     def is_tensor(self, loop: ast.AST, name: str) -> bool:
         """Whether a variable can only be a tensor, or something that holds numbers as one does."""
-        found = self.is_moved_or_called_on(loop, name) or self._computed(loop, name)
-        return found or self._stands_by_output(loop, name) or self._collected(loop, name)
+        computed = self.is_moved_or_called_on(loop, name) or self._computed(loop, name)
+        return computed or self._stands_by_output(loop, name) or self._collected(loop, name)
 
     def _fact(self, node: ast.AST) -> Fact:
         fact = self.inference.facts.get(node, UNKNOWN)

@@ -80,10 +80,12 @@ class Batches:
 
     def _of_zipped(self, loop: ast.For) -> list[list[ast.Name]]:
         """The targets of a loop over several iterables that hold batches of those of them that are loaders."""
-        found = ((names_in(target), self.ctx.fact(iterable)) for target, iterable in zipped(loop))
+        targets = ((names_in(target), self.ctx.fact(iterable)) for target, iterable in zipped(loop))
         assumed = self.ctx.inference.assumed
         return [
-            names for names, fact in found if is_loader(fact) or not is_known(fact) and any(n in assumed for n in names)
+            names
+            for names, fact in targets
+            if is_loader(fact) or not is_known(fact) and any(n in assumed for n in names)
         ]
 
     def _targets(self, loop: ast.For) -> list[ast.Name]:

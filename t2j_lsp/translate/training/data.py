@@ -251,10 +251,10 @@ class Data:
     def writers(self, home: VariableScope) -> dict[str, list[ast.stmt]]:
         """The statements of a scope that write variables, by their names."""
         if home.node not in self._written:
-            found = self._written[home.node] = {}
+            writers = self._written[home.node] = {}
             for statement in self.objects.statements(home):
                 for name in written_names(statement):
-                    found.setdefault(name, []).append(statement)
+                    writers.setdefault(name, []).append(statement)
         return self._written[home.node]
 
     def _keep_if_torch(self, statement: ast.stmt) -> None:

@@ -52,22 +52,22 @@ class CallEffects:
                 inner = called_function(self.inference.fact(call.func))
                 if inner is not None and not inner.external:
                     is_own = own is not None and self._receiver(call, own) != ""
-                    found = self._of(inner, receiver if is_own else "", running | {info})
-                    uses.reads |= found.reads
-                    uses.writes |= found.writes
+                    inside = self._of(inner, receiver if is_own else "", running | {info})
+                    uses.reads |= inside.reads
+                    uses.writes |= inside.writes
         self._uses[key] = uses
         return uses
 
     def _outside(self, info: FunctionInfo, own: str | None, receiver: str, names: set[str]) -> set[str]:
         """Those of a function's variables that aren't its own, as the scope of the calls names them."""
-        local, found = self.inference.source.symbols.bound(info.node), set[str]()
+        local, outside = self.inference.source.symbols.bound(info.node), set[str]()
         for name in names:
             head, _, attribute = name.partition(".")
             if attribute and head == own:
-                found |= {f"{receiver}.{attribute}"} if receiver else set()
+                outside |= {f"{receiver}.{attribute}"} if receiver else set()
             elif name not in local:
-                found.add(name)
-        return found
+                outside.add(name)
+        return outside
 
     def _modules(self, statement: ast.stmt) -> set[str]:
         """The variables in a statement that hold modules, optimizers and functions, of which is known otherwise."""

@@ -39,29 +39,29 @@ def is_alias(node: ast.stmt, plain: Mapping[ast.AST, str]) -> bool:
 class Loops:
     """Loops over kept values that collect a term for each: one function of a step, over all of them at once."""
 
-    def __init__(self, context: Context, found: RecordedEpisode, plain: Mapping[ast.AST, str]) -> None:
-        self.ctx, self.source, self.found, self.plain = context, context.source, found, plain
+    def __init__(self, context: Context, episode: RecordedEpisode, plain: Mapping[ast.AST, str]) -> None:
+        self.ctx, self.source, self.episode, self.plain = context, context.source, episode, plain
         self.loops: list[ast.For] = []
         self.gone: list[ast.stmt] = []
         """``policy_losses = []``."""
         self.nodes: set[ast.AST] = set()
         self.instead: dict[tuple[int, int], str] = {}
         self.collected: dict[ast.stmt, list[tuple[str, ast.expr]]] = {}
-        uses = {use for kept in self.found.recorded for use in kept.uses}
-        names = {kept.name for kept in self.found.recorded}
-        loops = [s for s in self.found.block if isinstance(s, ast.For)]
+        uses = {use for kept in self.episode.recorded for use in kept.uses}
+        names = {kept.name for kept in self.episode.recorded}
+        loops = [s for s in self.episode.block if isinstance(s, ast.For)]
         for loop in loops if len([s for s in loops if self._goes_over(s, uses, names)]) == 1 else ():
             if self._goes_over(loop, uses, names):
                 self._vectorize(loop)
         inside = {
             n
-            for s in (*self.loops, *self.found.block)
+            for s in (*self.loops, *self.episode.block)
             if s in self.loops or is_alias(s, plain)
             for n in symbols.walk(s)
         }
         self.open = any(
             n not in inside and (n in uses or isinstance(n, ast.Name) and n.id in names)
-            for s in self.found.block
+            for s in self.episode.block
             for n in symbols.walk(s)
         )
         """Whether kept values are used elsewhere in the block."""
@@ -80,7 +80,7 @@ class Loops:
                 pass
             case _:
                 return
-        kept = {kept.name for kept in self.found.recorded}
+        kept = {kept.name for kept in self.episode.recorded}
         for target, given in zip(targets, args, strict=True):
             is_kept = self.plain.get(given) in kept or isinstance(given, ast.Name) and given.id in kept
             if not is_kept and not isinstance(self.ctx.fact(given), Tensor):
@@ -101,10 +101,10 @@ class Loops:
                 case _:
                     return
         lists = [name for name, _ in collected]
-        made = [s for s in self.found.block if self._makes_list(s, lists)]
+        made = [s for s in self.episode.block if self._makes_list(s, lists)]
         if not lists or len(set(lists)) < len(lists) or len(made) != len(lists):
             return
-        block = {n for s in self.found.block for n in symbols.walk(s)} - set(symbols.walk(loop))
+        block = {n for s in self.episode.block for n in symbols.walk(s)} - set(symbols.walk(loop))
         for name in lists:
             uses = [n for n in block if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
             joined = [self._joined(n) for n in uses if n.lineno > (loop.end_lineno or 0)]
@@ -175,24 +175,24 @@ class Loops:
         return replaced(self.source, *self.source.span(node), instead).rstrip("\r\n")
 
 
-def compiled_from(context: Context, found: RecordedEpisode, loops: Loops) -> int | None:
+def compiled_from(context: Context, episode: RecordedEpisode, loops: Loops) -> int | None:
     """From which statement of the update on the loss can be compiled, with arrays for what is there before.
 
     None if something that is made of kept values can't be.
     """
     jittable = Jittable(context.inference, Reader(context.inference, context.plan.switches), (), {})
-    kept = {use for one in found.recorded for use in one.uses}
-    names = {one.name for one in found.recorded}
-    at = len(found.block)
-    while at and _compiles(context, jittable, found.block[at - 1], loops):
+    kept = {use for one in episode.recorded for use in one.uses}
+    names = {one.name for one in episode.recorded}
+    at = len(episode.block)
+    while at and _compiles(context, jittable, episode.block[at - 1], loops):
         at -= 1
-    while at < len(found.block) and not _takes_arrays(context, found, loops, at):
+    while at < len(episode.block) and not _takes_arrays(context, episode, loops, at):
         at += 1
-    for statement in found.block[:at]:
+    for statement in episode.block[:at]:
         if not is_alias(statement, loops.plain):
             if any(n in kept or isinstance(n, ast.Name) and n.id in names for n in symbols.walk(statement)):
                 return None
-    return at if any(s in loops.loops or not is_alias(s, loops.plain) for s in found.block[at:]) else None
+    return at if any(s in loops.loops or not is_alias(s, loops.plain) for s in episode.block[at:]) else None
 
 
 def _compiles(context: Context, jittable: Jittable, node: ast.stmt, loops: Loops) -> bool:
@@ -220,11 +220,11 @@ def _values(node: ast.stmt) -> list[ast.expr]:
     return []
 
 
-def inputs(found: RecordedEpisode, loops: Loops, statements: Sequence[ast.stmt]) -> list[str]:
+def inputs(episode: RecordedEpisode, loops: Loops, statements: Sequence[ast.stmt]) -> list[str]:
     """The variables of the update that some of its statements read before they give them values."""
-    before = {name for s in found.block if s not in statements for name in stores(s)}
-    before |= {argument.arg for argument in symbols.walk(found.update.args) if isinstance(argument, ast.arg)}
-    kept = {one.name for one in found.lists}
+    before = {name for s in episode.block if s not in statements for name in stores(s)}
+    before |= {argument.arg for argument in symbols.walk(episode.update.args) if isinstance(argument, ast.arg)}
+    kept = {one.name for one in episode.lists}
     out: list[str] = []
     bound: set[str] = set()
     for statement in statements:
@@ -237,13 +237,13 @@ def inputs(found: RecordedEpisode, loops: Loops, statements: Sequence[ast.stmt])
     return out
 
 
-def _takes_arrays(context: Context, found: RecordedEpisode, loops: Loops, at: int) -> bool:
+def _takes_arrays(context: Context, episode: RecordedEpisode, loops: Loops, at: int) -> bool:
     """Whether what the statements from one on read is an array, or never changes."""
-    given = set(inputs(found, loops, found.block[at:]))
-    own = context.source.symbols.bound(found.update)
+    given = set(inputs(episode, loops, episode.block[at:]))
+    own = context.source.symbols.bound(episode.update)
     seen: set[str] = set()
     owners: set[ast.AST] = {use.value for use in loops.plain if isinstance(use, ast.Attribute)} | {*loops.plain}
-    for node in (n for s in found.block[at:] for n in reads(s) if n not in owners):
+    for node in (n for s in episode.block[at:] for n in reads(s) if n not in owners):
         fact = context.fact(node)
         if node.id in given and node.id not in seen:
             seen.add(node.id)

@@ -29,14 +29,14 @@ _ACT = ("act", "forward_and_draw", "act_on")
 
 def with_recorded_episodes(context: Context) -> tuple[RearrangedText, Given] | None:
     """The text in which the episodes of a policy gradient are recorded; None if there are none."""
-    found = find(context)
+    episode = find(context)
     source = context.source
     names = {n.id for n in source.nodes if isinstance(n, ast.Name)} | {
         n.arg for n in source.nodes if isinstance(n, ast.arg)
     }
-    if found is None or not names.isdisjoint(_WRITTEN) or not source.words.isdisjoint(HELPERS - {"stacked"}):
+    if episode is None or not names.isdisjoint(_WRITTEN) or not source.words.isdisjoint(HELPERS - {"stacked"}):
         return None
-    writer = _Writer(context, found, names)
+    writer = _Writer(context, episode, names)
     edits = writer.edits()
     text = RearrangedText.of(source.text, edits) if edits is not None else None
     if text is None:
@@ -45,28 +45,28 @@ def with_recorded_episodes(context: Context) -> tuple[RearrangedText, Given] | N
 
 
 class _Writer:
-    def __init__(self, context: Context, found: RecordedEpisode, names: set[str]) -> None:
-        self.ctx, self.source, self.found = context, context.source, found
+    def __init__(self, context: Context, episode: RecordedEpisode, names: set[str]) -> None:
+        self.ctx, self.source, self.episode = context, context.source, episode
         self.names = names
         self.act = next((name for name in _ACT if name not in names), "")
         self.parameters: dict[tuple[str, str], Fact] = {}
         """What the parameters of the loss are."""
-        self.plain: dict[ast.AST, str] = {use: kept.name for kept in found.lists for use in kept.uses}
+        self.plain: dict[ast.AST, str] = {use: kept.name for kept in episode.lists for use in kept.uses}
         """What stands for a list wherever it is used."""
 
     def edits(self) -> Edits | None:
         """The edits of the whole file; None if a name that they need is taken."""
-        found, source = self.found, self.source
-        in_update = set(symbols.walk(found.update))
-        for kept in (one for one in found.lists if one.in_module):
-            aliases = {n for s in found.block if is_alias(s, self.plain) for n in symbols.walk(s)}
+        episode, source = self.episode, self.source
+        in_update = set(symbols.walk(episode.update))
+        for kept in (one for one in episode.lists if one.in_module):
+            aliases = {n for s in episode.block if is_alias(s, self.plain) for n in symbols.walk(s)}
             others = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == kept.name]
             if any(n not in in_update or not aliases for n in others):
                 return None
         acting, update = self._acting(), self._update()
         if not self.act or acting is None or update is None:
             return None
-        written = {n for s in (*found.acting.compiled, *found.acting.tail, *found.block) for n in symbols.walk(s)}
+        written = {n for s in (*episode.acting.compiled, *episode.acting.tail, *episode.block) for n in symbols.walk(s)}
         out: Edits = [acting, *update, *self._definition(), *self._lists()]
         for use, text in self.plain.items():
             if use not in written:
@@ -88,7 +88,7 @@ class _Writer:
         """The lists beside the module, and no longer in it."""
         source, out = self.source, list[tuple[int, int, list[Fragment]]]()
         comments: list[str] = []
-        moved = [kept for kept in self.found.lists if kept.in_module]
+        moved = [kept for kept in self.episode.lists if kept.in_module]
         for kept in moved:
             start, end = self._lines([kept.made])
             line = kept.made.lineno - 1
@@ -105,7 +105,7 @@ class _Writer:
         for line in range(blank + 1, first):
             if not source.line_text(line).strip():
                 out.append((source.starts[line - 1], source.starts[line], []))
-        _, at = self._lines([self.found.made])
+        _, at = self._lines([self.episode.made])
         made = [*comments, *(f"{kept.name} = []" for kept in moved), "pullbacks = []"]
         out.append((at, at, [Fragment(lines_of(self.source, *made), at, at)]))
         return out
@@ -114,9 +114,9 @@ class _Writer:
 
     def _items(self) -> list[tuple[ast.expr, str]]:
         """What is kept with its gradient, and the names that it gets where it is kept."""
-        taken = self.source.symbols.within(self.found.acting.node) | self.source.symbols.module
+        taken = self.source.symbols.within(self.episode.acting.node) | self.source.symbols.module
         out = []
-        for kept in self.found.recorded:
+        for kept in self.episode.recorded:
             item = kept.item
             assert item is not None
             name = f"{kept.name[:-3]}y" if kept.name.endswith("ies") else kept.name.removesuffix("s")
@@ -128,7 +128,7 @@ class _Writer:
 
     def _acting(self) -> tuple[int, int, list[Fragment]] | None:
         """What calls the compiled function."""
-        acting, items = self.found.acting, self._items()
+        acting, items = self.episode.acting, self._items()
         start, end = self._lines([*acting.compiled, *acting.tail])
         _, after = self._lines(acting.compiled)
         blank = len(self.source.text[after:end]) - len(self.source.text[after:end].lstrip("\r\n"))
@@ -142,7 +142,7 @@ class _Writer:
             others = f"({others})"
         if len(set(map(_name, acting.taken))) < len(acting.taken):
             return None
-        given = ", ".join([self.found.module, *acting.inputs])
+        given = ", ".join([self.episode.module, *acting.inputs])
         call = lines_of(
             self.source,
             f"{indent}{values}, {others}, pullback = {self.act}({given})",
@@ -154,7 +154,7 @@ class _Writer:
 
     def _definition(self) -> Edits:
         """The compiled function, in front of the one that calls it."""
-        acting = self.found.acting
+        acting = self.episode.acting
         start, end = self._lines(acting.compiled)
         indent = self.source.indent(acting.compiled[0].lineno)
         values = _tuple([self.source.segment(item) for item, _ in self._items()])
@@ -163,7 +163,7 @@ class _Writer:
             values = f"({values})"
         if len(acting.taken) > 1:
             others = f"({others})"
-        given = ", ".join([self.found.module, *acting.inputs])
+        given = ", ".join([self.episode.module, *acting.inputs])
         head = lines_of(self.source, "@recorded", f"def {self.act}({given}):")
         body = replaced(self.source, start, end, {})
         last = lines_of(self.source, f"{indent}return {values}, {others}", "", "")
@@ -174,38 +174,40 @@ class _Writer:
 
     def _update(self) -> Edits | None:
         """The gradient of a function of the kept values, and the update by what goes back of it."""
-        found, source = self.found, self.source
-        loops = Loops(self.ctx, found, self.plain)
-        names = [kept.name for kept in found.recorded]
-        if loops.open and any(len(items) > 1 for items in map(_parts, found.recorded)):
+        episode, source = self.episode, self.source
+        loops = Loops(self.ctx, episode, self.plain)
+        names = [kept.name for kept in episode.recorded]
+        if loops.open and any(len(items) > 1 for items in map(_parts, episode.recorded)):
             return None
-        first = [*found.block[:1], *found.zeroing]
+        first = [*episode.block[:1], *episode.zeroing]
         start, _ = self._lines([min(first, key=lambda s: s.lineno)])
-        _, end = self._lines([found.step])
-        back, _ = self._lines([found.backward])
-        indent = source.indent(found.backward.lineno)
-        at = compiled_from(self.ctx, found, loops)
-        given = inputs(found, loops, found.block[at:]) if at is not None else []
-        begin = self._lines([found.block[at]])[0] if at is not None else start
+        _, end = self._lines([episode.step])
+        back, _ = self._lines([episode.backward])
+        indent = source.indent(episode.backward.lineno)
+        at = compiled_from(self.ctx, episode, loops)
+        given = inputs(episode, loops, episode.block[at:]) if at is not None else []
+        begin = self._lines([episode.block[at]])[0] if at is not None else start
         instead = spans(source, self.plain.items()) | loops.instead
-        for node in (n for s in found.block for n in symbols.walk(s) if at is None and n not in loops.nodes):
+        for node in (n for s in episode.block for n in symbols.walk(s) if at is None and n not in loops.nodes):
             value = called_attribute(node, "item")
             if value is not None and isinstance(self.ctx.fact(value), Tensor):
                 instead[source.span(node)] = f"{source.segment(value)}.detach().item()"
-        instead |= self._cut(found.block if at is None else found.block[at:])
+        instead |= self._cut(episode.block if at is None else episode.block[at:])
         before = self._fragments(start, begin, loops, instead, "")
         body = self._fragments(begin, back, loops, instead, indent if at is None else "")
-        loss = source.segment(found.loss)
-        read = isinstance(found.loss, ast.Name) and any(n.id == found.loss.id for s in found.rest for n in reads(s))
+        loss = source.segment(episode.loss)
+        read = isinstance(episode.loss, ast.Name) and any(
+            n.id == episode.loss.id for s in episode.rest for n in reads(s)
+        )
         kind, target = ("value_and_grad", f"{loss}, cotangents") if read else ("grad", "cotangents")
         places = f", argnums=({', '.join(map(str, range(len(names))))})" if len(names) > 1 else ""
         kept = ", ".join(f"stacked({name})" for name in names)
         taken = ", ".join([*names, *given])
         grads = "pull_back(pullbacks, cotangents)"
-        if found.clip is not None:
-            grads = f"clip_grad_norm({grads}, {source.segment(found.clip)})"
+        if episode.clip is not None:
+            grads = f"clip_grad_norm({grads}, {source.segment(episode.clip)})"
         update = (
-            f"{indent}apply_gradients({found.module}, {found.optimizer}, {grads})",
+            f"{indent}apply_gradients({episode.module}, {episode.optimizer}, {grads})",
             f"{indent}del pullbacks[:]",
         )
         returned = f"return {loss}"
@@ -214,12 +216,12 @@ class _Writer:
             call = f"{indent}{target} = jax.{kind}(loss_fn{places})({kept})"
             last = Fragment(lines_of(source, f"{indent * 2}{returned}", "", call, *update), back, end)
             return [(start, end, [*before, head, *body, last])]
-        place = source.span(found.update)[0]
+        place = source.span(episode.update)[0]
         head = Fragment(lines_of(source, f"def episode_loss({taken}):"), begin, begin)
         made = f"episode_gradients = jax.jit(jax.{kind}(episode_loss{places}))"
         last = Fragment(lines_of(source, f"{indent}{returned}", "", "", made, "", ""), back, back)
         call = f"{indent}{target} = episode_gradients({', '.join([kept, *given])})"
-        for node in (n for s in found.block[at:] for n in reads(s) if n.id in given):
+        for node in (n for s in episode.block[at:] for n in reads(s) if n.id in given):
             self.parameters.setdefault(("episode_loss", node.id), self.ctx.fact(node))
         return [
             (place, place, [head, *body, last]),
@@ -241,8 +243,8 @@ class _Writer:
     ) -> list[Fragment]:
         """A range of the update without what goes, its loops as functions."""
         out, at = list[Fragment](), start
-        aliases = [s for s in self.found.block if is_alias(s, self.plain)]
-        for one in sorted([*self.found.zeroing, *aliases, *loops.gone, *loops.loops], key=lambda s: s.lineno):
+        aliases = [s for s in self.episode.block if is_alias(s, self.plain)]
+        for one in sorted([*self.episode.zeroing, *aliases, *loops.gone, *loops.loops], key=lambda s: s.lineno):
             begin, stop = self._lines([one])
             if begin < at or begin >= end:
                 continue

@@ -18,31 +18,31 @@ from .episode_parts import TO_HOST, ActingFunction, RecordedEpisode, Unseen, app
 class UpdateCheck:
     """Looks at the function that makes the update."""
 
-    def __init__(self, inference: Inference, found: RecordedEpisode) -> None:
-        self.inference, self.source, self.found = inference, inference.source, found
+    def __init__(self, inference: Inference, episode: RecordedEpisode) -> None:
+        self.inference, self.source, self.episode = inference, inference.source, episode
         self.parents = self.source.parents
 
     def check(self) -> None:
         """Raises Unseen unless the block can be a function of the kept values, which are used nowhere else."""
-        found = self.found
-        inside = {n for s in found.block for n in symbols.walk(s)}
-        rest = {n for s in found.rest for n in symbols.walk(s)}
+        episode = self.episode
+        inside = {n for s in episode.block for n in symbols.walk(s)}
+        rest = {n for s in episode.rest for n in symbols.walk(s)}
         refused = (ast.Return, ast.Global, ast.Nonlocal, ast.Delete, ast.FunctionDef, ast.ClassDef, ast.With, ast.Try)
         need(not any(isinstance(n, refused) for n in inside))
-        need(all(self.source.starts_line(s) for s in found.update.body))
+        need(all(self.source.starts_line(s) for s in episode.update.body))
         need(not any(spans_lines(n) for n in inside))
-        for kept in found.recorded:
+        for kept in episode.recorded:
             for use in kept.uses:
-                need(use in inside or self._is_filled(use, found.acting) or use in rest and self._clears(use))
-            cleared = [n for s in found.rest for n in symbols.walk(s) if n in kept.uses and s in self._statements(n)]
+                need(use in inside or self._is_filled(use, episode.acting) or use in rest and self._clears(use))
+            cleared = [n for s in episode.rest for n in symbols.walk(s) if n in kept.uses and s in self._statements(n)]
             need(cleared)
             need(not any(self._changes(n) for n in kept.uses if n in inside))
-        for kept in found.recorded:
+        for kept in episode.recorded:
             named = {n for n in inside if isinstance(n, ast.Name) and n.id == kept.name and isinstance(n.ctx, ast.Load)}
             need(all(self._is_sequence(n, kept.name) for n in {*kept.uses, *named} if n in inside))
-        bound = {name for s in found.block for name in stores(s)}
-        read = {n.id for s in found.rest for n in reads(s)} & bound
-        loss = found.loss.id if isinstance(found.loss, ast.Name) else ""
+        bound = {name for s in episode.block for name in stores(s)}
+        read = {n.id for s in episode.rest for n in reads(s)} & bound
+        loss = episode.loss.id if isinstance(episode.loss, ast.Name) else ""
         need(read <= {loss})
         for node in inside:
             if isinstance(node, ast.If | ast.IfExp | ast.While):

@@ -109,15 +109,15 @@ class _Finder:
         lists = [one for one in lists if one.in_module or one.item is not None]
         block = [s for s in update.body[:at] if s not in zeroing and not is_docstring(s, update)]
         rest = update.body[behind + 1 :]
-        found = RecordedEpisode(
+        episode = RecordedEpisode(
             module, made, optimizer.id, lists, acting, update, backward[0].value, block, zeroing, statement, step, rest
         )
         if clip is not None:
             need(not any(n.id in stores(s) for n in reads(clip.args[1]) for s in block))
-            found.clip = clip.args[1]
-        need(found.recorded)
-        UpdateCheck(self.inference, found).check()
-        return found
+            episode.clip = clip.args[1]
+        need(episode.recorded)
+        UpdateCheck(self.inference, episode).check()
+        return episode
 
     def _is_plain(self, node: ast.AST | None) -> bool:
         """Whether it is a function of the module level without decorators."""
@@ -202,7 +202,7 @@ class _Finder:
         init = info.methods.get("__init__")
         need(init is not None and len(list(info.ancestry())) == 1)
         assert init is not None
-        found = []
+        lists = []
         for statement in init.node.body:
             match statement:
                 case ast.Assign(
@@ -212,15 +212,15 @@ class _Finder:
                     uses.remove(statement.targets[0])  # type: ignore[arg-type]
                     need(all(isinstance(n.value, ast.Name) and n.value.id == module for n in uses))
                     need(all(isinstance(n.ctx, ast.Load) for n in uses))
-                    found.append(KeptList(name, list(uses), statement))
-        found += self._lists_beside()
-        for kept in found:
+                    lists.append(KeptList(name, list(uses), statement))
+        lists += self._lists_beside()
+        for kept in lists:
             need(not any(isinstance(n, ast.arg) and n.arg == kept.name for n in self.source.nodes))
-        return found
+        return lists
 
     def _lists_beside(self) -> list[KeptList]:
         """The lists of the module level that are made empty, once."""
-        found = []
+        lists = []
         for statement in self.source.tree.body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])):
@@ -228,8 +228,8 @@ class _Finder:
                     uses: list[ast.expr] = [n for n in named if isinstance(n.ctx, ast.Load)]
                     bound = any(name in self.source.symbols.bound(i.node) for i in self.inference.functions.values())
                     if len(uses) == len(named) - 1 and not bound:
-                        found.append(KeptList(name, uses, statement))
-        return found
+                        lists.append(KeptList(name, uses, statement))
+        return lists
 
     def _calling(self, module: str, uses: list[ast.expr], made: ast.Assign) -> ast.FunctionDef:
         """The one function that calls the module, of which nothing else takes gradients. Raises Unseen."""

@@ -48,10 +48,10 @@ class _Setter:
         decorators = [ast.unparse(d) for d in info.node.decorator_list]
         if arguments.vararg or arguments.kwarg or decorators not in ([], ["staticmethod"]):
             return None
-        found = _set_in(_single(body))
-        if found is None:
+        parts = _set_in(_single(body))
+        if parts is None:
             return None
-        module, flag = found
+        module, flag = parts
         known = isinstance(flag, ast.Constant) and isinstance(flag.value, bool)
         if module not in names or not known and not (isinstance(flag, ast.Name) and flag.id in names):
             return None

@@ -334,8 +334,8 @@ def _frozen_as_made(node: ast.AST) -> ast.expr | None:
 
 def frozen_module(node: ast.AST) -> ast.expr | None:
     """The module whose parameters all get ``requires_grad = False`` by a statement."""
-    if (found := switch(node)) is not None:
-        return None if found.on else found.module
+    if (setter := switch(node)) is not None:
+        return None if setter.on else setter.module
     match node:
         case ast.For(
             target=ast.Name(id=name),

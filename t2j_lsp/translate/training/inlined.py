@@ -32,18 +32,18 @@ def with_parts_of_steps_inlined(inference: Inference, gaps: Iterable[Finding]) -
     gap as a whole, then also those that keep what these read in the object: ``self.fake = self.net(self.real)``.
     """
     left = {gap.span for gap in gaps}
-    found = {info: _parts(inference, info) for info in inference.functions.values() if not info.external}
-    given = [info for info, parts in found.items() if parts and not _computes_loss(info, parts)]
+    step_parts = {info: _parts(inference, info) for info in inference.functions.values() if not info.external}
+    given = [info for info, parts in step_parts.items() if parts and not _computes_loss(info, parts)]
     others = [
         info
-        for info, parts in found.items()
+        for info, parts in step_parts.items()
         if info not in given
         and _makes_gradient(info, parts)
         and (_leaves_update(parts) or inference.source.contract_span(info.node) in left)
     ]
     parts_of_steps = [*given, *others]
     makers = [
-        info for info in found if info not in parts_of_steps and _keeps_values_for(inference, info, parts_of_steps)
+        info for info in step_parts if info not in parts_of_steps and _keeps_values_for(inference, info, parts_of_steps)
     ]
     ways = [given, *([parts_of_steps] if others else []), *([[*parts_of_steps, *makers]] if makers else [])]
     for infos in ways:
@@ -180,7 +180,7 @@ class Inlining:
 
     def _calls(self, info: FunctionInfo) -> list[ast.Call]:
         """All calls of a function, if it has no other use. Raises Keeps."""
-        found: list[ast.Call] = []
+        calls: list[ast.Call] = []
         inner = set(symbols.walk(info.node))
         for node in self.source.nodes:
             if not self._names(node, info):
@@ -193,8 +193,8 @@ class Inlining:
                 raise Keeps("it is used as a value, or can't be told from others")
             if node in inner:
                 raise Keeps("it calls itself")
-            found.append(parent)
-        return found
+            calls.append(parent)
+        return calls
 
     def _is_of_library(self, node: ast.expr) -> bool:
         """Whether it is a method of PyTorch's: ``optimizer.step`` in a class that has a ``step``, too."""

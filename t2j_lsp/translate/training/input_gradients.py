@@ -112,17 +112,17 @@ def plan_input_gradients(context: Context) -> None:
             _plan(context, gradient)
 
 
-def _plan(context: Context, found: InputGradient) -> None:
-    inside = set(symbols.walk(found.call))
-    for part in found.parts:
+def _plan(context: Context, gradient: InputGradient) -> None:
+    inside = set(symbols.walk(gradient.call))
+    for part in gradient.parts:
         if _is_read_only_in(context, part, inside):
             context.plan.on_statement(part, partial(_gone, context, part))
-    match context.source.parents.get(found.call):
+    match context.source.parents.get(gradient.call):
         case ast.Subscript(slice=ast.Constant(value=0), ctx=ast.Load()) as first:
-            context.plan.on_expression(first, lambda renderer: _gradient(context, renderer, found))
+            context.plan.on_expression(first, lambda renderer: _gradient(context, renderer, gradient))
         case _:
             context.plan.on_expression(
-                found.call, lambda renderer: Piece(f"({_gradient(context, renderer, found).text},)")
+                gradient.call, lambda renderer: Piece(f"({_gradient(context, renderer, gradient).text},)")
             )
 
 
@@ -140,14 +140,14 @@ def _gone(context: Context, made: ast.Assign, statements: StatementRewriter) -> 
     context.edits.delete(made)
 
 
-def _gradient(context: Context, renderer: ExpressionRenderer, found: InputGradient) -> Piece:
+def _gradient(context: Context, renderer: ExpressionRenderer, gradient: InputGradient) -> Piece:
     """``jax.grad(lambda x: jnp.sum(critic(x)))(x)``."""
     context.report.converted += not context.report.quiet
-    value = renderer.argument(found.value)
-    body = f"{renderer.need('jnp')}.sum({value.text})" if found.summed else bracket(value, 1)
-    name = found.variable.id
+    value = renderer.argument(gradient.value)
+    body = f"{renderer.need('jnp')}.sum({value.text})" if gradient.summed else bracket(value, 1)
+    name = gradient.variable.id
     text = f"{renderer.need('jax')}.grad(lambda {name}: {body})({name})"
-    return Piece(text if found.through else f"{renderer.need('lax')}.stop_gradient({text})", ATOM)
+    return Piece(text if gradient.through else f"{renderer.need('lax')}.stop_gradient({text})", ATOM)
 
 
 def _assigned_before(inference: Inference, call: ast.Call, name: str) -> ast.Assign | None:

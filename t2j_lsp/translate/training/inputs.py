@@ -164,22 +164,22 @@ class Inputs:
         self.taken.add(name)
         return name
 
-    def _add_passed(self, passed: PassedOn, exposed: set[str], found: dict[str, Input]) -> None:
+    def _add_passed(self, passed: PassedOn, exposed: set[str], inputs: dict[str, Input]) -> None:
         """What a call passes to a function that used to read it from outside, but for what the code has made itself."""
         for one in passed.inputs:
             text = passed.texts[one.text]
             if self.flow.root(ast.parse(text, mode="eval").body) not in exposed:
                 continue
-            if text not in found:
-                found[text] = Input(self._name(text), text, one.kind)
-            found[text].places += [place for place in one.places if place not in found[text].places]
+            if text not in inputs:
+                inputs[text] = Input(self._name(text), text, one.kind)
+            inputs[text].places += [place for place in one.places if place not in inputs[text].places]
 
-    def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, found: dict[str, Input]) -> None:
+    def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, inputs: dict[str, Input]) -> None:
         text = ast.unparse(made)
-        if text not in found:
-            found[text] = Input(self._name_of_made(node, made), text, "array", given=text)
-        if made not in found[text].places:
-            found[text].places.append(made)
+        if text not in inputs:
+            inputs[text] = Input(self._name_of_made(node, made), text, "array", given=text)
+        if made not in inputs[text].places:
+            inputs[text].places.append(made)
 
     def _name_of_made(self, node: ast.expr, made: ast.Call | ast.Subscript) -> str:
         if isinstance(made, ast.Subscript):
@@ -201,18 +201,18 @@ class Inputs:
 
     # --- one variable ---------------------------------------------------------------------------------------------
 
-    def _add(self, node: ast.expr, found: dict[str, Input]) -> None:
+    def _add(self, node: ast.expr, inputs: dict[str, Input]) -> None:
         fact = self.ctx.fact(node)
         if isinstance(fact, Qual | Class):
             return
         if isinstance(fact, Object) and fact.kind in PLACES:
             if self._is_handed_on(node, fact):
                 text = ast.unparse(node)
-                found.setdefault(text, Input(self._name(text), text, "static")).places.append(node)
+                inputs.setdefault(text, Input(self._name(text), text, "static")).places.append(node)
             return
-        whole = self._module_text(node, found)
+        whole = self._module_text(node, inputs)
         if whole is not None:
-            found[whole].places.append(node)
+            inputs[whole].places.append(node)
             return
         variable = self.flow.variable(node)
         assert variable is not None
@@ -220,9 +220,9 @@ class Inputs:
         if self._stays_global(variable, fact) and not self._is_set(node, place):
             return
         text = ast.unparse(place)
-        if text not in found:
-            found[text] = Input(self._name(text), text, self._kind(place, fact))
-        found[text].places.append(place)
+        if text not in inputs:
+            inputs[text] = Input(self._name(text), text, self._kind(place, fact))
+        inputs[text].places.append(place)
 
     def _is_handed_on(self, node: ast.expr, fact: Object) -> bool:
         """Whether a device of a function around is an argument of the user's own function, whose parameter stays."""
@@ -232,10 +232,10 @@ class Inputs:
         local = fact.kind != "generator" and ("." in variable or variable in self.local)
         return local and isinstance(call, ast.Call) and isinstance(self.ctx.fact(call.func), Function)
 
-    def _module_text(self, node: ast.expr, found: dict[str, Input]) -> str | None:
+    def _module_text(self, node: ast.expr, inputs: dict[str, Input]) -> str | None:
         """The module among the inputs that a node names."""
         text = ast.unparse(node)
-        one = found.get(text)
+        one = inputs.get(text)
         return text if one is not None and one.kind == "module" else None
 
     def _stays_global(self, variable: str, fact: Fact) -> bool:
@@ -288,13 +288,13 @@ class Inputs:
     @cached_property
     def _growing(self) -> set[str]:
         """Lists that functions or loops add arrays to."""
-        found: set[str] = set()
+        growing: set[str] = set()
         for node in self.ctx.source.nodes:
             match node:
                 case ast.Call(func=ast.Attribute(attr=attr, value=ast.Name(id=name))) if attr in GROWING:
                     if takes_arrays(self.ctx.inference, node) and self._runs_again(node):
-                        found.add(name)
-        return found
+                        growing.add(name)
+        return growing
 
     def _chain(self, node: ast.expr, fact: Fact) -> ast.expr:
         """``args.alpha`` as a whole: the object it is read from can't be passed to a compiled function."""

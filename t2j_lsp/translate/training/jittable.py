@@ -225,15 +225,15 @@ class Jittable:
     def _changing(self) -> set[str]:
         """Variables of the module level that get new values in functions or loops."""
         source = self.inference.source
-        found = set(source.symbols.bound_again)
+        changing = set(source.symbols.bound_again)
         for node in source.tree.body:
             names = [n for n in symbols.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
             stores = [
                 n for n in names if not any(isinstance(a, ast.comprehension) for a in ancestors(n, source.parents))
             ]
             if isinstance(node, ast.For | ast.While | ast.AugAssign | ast.With | ast.If | ast.Try):
-                found |= {n.id for n in stores if self._is_repeated(n)}
-        return found
+                changing |= {n.id for n in stores if self._is_repeated(n)}
+        return changing
 
     def _is_repeated(self, node: ast.AST) -> bool:
         """Whether a name of the module level gets its value in a loop, or from what it was."""
@@ -363,13 +363,13 @@ class Jittable:
 
 def worst(problems: Iterable[str | None]) -> str | None:
     """The first problem that code has which isn't compiled either, else what acts, a draw, or the first one."""
-    found = [problem for problem in problems if problem is not None]
-    hard = next((problem for problem in found if not isinstance(problem, Once)), None)
-    acting = next((problem for problem in found if isinstance(problem, Acting)), None)
-    drawn = next((problem for problem in found if isinstance(problem, Drawn)), None)
+    named = [problem for problem in problems if problem is not None]
+    hard = next((problem for problem in named if not isinstance(problem, Once)), None)
+    acting = next((problem for problem in named if isinstance(problem, Acting)), None)
+    drawn = next((problem for problem in named if isinstance(problem, Drawn)), None)
     if hard is None and acting is not None and drawn is not None:
         return ActingByChance(acting)
-    return next((problem for problem in (hard, acting, drawn, *found) if problem is not None), None)
+    return next((problem for problem in (hard, acting, drawn, *named) if problem is not None), None)
 
 
 def _asks_gradient(node: ast.Call) -> bool:

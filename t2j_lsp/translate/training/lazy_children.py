@@ -16,41 +16,41 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Qual
 from t2j_lsp.translate.rule.sizes import UNKNOWN_SIZES, Sizes, given_sizes, layer_of_function
 
-from .lazy_sizes import Found, agree, follow, given_to, made_sizes
+from .lazy_sizes import SizedLayers, agree, follow, given_to, made_sizes
 
 _REBUILDING = frozenset({"add_module", "append", "extend", "insert", "pop", "register_module"})
 
 
-def lazy_children(inference: Inference) -> Found:
+def lazy_children(inference: Inference) -> SizedLayers:
     """The lazy layers that classes of the file make in their constructors, with the sizes that are sure."""
-    found: Found = {}
+    sized: SizedLayers = {}
     for info in inference.classes.values():
         forward, made = info.methods.get("forward"), info.methods.get("__init__")
         derived = any(info in other.ancestry()[1:] for other in inference.classes.values())
         if info.is_module and not derived and forward is not None and made is not None and made.node.args.args:
-            found |= _of_class(inference, info, forward, _layers(inference, info, made))
-    return found
+            sized |= _of_class(inference, info, forward, _layers(inference, info, made))
+    return sized
 
 
-def _of_class(inference: Inference, info: ClassInfo, forward: FunctionInfo, layers: dict[str, ast.Call]) -> Found:
+def _of_class(inference: Inference, info: ClassInfo, forward: FunctionInfo, layers: dict[str, ast.Call]) -> SizedLayers:
     """What all that is known of the inputs of a class's ``forward`` agrees on."""
-    found: Found = {}
+    sized: SizedLayers = {}
     for sizes in _inputs(inference, info, forward):
         walked = _Walk(inference, forward, layers, sizes)
-        if not walked.agreed or not agree(found, walked.found):
+        if not walked.agreed or not agree(sized, walked.sized):
             return {}
-    return found
+    return sized
 
 
 def _layers(inference: Inference, info: ClassInfo, made: FunctionInfo) -> dict[str, ast.Call]:
     """The attributes that the constructor makes by a call, in any case, and that nothing in the file sets anew."""
-    own, found = made.node.args.args[0].arg, dict[str, ast.Call]()
+    own, layers = made.node.args.args[0].arg, dict[str, ast.Call]()
     for statement in made.node.body:
         match statement:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=holder), attr=name)], value=ast.Call() as call):
                 if holder == own and not _is_set_anew(inference, info, name):
-                    found[name] = call
-    return found
+                    layers[name] = call
+    return layers
 
 
 def _is_set_anew(inference: Inference, info: ClassInfo, name: str) -> bool:
@@ -74,20 +74,20 @@ def _is_set_anew(inference: Inference, info: ClassInfo, name: str) -> bool:
 
 def _inputs(inference: Inference, info: ClassInfo, forward: FunctionInfo) -> Iterator[dict[str, Sizes]]:
     """The sizes of what ``forward`` takes, by the names of its parameters, as each place says that knows any."""
-    told = {}
+    seen = {}
     for parameter in own_parameters(forward):
         axes = axes_of(parameter.annotation, lambda name: inference.env.get(name))
         if axes is not None:
-            told[parameter.arg] = Sizes(*axes)
-    if told:
-        yield told
+            seen[parameter.arg] = Sizes(*axes)
+    if seen:
+        yield seen
     calls = [node for node in inference.source.nodes if isinstance(node, ast.Call)]
     made = [call for call in calls if isinstance(cls := inference.fact(call.func), Class) and cls.info is info]
     for call in calls if len(made) == 1 else ():
         owner = inference.fact(call.func)
         if isinstance(owner, Instance) and owner.cls.info is info:
             given = {one.arg: made_sizes(inference, value) for one, value in bound_arguments(call, forward)}
-            yield told | {name: sizes for name, sizes in given.items() if sizes is not None}
+            yield seen | {name: sizes for name, sizes in given.items() if sizes is not None}
 
 
 class _Walk:
@@ -98,7 +98,7 @@ class _Walk:
     ) -> None:
         self.inference, self.layers, self.env = inference, layers, dict(sizes)
         self.own = forward.node.args.args[0].arg if forward.node.args.args else ""
-        self.found: Found = {}
+        self.sized: SizedLayers = {}
         self.agreed = True
         for statement in forward.node.body:
             self._statement(statement)
@@ -126,9 +126,9 @@ class _Walk:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=self.own), attr=name), args=[given], keywords=[]) if (
                 name in self.layers
             ):
-                one: Found = {}
+                one: SizedLayers = {}
                 sizes = follow(self.inference, self.layers[name], self._sizes(given), one)
-                self.agreed = agree(self.found, one) and self.agreed
+                self.agreed = agree(self.sized, one) and self.agreed
                 return sizes
             case ast.Call(func=func, args=[given, *others]) if isinstance(fact := self.inference.fact(func), Qual):
                 return self._called(fact.name, self._sizes(given), others, node)

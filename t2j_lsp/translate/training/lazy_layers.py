@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.sizes import UNKNOWN_SIZES, Sizes
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 from .lazy_children import lazy_children
-from .lazy_sizes import Found, agree, bound_by, follow, is_changed, made_sizes, named
+from .lazy_sizes import SizedLayers, agree, bound_by, follow, is_changed, made_sizes, named
 
 
 def with_sizes_of_lazy_layers(inference: Inference, gaps: Sequence[Finding]) -> RearrangedText | None:
@@ -24,14 +24,14 @@ def with_sizes_of_lazy_layers(inference: Inference, gaps: Sequence[Finding]) -> 
     source = inference.source
     if not gaps or "Lazy" not in source.text:
         return None
-    found: Found = {}
+    sized: SizedLayers = {}
     for node in source.nodes:
         if isinstance(node, ast.Call) and named(inference, node) == SEQUENTIAL and not _is_inner(inference, node):
-            found |= _agreed(inference, node)
+            sized |= _agreed(inference, node)
     for node, (eager, size) in lazy_children(inference).items():
         if size is not None:
-            found[node] = eager, size
-    return RearrangedText.of(source.text, _edits(inference, found))
+            sized[node] = eager, size
+    return RearrangedText.of(source.text, _edits(inference, sized))
 
 
 def _is_inner(inference: Inference, node: ast.Call) -> bool:
@@ -39,19 +39,19 @@ def _is_inner(inference: Inference, node: ast.Call) -> bool:
     return isinstance(parent, ast.Call) and named(inference, parent) == SEQUENTIAL
 
 
-def _agreed(inference: Inference, node: ast.Call) -> Found:
+def _agreed(inference: Inference, node: ast.Call) -> SizedLayers:
     """The lazy layers of a Sequential, as far as all the inputs that are in sight say the same of them."""
-    found: Found = {}
+    sized: SizedLayers = {}
     name = _own_name(inference, node)
     if name is not None and is_changed(inference, name):
-        return found
+        return sized
     inputs = [] if name is None else list(_inputs(inference, name))
     for sizes in [*inputs, UNKNOWN_SIZES]:
-        one: Found = {}
+        one: SizedLayers = {}
         follow(inference, node, sizes, one)
-        if not agree(found, one):
+        if not agree(sized, one):
             return {}
-    return found
+    return sized
 
 
 def _own_name(inference: Inference, node: ast.Call) -> str | None:
@@ -72,9 +72,9 @@ def _inputs(inference: Inference, name: str) -> Iterator[Sizes]:
                     yield sizes
 
 
-def _edits(inference: Inference, found: Found) -> Edits:
+def _edits(inference: Inference, sized: SizedLayers) -> Edits:
     edits: Edits = []
-    for node, (eager, size) in found.items():
+    for node, (eager, size) in sized.items():
         if size is None or not isinstance(node.func, ast.Attribute):
             continue
         start, end = inference.source.span(node)

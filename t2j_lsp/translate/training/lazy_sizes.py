@@ -11,7 +11,7 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.sizes import MAKERS, UNKNOWN_SIZES, Size, Sizes, given_sizes, lazy_layer
 
-Found = dict[ast.Call, tuple[str, Size]]
+SizedLayers = dict[ast.Call, tuple[str, Size]]
 """Lazy layers, which layers they are, and the size that these are given first."""
 
 
@@ -20,28 +20,28 @@ def named(inference: Inference, node: ast.expr) -> str:
     return fact.name if isinstance(fact, Qual) else ""
 
 
-def follow(inference: Inference, node: ast.Call, sizes: Sizes, found: Found) -> Sizes:
+def follow(inference: Inference, node: ast.Call, sizes: Sizes, sized: SizedLayers) -> Sizes:
     """The sizes behind a layer, or behind the layers of a Sequential."""
     name = named(inference, node)
     if name == SEQUENTIAL:
         for child in node.args:
-            sizes = follow(inference, child, sizes, found) if isinstance(child, ast.Call) else UNKNOWN_SIZES
+            sizes = follow(inference, child, sizes, sized) if isinstance(child, ast.Call) else UNKNOWN_SIZES
         return UNKNOWN_SIZES if node.keywords else sizes
     lazy = lazy_layer(name, sizes)
     first: list[object] = []
     if lazy is not None:
-        found[node], first = lazy, [lazy[1]]
+        sized[node], first = lazy, [lazy[1]]
         name = f"{name.rpartition('.')[0]}.{lazy[0]}"
     return given_sizes(name, given_to(name, node, first), sizes) if name in LAYERS else UNKNOWN_SIZES
 
 
-def agree(found: Found, more: Found) -> bool:
+def agree(sized: SizedLayers, more: SizedLayers) -> bool:
     """Add what else is known of lazy layers; whether nothing of it contradicts what was known."""
     for layer, (eager, size) in more.items():
-        before = found.get(layer, (eager, size))[1]
+        before = sized.get(layer, (eager, size))[1]
         if before is not None and size is not None and before != size:
             return False
-        found[layer] = eager, size if before is None else before
+        sized[layer] = eager, size if before is None else before
     return True
 
 
@@ -104,22 +104,22 @@ def _bound_around(inference: Inference, node: ast.Name) -> ast.Assign | None:
         if any(isinstance(n, ast.arg) and n.arg == node.id for n in own_nodes(scope)):
             return None
         inner = (n for n in own_nodes(scope) if isinstance(n, ast.Name) and n.id == node.id)
-        found = [inference.source.parents[n] for n in inner if not isinstance(n.ctx, ast.Load)]
-        if found:
-            one = found[0] if len(found) == 1 else None
+        binding = [inference.source.parents[n] for n in inner if not isinstance(n.ctx, ast.Load)]
+        if binding:
+            one = binding[0] if len(binding) == 1 else None
             return one if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
     return None
 
 
 def bound_by(inference: Inference, name: str) -> ast.Assign | None:
     """The assignment that alone binds a name, in all of the file."""
-    found: list[ast.AST] = []
+    binding: list[ast.AST] = []
     for node in inference.source.nodes:
         if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
-            found.append(inference.source.parents[node])
+            binding.append(inference.source.parents[node])
         elif isinstance(node, ast.arg) and node.arg == name:
             return None
-    one = found[0] if len(found) == 1 else None
+    one = binding[0] if len(binding) == 1 else None
     return one if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
 
 

@@ -106,23 +106,26 @@ class Lifting:
         bound = info.owner is not None and not info.static
         flow = DataFlow(self.ctx.source.symbols, "self" if bound else self._self_name(info), self.passed)
         self._check_changes(info, flow)
-        found = self._inputs(info, flow)
-        if not found and not bound and info.outer is None:
+        inputs = self._inputs(info, flow)
+        if not inputs and not bound and info.outer is None:
             return
         if any(one is info for one in called):
             raise Refused(f"{info.name} reads variables from outside, and calls itself.")
-        self._check(info, flow, found)
-        calls = {call: self._texts(call, info, found) for call in self._calls(info)}
-        front = self._ends(info, found, calls)
-        self.passed |= {call: PassedOn(found, texts, front) for call, texts in calls.items()}
+        self._check(info, flow, inputs)
+        calls = {call: self._texts(call, info, inputs) for call in self._calls(info)}
+        front = self._ends(info, inputs, calls)
+        self.passed |= {call: PassedOn(inputs, texts, front) for call, texts in calls.items()}
         self.lifted.add(info.node)
-        renamed(found, [info.node], self.ctx)
-        name_passed([info.node], self.passed, found)
-        self.ctx.plan.parameters[info.node] = ([one.name for one in found[:front]], [one.name for one in found[front:]])
+        renamed(inputs, [info.node], self.ctx)
+        name_passed([info.node], self.passed, inputs)
+        self.ctx.plan.parameters[info.node] = (
+            [one.name for one in inputs[:front]],
+            [one.name for one in inputs[front:]],
+        )
         for call in calls:
             self.ctx.plan.on_expression(call, lambda renderer, call=call: self._write(call, info, renderer))  # type: ignore[misc]
-        if found and info.outer is None and not info.name.startswith("_") and not runs(self.ctx.source.tree):
-            given = ", ".join(one.text for one in found)
+        if inputs and info.outer is None and not info.name.startswith("_") and not runs(self.ctx.source.tree):
+            given = ", ".join(one.text for one in inputs)
             self.ctx.report.note(info.node, info.name, "note", f"{info.name} {IS_GIVEN.format(given)}")
         if info.outer is not None:
             self.ctx.plan.on_statement(info.node, lambda statements: self._move(info, statements))
@@ -135,17 +138,17 @@ class Lifting:
     def _inputs(self, info: FunctionInfo, flow: DataFlow) -> list[Input]:
         """What a function reads from outside and has to be given. Raises Refused."""
         try:
-            found = _Outside(self.ctx, flow, VariableScope(info.outer), self.objects).of([info.node], ())
+            by_text = _Outside(self.ctx, flow, VariableScope(info.outer), self.objects).of([info.node], ())
         except Refused as problem:
             raise Refused(f"In {info.name}, {problem}") from problem
-        return sorted(found.values(), key=lambda one: (_RANK[one.kind], self._first(one.text)))
+        return sorted(by_text.values(), key=lambda one: (_RANK[one.kind], self._first(one.text)))
 
     def _first(self, text: str) -> int:
         """The line in which a variable first gets a value."""
         named = (n for n in self.ctx.source.nodes if isinstance(n, ast.Name | ast.Attribute) and not _is_load(n))
         return min((n.lineno for n in named if ast.unparse(n) == text), default=0)
 
-    def _ends(self, info: FunctionInfo, found: list[Input], calls: Iterable[ast.Call]) -> int:
+    def _ends(self, info: FunctionInfo, inputs: list[Input], calls: Iterable[ast.Call]) -> int:
         """How many of the parameters come in front: modules, where the others can come behind the function's own."""
         arguments = info.node.args
         own = len([*arguments.posonlyargs, *arguments.args]) - (info.owner is not None and not info.static)
@@ -154,8 +157,8 @@ class Lifting:
             starred = any(isinstance(a, ast.Starred) for a in call.args)
             plain = plain and not starred and not call.keywords and len(call.args) == own
         if not plain or not own or info.takes_rngs:
-            return len(found)
-        return sum(one.kind == "module" for one in found)
+            return len(inputs)
+        return sum(one.kind == "module" for one in inputs)
 
     def _check_changes(self, info: FunctionInfo, flow: DataFlow) -> None:
         """Raises Refused if a function changes what is outside of it: a compiled one does so in its first call only."""
@@ -165,11 +168,11 @@ class Lifting:
         if changed:
             raise Refused(f"{info.name} changes {', '.join(sorted(changed))}, which is outside of it.")
 
-    def _check(self, info: FunctionInfo, flow: DataFlow, found: list[Input]) -> None:
+    def _check(self, info: FunctionInfo, flow: DataFlow, inputs: list[Input]) -> None:
         """Raises Refused if a function can't get what it reads as parameters."""
         node, source = info.node, self.ctx.source
-        read = ", ".join(one.text for one in found) or "self"
-        names = [one.name for one in found]
+        read = ", ".join(one.text for one in inputs) or "self"
+        names = [one.name for one in inputs]
         own = source.symbols.bound(node)
         if isinstance(node, ast.AsyncFunctionDef) or any(
             isinstance(n, ast.Yield | ast.YieldFrom) for n in symbols.walk(node)
@@ -180,7 +183,7 @@ class Lifting:
         if info.owner is not None:
             self._check_method(info)
         if info.outer is not None:
-            self._check_nested(info, found)
+            self._check_nested(info, inputs)
 
     def _check_method(self, info: FunctionInfo) -> None:
         """Raises Refused unless a method uses ``self`` for its attributes alone, and no other class has its name."""
@@ -203,7 +206,7 @@ class Lifting:
                 if not isinstance(parent, ast.Attribute) or not isinstance(parent.ctx, ast.Load):
                     raise Refused(f"{reason}.")
 
-    def _check_nested(self, info: FunctionInfo, found: list[Input]) -> None:
+    def _check_nested(self, info: FunctionInfo, inputs: list[Input]) -> None:
         """Raises Refused unless a function that stands in another one can move to the module level."""
         node, source = info.node, self.ctx.source
         outer = info.outer
@@ -218,21 +221,21 @@ class Lifting:
         stores = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == info.name and not _is_load(n)]
         if taken or stores or node.decorator_list or info.builds or info.draws:
             raise Refused(f"{reason}, and can't move to the module level.")
-        given = {text for one in found for text in (one.text, one.name)}
+        given = {text for one in inputs for text in (one.text, one.name)}
         lifted = {getattr(f, "name", "") for f in self.lifted}
         for name in DataFlow(source.symbols).reads(node):
-            if name in local and name not in given and name not in lifted and not self._is_passed(name, found):
+            if name in local and name not in given and name not in lifted and not self._is_passed(name, inputs):
                 raise Refused(f"{reason}, whose {name} it uses.")
 
-    def _is_passed(self, name: str, found: list[Input]) -> bool:
+    def _is_passed(self, name: str, inputs: list[Input]) -> bool:
         """Whether all that is read of a variable is among what is passed: ``args.beta`` of ``args``."""
-        return any(one.text.partition(".")[0] == name for one in found)
+        return any(one.text.partition(".")[0] == name for one in inputs)
 
     # --- its calls ------------------------------------------------------------------------------------------------
 
     def _calls(self, info: FunctionInfo) -> list[ast.Call]:
         """All calls of a function. Raises Refused if it is used otherwise."""
-        found = []
+        calls = []
         block = self.ctx.source.block_of(info.node)
         for other in self.ctx.inference.functions.values():
             same = other.name == info.name and other.outer is info.outer and other.owner is None is info.owner
@@ -251,8 +254,8 @@ class Lifting:
             parent = self.ctx.source.parents.get(node)
             if not isinstance(parent, ast.Call) or parent.func is not node or _is_generator(parent):
                 raise Refused(f"{info.name} reads variables from outside, and is used as a value.")
-            found.append(parent)
-        return found
+            calls.append(parent)
+        return calls
 
     def _may_be(self, node: ast.Attribute, info: FunctionInfo) -> bool:
         """Whether an attribute is this method. Raises Refused if that can't be told."""
@@ -263,11 +266,11 @@ class Lifting:
             return False
         raise Refused(f"Can't tell whether {ast.unparse(node)} is {info.owner and info.owner.name}.{info.name}.")
 
-    def _texts(self, call: ast.Call, info: FunctionInfo, found: list[Input]) -> dict[str, str]:
+    def _texts(self, call: ast.Call, info: FunctionInfo, inputs: list[Input]) -> dict[str, str]:
         """What a call names what it passes. Raises Refused if it doesn't see it."""
         out: dict[str, str] = {}
         scope = self.objects.scope(call)
-        for one in found:
+        for one in inputs:
             base = one.text.partition(".")[0]
             if base == "self" and info.owner is not None and isinstance(call.func, ast.Attribute):
                 receiver: ast.expr = call.func.value

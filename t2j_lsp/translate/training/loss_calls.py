@@ -31,12 +31,12 @@ class LossCalls:
         statements = [s for s in self.objects.statements(scope) if not isinstance(s, ast.FunctionDef | ast.ClassDef)]
         waiting = self._behind_losses(self._in_front(statements))
         tainted: set[str] = set()
-        found: list[ast.expr] = []
+        parts: list[ast.expr] = []
         while depending := [(s, e) for s, e in waiting if self._depends(e, tainted)]:
             waiting = [one for one in waiting if one not in depending]
-            found += [e for _, e in depending]
+            parts += [e for _, e in depending]
             tainted |= {name for s, _ in depending for name in self._given_in(s)}
-        return [info for part in found for info in self.called(part)]
+        return [info for part in parts for info in self.called(part)]
 
     def _in_front(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         """The statements that run before a backward pass: none behind the last, unless a loop comes back to it."""

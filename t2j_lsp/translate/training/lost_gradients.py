@@ -55,13 +55,13 @@ class LostGradients:
 
     @cached_property
     def _classes_by_name(self) -> dict[str, set[ClassInfo]]:
-        found: dict[str, set[ClassInfo]] = {}
+        classes: dict[str, set[ClassInfo]] = {}
         for node in self.source.nodes:
             if isinstance(node, ast.Name | ast.Attribute):
                 fact = self.inference.fact(node)
                 if isinstance(fact, Instance) and is_module(fact):
-                    found.setdefault(_key(node), set()).add(fact.cls.info)
-        return found
+                    classes.setdefault(_key(node), set()).add(fact.cls.info)
+        return classes
 
     # --- what is read ---------------------------------------------------------------------------------------------
 
@@ -79,22 +79,22 @@ class LostGradients:
                 continue
             for inner in self._uncut(value):
                 if isinstance(inner, ast.Name | ast.Attribute):
-                    if (found := self._lost(inner, trained, moved, seen)) is not None:
-                        return found
+                    if (lost := self._lost(inner, trained, moved, seen)) is not None:
+                        return lost
         return None
 
     @cached_property
     def _fills(self) -> dict[str, list[tuple[ast.AST, ast.expr, ast.expr]]]:
         """What lists are filled with, by the last name of the list: the call, the list, the value."""
-        found: dict[str, list[tuple[ast.AST, ast.expr, ast.expr]]] = {}
+        fills: dict[str, list[tuple[ast.AST, ast.expr, ast.expr]]] = {}
         for node in self.source.nodes:
             match node:
                 case ast.Call(
                     func=ast.Attribute(attr=attr, value=ast.Name() | ast.Attribute() as held), args=[*_, value]
                 ):
                     if attr in GROWING:
-                        found.setdefault(_key(held), []).append((node, held, value))
-        return found
+                        fills.setdefault(_key(held), []).append((node, held, value))
+        return fills
 
     # --- what it was filled with ----------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class LostGradients:
 
     @cached_property
     def _assigned(self) -> dict[tuple[ast.AST | None, str], list[_Value]]:
-        found: dict[tuple[ast.AST | None, str], list[_Value]] = {}
+        assigned: dict[tuple[ast.AST | None, str], list[_Value]] = {}
         for node in self.source.nodes:
             match node:
                 case ast.Assign(targets=targets, value=value):
@@ -202,8 +202,8 @@ class LostGradients:
                     continue
             for name in (n for t in targets for n in symbols.walk(t) if isinstance(n, ast.Name)):
                 function = nearest(ast.FunctionDef, node, self.source.parents)
-                found.setdefault((function, name.id), []).append((node, value))
-        return found
+                assigned.setdefault((function, name.id), []).append((node, value))
+        return assigned
 
     def _class_around(self, node: ast.AST) -> ClassInfo | None:
         around = nearest(ast.ClassDef, node, self.source.parents)

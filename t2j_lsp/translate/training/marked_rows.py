@@ -37,8 +37,8 @@ def with_rows_filled_by_masks(inference: Inference, gaps: Iterable[Finding]) -> 
         return None
     edits: Edits = []
     for node in source.nodes:
-        if isinstance(node, ast.Assign) and (found := _positions(inference, node.value)) is not None:
-            edits += _by_mask(inference, node, found) or []
+        if isinstance(node, ast.Assign) and (positions := _positions(inference, node.value)) is not None:
+            edits += _by_mask(inference, node, positions) or []
     return RearrangedText.of(source.text, edits)
 
 
@@ -49,9 +49,9 @@ def _positions(inference: Inference, node: ast.expr) -> Positions | None:
             mask = _looked_up(inference, call, as_tuple=True)
             return Positions(mask, column=False, checked=False) if mask is not None and _rank(inference, mask) else None
         case ast.Call(func=ast.Attribute(value=inner, attr=name)) if isinstance(inner, ast.Call):
-            found = _positions(inference, inner)
-            if found is not None and found.column and (flat := _flattened(node, name)):
-                return Positions(found.mask, column=False, checked=flat == "squeeze")
+            positions = _positions(inference, inner)
+            if positions is not None and positions.column and (flat := _flattened(node, name)):
+                return Positions(positions.mask, column=False, checked=flat == "squeeze")
             return None
         case ast.Call():
             mask = _looked_up(inference, node, as_tuple=False)
@@ -90,7 +90,7 @@ def _flattened(call: ast.Call, name: str) -> str:
     return name if name == "flatten" and not given or name in ("view", "reshape") and given == ["-1"] else ""
 
 
-def _by_mask(inference: Inference, node: ast.Assign, found: Positions) -> Edits | None:
+def _by_mask(inference: Inference, node: ast.Assign, positions: Positions) -> Edits | None:
     """The edits by which the mask has the name, and fills; None where the positions are read in another way."""
     reads, source = reads_of(inference, node), inference.source
     if not reads:
@@ -103,15 +103,15 @@ def _by_mask(inference: Inference, node: ast.Assign, found: Positions) -> Edits 
             around = source.parents[around]
         if isinstance(around, ast.If):
             conditions[around] = None
-        elif (filled := _filled(inference, around, read, found)) is not None:
+        elif (filled := _filled(inference, around, read, positions)) is not None:
             fills[around] = filled
         else:
             return None
-    if not all(_asks_for_any(one, node, found) and set(one.body) <= set(fills) for one in conditions):
+    if not all(_asks_for_any(one, node, positions) and set(one.body) <= set(fills) for one in conditions):
         return None
     start, end = source.span(node.value)
-    mask = source.span(found.mask)
-    edits: Edits = [(start, end, [Fragment(source.segment(found.mask), *mask)])]
+    mask = source.span(positions.mask)
+    edits: Edits = [(start, end, [Fragment(source.segment(positions.mask), *mask)])]
     inside = {statement for one in conditions for statement in one.body}
     for at in [*conditions, *(one for one in fills if one not in inside)]:
         start, end = source.span(at)
@@ -122,7 +122,7 @@ def _by_mask(inference: Inference, node: ast.Assign, found: Positions) -> Edits 
     return edits
 
 
-def _filled(inference: Inference, node: ast.stmt, read: ast.Name, found: Positions) -> str | None:
+def _filled(inference: Inference, node: ast.stmt, read: ast.Name, positions: Positions) -> str | None:
     """``x.index_fill_(0, rows.squeeze(), 0)`` and ``x[rows] = 0``, by the mask; None for anything else."""
     match node:
         case ast.Expr(
@@ -132,7 +132,7 @@ def _filled(inference: Inference, node: ast.stmt, read: ast.Name, found: Positio
                 keywords=[],
             )
         ):
-            checked = found.checked
+            checked = positions.checked
         case ast.Assign(targets=[ast.Subscript(value=ast.Name() as held, slice=index)], value=value):
             checked = False
         case _:
@@ -140,19 +140,19 @@ def _filled(inference: Inference, node: ast.stmt, read: ast.Name, found: Positio
     flat = ""
     if index is not read and isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute):
         flat = _flattened(index, index.func.attr) if index.func.value is read else ""
-    if (not flat if found.column else index is not read) or held.id == read.id:
+    if (not flat if positions.column else index is not read) or held.id == read.id:
         return None
     checked = checked and flat in ("", "squeeze")
-    if not checked and _rank(inference, found.mask) != 1 or not isinstance(inference.fact(value), Scalar):
+    if not checked and _rank(inference, positions.mask) != 1 or not isinstance(inference.fact(value), Scalar):
         return None
     return f"{held.id}[{read.id}] = {inference.source.segment(value)}"
 
 
-def _asks_for_any(node: ast.If, made: ast.Assign, found: Positions) -> bool:
+def _asks_for_any(node: ast.If, made: ast.Assign, positions: Positions) -> bool:
     """Whether a condition holds wherever there is a row to fill: ``rows.numel() > 0``, and ``rows.dim() > 0``."""
     name, test = ast.unparse(made.targets[0]), ast.unparse(node.test)
     many = [f"{name}.numel()", f"{name}.nelement()"]
-    if found.column:  # A single position without its column has no axes.
+    if positions.column:  # A single position without its column has no axes.
         many += [f"len({name})", f"{name}.shape[0]", f"{name}.size(0)", f"{name}.dim()", f"{name}.ndim"]
     asked = {*many, *(f"{one} {more}" for one in many for more in ("> 0", "!= 0", ">= 1"))}
     return test in asked and not node.orelse

@@ -59,12 +59,12 @@ def _numbers(owner: ast.expr, asked: ast.expr, inference: Inference) -> list[int
         match asked:
             case ast.Slice():
                 lower, upper, step = (None if end is None else int(ast.literal_eval(end)) for end in _ends(asked))
-                found = list(numbers[lower:upper:step])
+                picked = list(numbers[lower:upper:step])
             case _:
-                found = [numbers[int(ast.literal_eval(asked))]]
+                picked = [numbers[int(ast.literal_eval(asked))]]
     except (ValueError, TypeError, IndexError):
         return None
-    return None if _changes(fact, inference) else found
+    return None if _changes(fact, inference) else picked
 
 
 def _ends(node: ast.Slice) -> tuple[ast.expr | None, ast.expr | None, ast.expr | None]:

@@ -194,12 +194,12 @@ class Objects:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             owner = self.owner(scope)
             if owner is not None and node.value.id == "self":
-                values_found = False
+                is_set = False
                 for method in owner.methods.values():
                     for value in self.assigned(ast.unparse(node), VariableScope(method)):
-                        values_found = True
+                        is_set = True
                         yield value, VariableScope(method)
-                if values_found:
+                if is_set:
                     return
         if isinstance(node, ast.Subscript):
             yield from self._items(node, scope)
@@ -234,13 +234,13 @@ class Objects:
             match held, node.slice:
                 case ast.Dict(keys=keys, values=values), ast.Constant(value=str() as key):
                     named = [getattr(k, "value", None) for k in keys]
-                    found = values[named.index(key)] if named.count(key) == 1 and None not in named else None
+                    picked = values[named.index(key)] if named.count(key) == 1 and None not in named else None
                 case ast.List(elts=items) | ast.Tuple(elts=items), ast.Constant(value=int() as at):
                     plain = not any(isinstance(item, ast.Starred) for item in items) and -len(items) <= at < len(items)
-                    found = items[at] if plain else None
+                    picked = items[at] if plain else None
                 case _:
-                    found = None
-            yield (None if found is None or self._is_filled(node.value) else found), where
+                    picked = None
+            yield (None if picked is None or self._is_filled(node.value) else picked), where
 
     def _is_filled(self, held: ast.expr) -> bool:
         """Whether a program sets items of a dict or a list, or gives it more."""

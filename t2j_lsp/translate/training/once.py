@@ -128,15 +128,15 @@ class Episode:
     def moved(self, earlier: int) -> list[int]:
         """The items of the episode. Raises Refused."""
         first = self._first(earlier)
-        found = [i for i in range(first, self.call) if self.items[i].step_call is None]
-        for index in found:
+        indices = [i for i in range(first, self.call) if self.items[i].step_call is None]
+        for index in indices:
             item = self.items[index]
             if item.inside or item.condition is not None:
                 raise Refused("What the loss is computed with acts outside of JAX, in a with statement or a condition.")
             if _leaves(item.node):
                 raise Refused(LEFT_EARLY)
-        self._check_kept([self.items[i].node for i in found])
-        return found
+        self._check_kept([self.items[i].node for i in indices])
+        return indices
 
     def _first(self, earlier: int) -> int:
         """The first item: a list that is filled begins with the episode."""

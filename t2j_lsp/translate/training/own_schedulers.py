@@ -89,10 +89,10 @@ def _is_super(node: ast.AST) -> bool:
 
 def _base_call(info: ClassInfo) -> ast.Call | None:
     """The call of the base's constructor, if it is given the optimizer and where to begin, and nothing else."""
-    found = [n for n in symbols.walk(info.node) if isinstance(n, ast.Attribute) and _is_super(n.value)]
+    of_base = [n for n in symbols.walk(info.node) if isinstance(n, ast.Attribute) and _is_super(n.value)]
     for statement in info.methods["__init__"].node.body:
         match statement:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__") as func) as call) if found == [func]:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__") as func) as call) if of_base == [func]:
                 given = [*call.args, *(k.value for k in call.keywords)]
                 named = [k.arg for k in call.keywords]
                 fits = len(call.args) <= 2 and named in ([], ["last_epoch"], ["optimizer"], ["optimizer", "last_epoch"])

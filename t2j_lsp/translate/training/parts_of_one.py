@@ -79,8 +79,8 @@ def shares_its_modules(
 ) -> bool:
     """Whether steps by another optimizer may leave gradients in what one updates: it doesn't zero all of them."""
     for call, plan in optimizer_plans(context):
-        found = (objects.seen_from(text, objects.scope(call), scope) for text in targets(plan.target or "_"))
-        others = {text for text in found if text is not None}
+        seen = (objects.seen_from(text, objects.scope(call), scope) for text in targets(plan.target or "_"))
+        others = {text for text in seen if text is not None}
         if not {_root(text) for text in others}.isdisjoint(map(_root, modules)):
             covered = all(any(f"{text}.".startswith(f"{other}.") for other in others) for text in modules)
             partly = any(group.frozen for group in plan.groups) and plan.groups != tuple(groups)

@@ -66,8 +66,8 @@ class ReadRates:
 
     def labels(self, owner: ast.expr, place: ast.AST) -> tuple[str, ...] | None:
         """The labels of the groups whose rates an optimizer keeps apart; none for one rate, None if that isn't sure."""
-        found = {tuple(g.label for g in groups) for groups in self.groups(owner, place, apart=True)}
-        return None if len(found) > 1 else found.pop() if found else ()
+        labels = {tuple(g.label for g in groups) for groups in self.groups(owner, place, apart=True)}
+        return None if len(labels) > 1 else labels.pop() if labels else ()
 
     def groups(self, owner: ast.expr, place: ast.AST, apart: bool = False) -> Iterator[Sequence[Group]]:
         """The groups of all that an optimizer may be, none for a single one; only those with rates ``apart``."""

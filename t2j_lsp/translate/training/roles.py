@@ -80,7 +80,7 @@ class _Roles:
         self._parents = inference.source.parents
         self.uses = BatchUses(inference)
         self.samples = SampleParts(inference)
-        self.found: dict[ast.AST, Fact] = {}
+        self.roles: dict[ast.AST, Fact] = {}
 
     def facts(self) -> dict[ast.AST, Fact]:
         self._from_calls()
@@ -95,7 +95,7 @@ class _Roles:
             elif isinstance(loop, ast.Call):
                 self._next_in_expression(loop)
         self._losses()
-        return self.found
+        return self.roles
 
     def fact(self, node: ast.AST) -> Fact:
         fact = self.inference.facts.get(node, UNKNOWN)
@@ -123,16 +123,16 @@ class _Roles:
                 if isinstance(fact, Scalar):
                     fact = Scalar(fact.kind)
                 seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
-        self.found.update({parameter: fact for parameter, fact in seen.items() if _useful(fact)})
-        self.found.update(passed_optimizers(self.inference, optimizers))
+        self.roles.update({parameter: fact for parameter, fact in seen.items() if _useful(fact)})
+        self.roles.update(passed_optimizers(self.inference, optimizers))
 
     def _from_use(self, info: FunctionInfo) -> None:
         for parameter in named_parameters(info.node):
-            if parameter in self.found or parameter.annotation is not None:
+            if parameter in self.roles or parameter.annotation is not None:
                 continue
             role = self._role(parameter.arg, self._places(info, parameter.arg))
             if role is not None:
-                self.found[parameter] = role
+                self.roles[parameter] = role
 
     def _places(self, info: FunctionInfo, name: str) -> list[ast.expr]:
         """The expressions that read a parameter, also through ``self.x = x`` in the class of a constructor."""
@@ -244,8 +244,8 @@ class _Roles:
                 self._assume(node, TENSOR)
 
     def _assume(self, node: ast.AST, fact: Fact) -> None:
-        if self.fact(node) == UNKNOWN or node in self.found or isinstance(self.fact(node), Tensor | ListOf | MixedDict):
-            self.found[node] = fact
+        if self.fact(node) == UNKNOWN or node in self.roles or isinstance(self.fact(node), Tensor | ListOf | MixedDict):
+            self.roles[node] = fact
 
     def _whole(self, loop: ast.AST, name: str) -> bool:
         """Whether the loop's only variable is one tensor, and not a tuple or dict of them."""
@@ -282,8 +282,8 @@ class _Roles:
                     if scope not in stored:
                         stored[scope] = _stores(scope)
                     for inner in stored[scope].get(name, ()):
-                        if self.fact(inner) == UNKNOWN or inner in self.found:
-                            self.found[inner] = Tensor(0, "float")
+                        if self.fact(inner) == UNKNOWN or inner in self.roles:
+                            self.roles[inner] = Tensor(0, "float")
 
 
 def _is_of_dict(node: ast.AST, name: str) -> bool:

@@ -66,13 +66,13 @@ class SampleParts:
 
     @cached_property
     def _joined(self) -> dict[Key, Fact]:
-        return {key: self._join(key, found) for key, found in self._parts.items()}
+        return {key: self._join(key, facts) for key, facts in self._parts.items()}
 
-    def _join(self, key: Key, found: list[Fact]) -> Fact:
-        if all(map(_is_text, found)):
+    def _join(self, key: Key, facts: list[Fact]) -> Fact:
+        if all(map(_is_text, facts)):
             return TEXTS
-        texts = any(_is_text(fact) for fact in found)
-        unclear = not all(map(knows_parts, found)) and not self._is_computed_with(key)
+        texts = any(_is_text(fact) for fact in facts)
+        unclear = not all(map(knows_parts, facts)) and not self._is_computed_with(key)
         return UNKNOWN if texts or unclear else TENSOR
 
     @cached_property

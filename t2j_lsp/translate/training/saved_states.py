@@ -130,8 +130,8 @@ def _is_copy(context: Context, node: ast.expr, name: str) -> bool:
                 node = inner
             case ast.Call(func=func, args=[inner], keywords=[]) if context.fact(func) == Qual("copy.deepcopy"):
                 copies, node = True, inner
-            case ast.Name(id=found):
-                return copies and found == name
+            case ast.Name(id=read):
+                return copies and read == name
             case _:
                 return False
 

@@ -27,7 +27,7 @@ NOISE = "noise"
 
 def draw_once(ctx: Context, statements: StatementRewriter, items: Sequence[Item], made: UpdateSlice) -> list[Input]:
     """Give every draw of the shared items a name, in a line in front of them; the step is passed what is returned."""
-    found: list[Input] = []
+    drawn: list[Input] = []
     for index in made.shared:
         node = items[index].node
         for call in list(_draws(node, ctx.inference)):
@@ -36,8 +36,8 @@ def draw_once(ctx: Context, statements: StatementRewriter, items: Sequence[Item]
             name = ctx.names.fresh(NOISE)
             statements.renderer.put(call, Piece(name))
             made.drawn.setdefault(index, []).extend([*before, f"{name} = {text}"])
-            found.append(Input(name, name, "array"))
-    return found
+            drawn.append(Input(name, name, "array"))
+    return drawn
 
 
 def forward_outside(ctx: Context, statements: StatementRewriter, node: ast.stmt) -> list[str]:

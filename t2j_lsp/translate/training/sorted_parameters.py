@@ -108,16 +108,16 @@ def _sorted(body: list[ast.stmt], item: str) -> list[tuple[ast.expr, list[str]]]
             first, others = _sorted(inner, item), _sorted(orelse, item) if orelse else []
             if not first or orelse and not others:
                 return []
-            found = [(held, [ast.unparse(test), *more]) for held, more in first]
-            found += [(held, [negated(test), *more]) for held, more in others]
+            lists = [(held, [ast.unparse(test), *more]) for held, more in first]
+            lists += [(held, [negated(test), *more]) for held, more in others]
         case [ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="append"), args=[ast.Name(id=name)]))] if (
             name == item
         ):
-            found = list(_chosen(held))
+            lists = list(_chosen(held))
         case _:
             return []
-    texts = [ast.unparse(held) for held, _ in found]
-    return found if len(set(texts)) == len(texts) else []
+    texts = [ast.unparse(held) for held, _ in lists]
+    return lists if len(set(texts)) == len(texts) else []
 
 
 def _chosen(held: ast.expr) -> Iterator[tuple[ast.expr, list[str]]]:
@@ -139,11 +139,11 @@ def _lists(source: Source, loop: ast.For, texts: set[str]) -> _Lists | None:
     block = source.block_of(loop) or []
     made, names = list[ast.stmt](), dict[str, str]()
     for statement in block[: block.index(loop)]:
-        if (found := _empty_lists(statement)) and texts & set(found):
-            if set(found) - texts or not source.starts_line(statement):
+        if (empty := _empty_lists(statement)) and texts & set(empty):
+            if set(empty) - texts or not source.starts_line(statement):
                 return None
             made.append(statement)
-            names |= found
+            names |= empty
     if set(names) != texts or len(set(names.values())) < len(names):
         return None
     inside = {n for statement in (*made, loop) for n in symbols.walk(statement)}

@@ -146,7 +146,7 @@ def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: b
 
     Or only ``numbers``: values that are one, and those of parameters that are one by default.
     """
-    found: list[ast.expr] = []
+    all_reads: list[ast.expr] = []
     queue, seen = list(places), set(places)
     while queue:
         place = queue.pop()
@@ -162,9 +162,9 @@ def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: b
         names = {parameter.arg for parameter in given}
         reads = [n for n in symbols.walk(info.node) for name in names if _is_read(n, name) and n not in seen]
         seen.update(reads)
-        found += reads
+        all_reads += reads
         queue += reads
-    return found
+    return all_reads
 
 
 def _computes(called: Fact) -> FunctionInfo | None:

@@ -148,7 +148,7 @@ class _ScopePlan:
         try:
             if self.steps.left:
                 raise Refused(self.steps.left)
-            trainings = self._found()
+            trainings = self._trainings()
             self._check_left(trainings)
             self._accumulated(trainings)
             for one in trainings:
@@ -183,7 +183,7 @@ class _ScopePlan:
 
     # --- finding --------------------------------------------------------------------------------------------------
 
-    def _found(self) -> list[AccumulatedTraining]:
+    def _trainings(self) -> list[AccumulatedTraining]:
         """The blocks with backward passes, with the updates that are complete in them. Raises Refused."""
         self.updates = Updates(
             self.ctx,
@@ -210,19 +210,19 @@ class _ScopePlan:
             raise Refused("A backward pass stands inside an expression.")
         return out
 
-    def _check_left(self, found: list[AccumulatedTraining]) -> None:
+    def _check_left(self, trainings: list[AccumulatedTraining]) -> None:
         """Raises Refused if a function that the scope calls leaves gradients, which a step of the scope would take."""
-        calls = [item.step_call for one in found for item in one.items if item.step_call is not None]
+        calls = [item.step_call for one in trainings for item in one.items if item.step_call is not None]
         if not any(call.kind == "step" for call in calls):
             return
         zeros = {call.node.lineno for call in calls if call.kind == "zero"}
         if (name := left_by(self.ctx.inference, self.body, zeros)) is not None:
             raise Refused(LEAVES.format(name))
 
-    def _accumulated(self, found: list[AccumulatedTraining]) -> None:
+    def _accumulated(self, trainings: list[AccumulatedTraining]) -> None:
         """Make the updates of every block: direct ones, and those that add gradients up. Raises Refused."""
         waiting: list[tuple[AccumulatedTraining, Phase, str]] = []
-        for one in found:
+        for one in trainings:
             parts = phases(one.items)
             earlier = 0
             for phase in parts:
@@ -240,7 +240,7 @@ class _ScopePlan:
                 earlier = update.last + 1
         if not waiting:
             return
-        if len(waiting) > 1 or any(one.updates for one in found):
+        if len(waiting) > 1 or any(one.updates for one in trainings):
             reason = waiting[0][2]
             try:
                 if not self._stored_apart(waiting):

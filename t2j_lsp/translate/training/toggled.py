@@ -68,7 +68,7 @@ def switch(node: ast.AST) -> Switch | None:
 
 def asking_for_gradients(context: Context) -> dict[ast.AST, str]:
     """The statements that say of tensors which are no parameters that gradients are taken by them, and why they go."""
-    found: dict[ast.AST, str] = {}
+    asking: dict[ast.AST, str] = {}
     for node in context.source.nodes:
         match node:
             case ast.Assign(
@@ -87,8 +87,8 @@ def asking_for_gradients(context: Context) -> dict[ast.AST, str]:
                 continue
         fact = context.fact(owner)
         if isinstance(fact, Tensor) and fact.sure and not fact.variable:
-            found[node] = ASKED
-    return found
+            asking[node] = ASKED
+    return asking
 
 
 class Toggled:
@@ -101,7 +101,7 @@ class Toggled:
 
     def switches(self) -> list[ast.stmt]:
         """The statements of the functions that switch modules on again; none where one of them isn't sure."""
-        every = [found for n in self.ctx.source.nodes if (found := switch(n)) is not None]
+        every = [flag for n in self.ctx.source.nodes if (flag := switch(n)) is not None]
         scopes: dict[VariableScope, list[Switch]] = {}
         for one in [s for s in every if is_module(self.ctx.fact(s.module))]:
             scopes.setdefault(self.objects.scope(one.node), []).append(one)
@@ -146,8 +146,8 @@ class _State:
 class _Scope:
     """One function that switches modules, or the module level."""
 
-    def __init__(self, found: Toggled, scope: VariableScope, switches: Sequence[Switch]) -> None:
-        self.found, self.ctx, self.objects, self.scope = found, found.ctx, found.objects, scope
+    def __init__(self, toggled: Toggled, scope: VariableScope, switches: Sequence[Switch]) -> None:
+        self.toggled, self.ctx, self.objects, self.scope = toggled, toggled.ctx, toggled.objects, scope
         self.switches = {one.node: one for one in switches}
         owner = self.objects.owner(scope)
         own = "self" if owner is not None and not owner.is_module else None
@@ -192,7 +192,7 @@ class _Scope:
         """The modules that steps of this function update, and no other step. Raises _Unsure."""
         mine: dict[str, set[ast.Call]] = {}
         others: set[ast.Call] = set()
-        for scope, call in self.found.steps():
+        for scope, call in self.toggled.steps():
             made = self.objects.constructors(call.subject, scope)
             if made is None:
                 raise _Unsure
@@ -239,14 +239,14 @@ class _Scope:
                 pass
             case ast.Try() | ast.Match() | ast.AsyncFor() | ast.AsyncWith():
                 for inner in symbols.walk(node):
-                    if isinstance(inner, ast.stmt) and (inner in self.switches or self.found.reader.read(inner)):
+                    if isinstance(inner, ast.stmt) and (inner in self.switches or self.toggled.reader.read(inner)):
                         raise _Unsure
                 self._plain(node, state)
                 if self.jumps:
                     self.jumps[-1].append(state.copy())
                 self.exits.append(state.copy())
             case _:
-                call = self.found.reader.read(node)
+                call = self.toggled.reader.read(node)
                 if call is None:
                     self._plain(node, state)
                 else:
@@ -325,7 +325,7 @@ class _Scope:
                     names.add(node.attr)
                     if isinstance(node.ctx, ast.Store):
                         stored.add(ast.unparse(node))
-                elif isinstance(node, ast.stmt) and self.found.reader.read(node) is not None:
+                elif isinstance(node, ast.stmt) and self.toggled.reader.read(node) is not None:
                     raise _Unsure
                 elif isinstance(node, ast.Call):
                     other = called_function(self.ctx.fact(node.func))

@@ -73,15 +73,15 @@ def with_trained_flags_by_name(inference: Inference, gaps: Iterable[Finding]) ->
 def _freezing(inference: Inference) -> list[tuple[ast.stmt, ast.expr]] | None:
     """The statements that freeze whole modules, with the modules; None where something else sets a flag."""
     source = inference.source
-    found = [(n, m) for n in source.nodes if isinstance(n, ast.stmt) and (m := frozen_module(n)) is not None]
-    inside = {n for statement, _ in found for n in symbols.walk(statement)}
+    freezing = [(n, m) for n in source.nodes if isinstance(n, ast.stmt) and (m := frozen_module(n)) is not None]
+    inside = {n for statement, _ in freezing for n in symbols.walk(statement)}
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr in _FLAGS and node not in inside:
             if node.attr == "requires_grad_" or not isinstance(node.ctx, ast.Load):
                 fact = inference.fact(node.value)
                 if not isinstance(fact, Tensor) or fact.variable:
                     return None
-    return found
+    return freezing
 
 
 def _walk(source: Source, node: ast.Attribute) -> _Walk | None:

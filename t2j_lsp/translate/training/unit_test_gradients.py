@@ -45,7 +45,7 @@ def plan_gradients(context: Context) -> set[FunctionInfo]:
             names: set[str] = set()
             for one in plans:
                 one.look()
-            roots = [text for one in plans for text in one.found.roots]
+            roots = [text for one in plans for text in one.loss_plan.roots]
             if len(set(roots)) < len(roots):
                 continue  # their gradients add up
             for one in plans:
@@ -75,7 +75,7 @@ class _Gradients(Loss):
 
         ``roots`` are those of all backward passes of the test.
         """
-        plan = self.found
+        plan = self.loss_plan
         reads = self._gradient_reads(roots)
         self.names = set(names)
         for root in plan.roots.values():
@@ -92,8 +92,8 @@ class _Gradients(Loss):
 
     def _fresh(self, hint: str) -> str:
         """A name like ``hint`` that the test and what it sees have not."""
-        taken = {n.id for n in symbols.walk(self.found.info.node) if isinstance(n, ast.Name)}
-        taken |= {a.arg for a in symbols.walk(self.found.info.node) if isinstance(a, ast.arg)}
+        taken = {n.id for n in symbols.walk(self.loss_plan.info.node) if isinstance(n, ast.Name)}
+        taken |= {a.arg for a in symbols.walk(self.loss_plan.info.node) if isinstance(a, ast.arg)}
         taken |= {*self.ctx.inference.env, *self.ctx.names.reserved, *self.names}
         name, count = hint, 1
         while name in taken:
@@ -106,7 +106,7 @@ class _Gradients(Loss):
 
     def _gradient_reads(self, roots: set[str]) -> list[ast.Attribute]:
         """The gradients of this pass that are read; those of arrays that no pass has are not understood."""
-        plan, reads = self.found, []
+        plan, reads = self.loss_plan, []
         for node in symbols.walk(plan.info.node):
             if isinstance(node, ast.Attribute) and node.attr == "grad":
                 text = plain(node.value)
@@ -123,7 +123,7 @@ class _Gradients(Loss):
 
     def _read(self, node: ast.Attribute) -> Iterator[tuple[ast.expr, ExpressionHandler]]:
         """What ``x.grad`` and ``p.grad`` become, with the loop that ``p`` comes from."""
-        root = self.found.roots.get(plain(node.value))
+        root = self.loss_plan.roots.get(plain(node.value))
         if root is not None and not root.module:
             yield node, lambda renderer: Piece(root.grad)
             return
@@ -131,7 +131,7 @@ class _Gradients(Loss):
             yield from self._looped(node, node.value.id)
             return
         owner = next(
-            (r for t, r in self.found.roots.items() if r.module and plain(node.value).startswith(t + ".")), None
+            (r for t, r in self.loss_plan.roots.items() if r.module and plain(node.value).startswith(t + ".")), None
         )
         if owner is None:
             raise Left
@@ -190,7 +190,7 @@ class _Gradients(Loss):
     def _module_of(self, owner: ast.expr) -> tuple[Root | None, str]:
         """The module that the loss is computed with and the part of it: ``net`` and ``.head`` of ``net.head``."""
         text = plain(owner)
-        for root in self.found.roots.values():
+        for root in self.loss_plan.roots.values():
             if root.module and (text == root.text or text.startswith(f"{root.text}.")):
                 return root, text.removeprefix(root.text)
         return None, ""
@@ -229,7 +229,7 @@ class _Gradients(Loss):
 
     def _take(self) -> None:
         """Put handlers on the statements, which are written where the first of them stands."""
-        plan = self.found
+        plan = self.loss_plan
         if not any(root.wanted for root in plan.roots.values()):
             for root in plan.roots.values():
                 root.wanted = root.module or not self._modules
@@ -246,7 +246,7 @@ class _Gradients(Loss):
                         self.ctx.plan.on_expression(inner, lambda renderer, name=root.name: Piece(name))  # type: ignore[misc]
 
     def _write(self, statements: StatementRewriter, region: Sequence[ast.stmt]) -> None:
-        ctx, plan = self.ctx, self.found
+        ctx, plan = self.ctx, self.loss_plan
         body: list[str] = []
         for node in plan.moved:
             body += [*lead_comments(self.source, node), *converted(self.ctx, statements, node)]
@@ -275,7 +275,7 @@ class _Gradients(Loss):
 
     def _call(self, renderer: ExpressionRenderer) -> str:
         """The statement that calls the loss function's gradient."""
-        plan, roots = self.found, list(self.found.roots.values())
+        plan, roots = self.loss_plan, list(self.loss_plan.roots.values())
         wanted = [index for index, root in enumerate(roots) if root.wanted]
         library = renderer.need("nnx" if self._modules else "jax")
         options = ""

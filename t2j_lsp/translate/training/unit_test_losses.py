@@ -74,11 +74,11 @@ class Loss:
 
     def __init__(self, context: Context, plan: LossPlan) -> None:
         self.ctx = context
-        self.found = plan
+        self.loss_plan = plan
 
     def look(self) -> None:
         """Finds out what the loss is computed from. Raises Left where something is not surely understood."""
-        function = self.found.call.func
+        function = self.loss_plan.call.func
         assert isinstance(function, ast.Attribute)
         self.loss: ast.expr = function.value
         self.weights = self._weights()
@@ -87,11 +87,11 @@ class Loss:
 
     @property
     def _modules(self) -> int:
-        return sum(root.module for root in self.found.roots.values())
+        return sum(root.module for root in self.loss_plan.roots.values())
 
     def _weights(self) -> ast.expr | None:
         """The argument of ``y.backward(weights)``."""
-        call = self.found.call
+        call = self.loss_plan.call
         keywords = {k.arg: k.value for k in call.keywords if k.arg not in ("retain_graph", "create_graph")}
         given = [*call.args, *filter(None, [keywords.pop("gradient", None)])]
         if keywords or len(given) > 1:
@@ -102,7 +102,7 @@ class Loss:
 
     def _roots(self) -> None:
         """The tensors whose ``grad`` is read, and the modules that are called before the backward pass."""
-        plan = self.found
+        plan = self.loss_plan
         for node in symbols.walk(plan.info.node):
             if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load):
                 text = plain(node.value)
@@ -122,13 +122,13 @@ class Loss:
         return value is not None and is_module(self.ctx.fact(value))
 
     def _add(self, text: str, module: bool) -> Root:
-        if text not in self.found.roots:
-            self.found.roots[text] = Root(text, text.rpartition(".")[2], module)
-        return self.found.roots[text]
+        if text not in self.loss_plan.roots:
+            self.loss_plan.roots[text] = Root(text, text.rpartition(".")[2], module)
+        return self.loss_plan.roots[text]
 
     def _slice(self) -> None:
         """The statements that compute the loss from the roots."""
-        plan = self.found
+        plan = self.loss_plan
         before = list(plan.block[: plan.at])
         depends: set[str] = set()
         dependent: list[ast.stmt] = []
@@ -168,12 +168,12 @@ class Loss:
             plan.outputs.remove(loss)
 
     def _computes(self, node: ast.stmt, reads: set[str], depends: set[str]) -> bool:
-        return bool(reads & (depends | self.found.roots.keys()))
+        return bool(reads & (depends | self.loss_plan.roots.keys()))
 
     def _behind(self) -> list[ast.stmt]:
         """The statements that run after the backward pass."""
-        end = self.found.call.lineno
-        return [n for n in symbols.walk(self.found.info.node) if isinstance(n, ast.stmt) and n.lineno > end]
+        end = self.loss_plan.call.lineno
+        return [n for n in symbols.walk(self.loss_plan.info.node) if isinstance(n, ast.stmt) and n.lineno > end]
 
 
 def plain(node: ast.AST) -> str:

@@ -142,8 +142,8 @@ class Updates:
         What has no gradient moves into the step with the rest, unless an earlier update needs it too. Raises Refused.
         """
         resets = {i: set[str]() for i, x in enumerate(items) if resets_state(self.ctx.inference, x.node)}
-        found = {i: self._differentiated(x.node) for i, x in enumerate(items[:earlier])}
-        without = {i: reads for i, reads in found.items() if reads is not None}
+        differentiated = {i: self._differentiated(x.node) for i, x in enumerate(items[:earlier])}
+        without = {i: reads for i, reads in differentiated.items() if reads is not None}
         try:
             update = self._direct(items, phase, earlier, others, resets)
         except Refused:

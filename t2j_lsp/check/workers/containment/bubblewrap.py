@@ -13,14 +13,14 @@ from .folders import DEVICES
 _PLACES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 
 
-def found() -> str | None:
+def installed() -> str | None:
     """Where the tool is, in a folder of the system's: a program by that name elsewhere is not it."""
     return shutil.which("bwrap", path=os.pathsep.join(_PLACES)) if sys.platform.startswith("linux") else None
 
 
 def command(view: View, folder: str, program: list[str]) -> list[str]:
     """The command that runs a program in the view, standing in ``folder``."""
-    given = [found() or "bwrap", "--unshare-user-try", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
+    given = [installed() or "bwrap", "--unshare-user-try", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
     given += ["--unshare-uts", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     given += ["--proc", "/proc", "--dev", "/dev", "--size", str(SHARED_MEMORY), "--tmpfs", "/dev/shm"]
     for path, target in view.links:

@@ -197,7 +197,7 @@ def _works(attempt: Callable[[], None]) -> bool:
 
 
 def _try_bubblewrap(folders: Folders) -> None:
-    if bubblewrap.found() is None:
+    if bubblewrap.installed() is None:
         raise FileNotFoundError("bwrap")
     command = bubblewrap.command(view_of(folders), folders.writable[0], ["true"])
     run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False)

@@ -98,14 +98,14 @@ def _exponential(tape: Tape, arguments: dict[str, Any]) -> Any:
 
 
 def _cauchy(tape: Tape, arguments: dict[str, Any]) -> Any:
-    found = tape.take("uniform", _shape(arguments))
-    return None if found is None else jnp.tan(jnp.pi * (_float(found, arguments["dtype"]) - 0.5))
+    draws = tape.take("uniform", _shape(arguments))
+    return None if draws is None else jnp.tan(jnp.pi * (_float(draws, arguments["dtype"]) - 0.5))
 
 
 def _poisson(tape: Tape, arguments: dict[str, Any]) -> Any:
     shape = _shape(arguments, arguments["lam"])
-    found = tape.take("poisson", shape, _spread(arguments["lam"], shape))
-    return None if found is None else jnp.asarray(found, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
+    draws = tape.take("poisson", shape, _spread(arguments["lam"], shape))
+    return None if draws is None else jnp.asarray(draws, jax.dtypes.canonicalize_dtype(arguments["dtype"] or int))
 
 
 def _gamma(tape: Tape, arguments: dict[str, Any]) -> Any:
@@ -113,11 +113,11 @@ def _gamma(tape: Tape, arguments: dict[str, Any]) -> Any:
     shape = _shape(arguments, arguments["a"])
     a = arguments["a"]
     fixed = _spread(a, shape)
-    found = tape.take("gamma", shape, fixed)
-    slope = None if found is None else tape.take("slope of gamma", shape, (fixed, found))
+    draws = tape.take("gamma", shape, fixed)
+    slope = None if draws is None else tape.take("slope of gamma", shape, (fixed, draws))
     if slope is None:
         return None
-    return _float(found, arguments["dtype"]) + _float(slope, arguments["dtype"]) * (a - jax.lax.stop_gradient(a))
+    return _float(draws, arguments["dtype"]) + _float(slope, arguments["dtype"]) * (a - jax.lax.stop_gradient(a))
 
 
 def _dirichlet(tape: Tape, arguments: dict[str, Any]) -> Any:
@@ -140,8 +140,8 @@ def _binomial(tape: Tape, arguments: dict[str, Any]) -> Any:
     shape = _shape(arguments, arguments["n"], arguments["p"])
     parameters = [_spread(arguments[name], shape) for name in ("n", "p")]
     traced = any(isinstance(values, jax.core.Tracer) for values in parameters)
-    found = tape.take("binomial", shape, jnp.stack(parameters) if traced else np.stack(parameters))
-    return None if found is None else _float(found, arguments["dtype"])
+    draws = tape.take("binomial", shape, jnp.stack(parameters) if traced else np.stack(parameters))
+    return None if draws is None else _float(draws, arguments["dtype"])
 
 
 def _geometric(tape: Tape, arguments: dict[str, Any]) -> Any:

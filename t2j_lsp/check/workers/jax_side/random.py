@@ -92,11 +92,11 @@ class Tape:
         """Compares parameters of each number, by which the recorded values are not drawn again."""
         if not isinstance(torch_p, np.ndarray) or p is None or isinstance(p, jax.core.Tracer):
             return
-        here = fit(np.asarray(p, np.float64), torch_p.shape)
-        if here is None or np.allclose(here, torch_p, rtol=_SAME, atol=_SAME, equal_nan=True):
+        drawn_with = fit(np.asarray(p, np.float64), torch_p.shape)
+        if drawn_with is None or np.allclose(drawn_with, torch_p, rtol=_SAME, atol=_SAME, equal_nan=True):
             return
-        at = np.unravel_index(np.argmax(np.abs(here - torch_p)), torch_p.shape)
-        text = f"JAX draws {kind} numbers with the parameter {here[at]:g}, where torch's is {torch_p[at]:g}"
+        at = np.unravel_index(np.argmax(np.abs(drawn_with - torch_p)), torch_p.shape)
+        text = f"JAX draws {kind} numbers with the parameter {drawn_with[at]:g}, where torch's is {torch_p[at]:g}"
         self._report("parameter", text)
 
     def _report(self, kind: DrawKind, text: str, stack: Sequence[traceback.FrameSummary] = ()) -> None:

@@ -146,8 +146,8 @@ class Training:
             self.step(float(value))
         for name, entry in names_of(self.model).items():
             if entry.kind == "parameter":
-                here = np.where(self.reference.noise.get(name, False), 0, value_of(entry))
-                values[f"after {count} steps {OWN}: parameter {name}"] = digest(here)
+                trained = np.where(self.reference.noise.get(name, False), 0, value_of(entry))
+                values[f"after {count} steps {OWN}: parameter {name}"] = digest(trained)
         values |= session.buffers(f"after {count} steps {OWN}: buffer", self.model)
         followed = self.reference.followed
         if self.reference.course and not hasattr(self.scheduler, "step"):

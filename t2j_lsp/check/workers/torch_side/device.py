@@ -17,7 +17,7 @@ from t2j_lsp.check.workers.precision import kernel, permutation, telling
 _held: list[torch.Tensor] = []
 _cards: list[str] = []
 """The card that this process runs on, if any."""
-_Found = TypeVar("_Found")
+_Outcome = TypeVar("_Outcome")
 
 
 def install() -> None:
@@ -81,7 +81,7 @@ def chosen_by_program() -> Iterator[None]:
         torch.set_default_device(None if default.type == "cpu" else default)
 
 
-def on_cpu_first(work: Callable[[], _Found], failed: Callable[[_Found], bool]) -> _Found:
+def on_cpu_first(work: Callable[[], _Outcome], failed: Callable[[_Outcome], bool]) -> _Outcome:
     """What ``work`` finds by trying: on the CPU, and only where that has failed on the card.
 
     A wrong guess is an error there and no more; on a card, an index out of range ends all that the process has on it.
@@ -89,8 +89,8 @@ def on_cpu_first(work: Callable[[], _Found], failed: Callable[[_Found], bool]) -
     if not on_card():
         return work()
     with chosen_by_program():
-        found = work()
-    return work() if failed(found) else found
+        outcome = work()
+    return work() if failed(outcome) else outcome
 
 
 def is_usable() -> bool:

@@ -52,12 +52,16 @@ def _chosen_as_on_the_cpu(original: Callable[..., Any], *names: str) -> Callable
     @functools.wraps(original)
     def call(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(names, args, strict=False)) | kwargs
-        if "out" in given or not isinstance(found := original(input.detach().cpu(), **given), tuple) or input.ndim == 0:
+        if (
+            "out" in given
+            or not isinstance(chosen := original(input.detach().cpu(), **given), tuple)
+            or input.ndim == 0
+        ):
             return original(input, *args, **kwargs)
-        dim, indices = given.get("dim", -1), found[1].to(input.device)
+        dim, indices = given.get("dim", -1), chosen[1].to(input.device)
         if given.get("keepdim"):
-            return type(found)((input.gather(dim, indices), indices))
-        return type(found)((input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), indices))
+            return type(chosen)((input.gather(dim, indices), indices))
+        return type(chosen)((input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), indices))
 
     return call
 

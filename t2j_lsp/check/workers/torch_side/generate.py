@@ -102,45 +102,45 @@ def _defined(cls: type, request: dict[str, Any]) -> bool:
     return owner is not None and owner.__module__ in own and inspect.isfunction(vars(owner)["generate"])
 
 
-def _search(runs: Runs, model: nn.Module, found: TorchGenerated) -> None:
+def _search(runs: Runs, model: nn.Module, generated: TorchGenerated) -> None:
     """Adds the first call that runs, and one with other settings. Raises what the very first try raised."""
     first: Exception | None = None
     for cut in (False, True):
         for sparing in (False, True):
             try:
                 inputs = _arguments(runs, model, cut, sparing)
-                _add(PLAIN, runs, model, inputs, found)
+                _add(PLAIN, runs, model, inputs, generated)
             except Exception as error:  # noqa: BLE001 - the next may run
                 first = first or error
                 continue
             other = _arguments(runs, model, cut, sparing, other=True)
             if str(other) != str(inputs):
-                _try_other(runs, model, other, found)
+                _try_other(runs, model, other, generated)
             return
     assert first is not None
     raise first
 
 
-def _try_other(runs: Runs, model: nn.Module, inputs: Arguments, found: TorchGenerated) -> None:
+def _try_other(runs: Runs, model: nn.Module, inputs: Arguments, generated: TorchGenerated) -> None:
     try:
-        _add(OTHER, runs, model, inputs, found)
+        _add(OTHER, runs, model, inputs, generated)
     except Exception:  # noqa: BLE001 - it need not take settings that we made up
         return
 
 
-def _add(name: str, runs: Runs, model: nn.Module, inputs: Arguments, found: TorchGenerated) -> None:
+def _add(name: str, runs: Runs, model: nn.Module, inputs: Arguments, generated: TorchGenerated) -> None:
     """Adds a call, unless the tape does not hold all its randomness."""
     torch_device.seed(1)
     output, tape = _copied(runs, model, inputs)
     torch_device.seed(2)
     again, _ = _copied(runs, model, inputs)
     if not runs.same(output, again):
-        found.reasons.append("its random numbers can't be replayed")
+        generated.reasons.append("its random numbers can't be replayed")
     elif all(isinstance(leaf, Opaque) for _, leaf in leaves(output)):
-        found.reasons.append("what it returns can't be compared")
+        generated.reasons.append("what it returns can't be compared")
     else:
-        found.observed[name] = output
-        found.calls[name] = GenerateCall(inputs.to_plain(), tape)
+        generated.observed[name] = output
+        generated.calls[name] = GenerateCall(inputs.to_plain(), tape)
 
 
 def _arguments(runs: Runs, model: nn.Module, cut: bool, sparing: bool, other: bool = False) -> Arguments:

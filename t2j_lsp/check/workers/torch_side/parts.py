@@ -116,7 +116,7 @@ class RecordedParts:
         if str(plan) not in map(str, uses):
             uses.append(plan)
 
-    def found(self) -> dict[str, list[dict[str, Any]]]:
+    def plans(self) -> dict[str, list[dict[str, Any]]]:
         """The uses by class name, as plain plans: none where a class was used but can't be built from plain data."""
         return {name: [plan.to_plain() for plan in plans] for name, plans in self.uses.items()}
 

@@ -82,7 +82,7 @@ def prepare(request: dict[str, Any]) -> Prepared:
                     if time.monotonic() > deadline:
                         return Prepared(problems=problems)
                     continue
-                prepared = parts.found()
+                prepared = parts.plans()
                 given, fewer = plan.init, _shallower(target, init, plan, drawn, vars(module), request, deadline)
                 if fewer is not None:
                     init = given = fewer[0]

@@ -75,15 +75,15 @@ def differentiable(value: Any) -> bool:
 
 def holds_host_values(output: Any) -> bool:
     """Whether numbers of Python's or NumPy's are among an output's: whoever made them waited for their values."""
-    found: list[Any] = []
+    on_host: list[Any] = []
 
     def leaf(value: Any) -> Any:
         if isinstance(value, float | np.ndarray | np.generic) or type(value) is int:
-            found.append(value)
+            on_host.append(value)
         return to_array(value) if isinstance(value, torch.Tensor) else None
 
     plain(output, leaf)
-    return bool(found)
+    return bool(on_host)
 
 
 @dataclass(frozen=True)
@@ -334,15 +334,15 @@ class Runs:
 
 def _versions(values: Any) -> list[tuple[torch.Tensor, int]]:
     """The tensors among arguments, and how often each was written to."""
-    found: list[tuple[torch.Tensor, int]] = []
+    versions: list[tuple[torch.Tensor, int]] = []
 
     def note(item: Any) -> Any:
         if isinstance(item, torch.Tensor):
-            found.append((item, item._version))
+            versions.append((item, item._version))
         return item
 
     map_values(values, note)
-    return found
+    return versions
 
 
 def _filled(versions: list[tuple[torch.Tensor, int]]) -> torch.Tensor | None:

@@ -52,10 +52,10 @@ def without_absent(texts: Mapping[str, str], user: ast.Module, named: Iterable[s
         return dict(texts)
     own = _read(user)
     read = [own, *map(_read_helper, texts.values())]
-    if (found := _mentioned(read, user)) is None:
+    if (mentioned := _mentioned(read, user)) is None:
         return dict(texts)
-    absent = set(LAYERS - found)
-    if not found & _DRAWING and not any(one.keeps_rngs for one in read):
+    absent = set(LAYERS - mentioned)
+    if not mentioned & _DRAWING and not any(one.keeps_rngs for one in read):
         absent.add("RngState")
     words = {*own.strings, *(word for one in read for word in one.keywords)}
     tuples = {name: classes for name, text in texts.items() if (classes := _classes(name, texts))}
@@ -83,8 +83,8 @@ def _mentioned(read: Iterable[_Read], user: ast.Module) -> frozenset[str] | None
             return None
     if any(one.classes is None for one in read):
         return None  # nnx itself is handed on
-    found = frozenset(name for one in read for name in one.classes or ())
-    return found if found <= _PLAIN else None
+    classes = frozenset(name for one in read for name in one.classes or ())
+    return classes if classes <= _PLAIN else None
 
 
 @dataclass(frozen=True)
@@ -151,18 +151,18 @@ def _classes(name: str, texts: Mapping[str, str]) -> tuple[str, ...]:
 
 @cache
 def _classes_of(text: str, others: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    found: list[str] = []
+    classes: list[str] = []
     match definition(text):
         case ast.Assign(value=ast.Tuple(elts=elements)):
             for one in elements:
                 match one:
                     case ast.Attribute(value=ast.Name(id="nnx"), attr=attribute):
-                        found.append(attribute)
+                        classes.append(attribute)
                     case ast.Starred(value=ast.Name(id=other)) if other in dict(others):
-                        found += _classes_of(dict(others)[other], ())
+                        classes += _classes_of(dict(others)[other], ())
                     case _:
                         return ()
-    return tuple(found)
+    return tuple(classes)
 
 
 @cache

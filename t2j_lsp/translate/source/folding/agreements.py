@@ -105,7 +105,7 @@ def _bare(text: str, called: str, names: frozenset[str]) -> str:
     return text
 
 
-def told(text: str, constants: Iterable[tuple[str, str]]) -> str:
+def with_agreement(text: str, constants: Iterable[tuple[str, str]]) -> str:
     """A helper whose docstring says in its first paragraph what all calls agreed on."""
     node = definition(text)
     lines = text.split("\n")
@@ -115,16 +115,16 @@ def told(text: str, constants: Iterable[tuple[str, str]]) -> str:
         case _:
             return text
     line = lines[number - 1]
-    here = "Here " + ", ".join(f"`{name}={value}`" for name, value in constants) + "."
+    agreed = "Here " + ", ".join(f"`{name}={value}`" for name, value in constants) + "."
     first, marks = said.split("\n")[0], '"""' if line.count('"""') == 2 else ""
     begin = line[: line.index('"""') + 3] + first
-    if len(begin) + 1 + len(here) + len(marks) <= LONGEST_LINE:
-        lines[number - 1] = f"{begin} {here}{marks}"
+    if len(begin) + 1 + len(agreed) + len(marks) <= LONGEST_LINE:
+        lines[number - 1] = f"{begin} {agreed}{marks}"
     else:
         indent = line[: line.index('"""')]
-        lines[number - 1 : number] = [begin, "", indent + here, *([indent + marks] if marks else [])]
-    told = "\n".join(lines)
-    return told if _is_code(told) else text
+        lines[number - 1 : number] = [begin, "", indent + agreed, *([indent + marks] if marks else [])]
+    described = "\n".join(lines)
+    return described if _is_code(described) else text
 
 
 def _texts(copied: list[Helper]) -> dict[str, str]:
@@ -156,7 +156,7 @@ def _constructor(name: str, texts: Mapping[str, str]) -> ast.FunctionDef | None:
         if isinstance(statement, ast.FunctionDef) and statement.name == NEW:
             return statement
     bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-    return next((found for base in bases if (found := _constructor(base, texts)) is not None), None)
+    return next((constructor for base in bases if (constructor := _constructor(base, texts)) is not None), None)
 
 
 def _are_gone(name: str, constants: tuple[tuple[str, str], ...], texts: Mapping[str, str]) -> bool:

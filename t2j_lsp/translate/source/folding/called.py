@@ -38,10 +38,10 @@ def object_calls(finder: UseFinder, name: str) -> list[HelperCall] | None:
         if not isinstance(parent, ast.Assign) or made.home is not None:
             return None
         for target in parent.targets:
-            found = _calls_of(finder, target)
-            if found is None:
+            more = _calls_of(finder, target)
+            if more is None:
                 return None
-            calls += found
+            calls += more
     return calls
 
 

@@ -44,8 +44,8 @@ def lengths(
     """The parameters that every call passes a tuple of so many elements."""
     plain = [a.arg for a in (*node.args.posonlyargs, *node.args.args)][shift:]
     taken = {*bound, *assigned_names(node)}
-    found = {name: {tuple_length(c.argument(i, name)) for c in calls} for i, name in enumerate(plain)}
-    known = {name: sizes.pop() for name, sizes in found.items() if len(sizes) == 1 and name not in taken}
+    passed = {name: {tuple_length(c.argument(i, name)) for c in calls} for i, name in enumerate(plain)}
+    known = {name: sizes.pop() for name, sizes in passed.items() if len(sizes) == 1 and name not in taken}
     return tuple((name, size) for name, size in known.items() if size is not None)
 
 
@@ -60,14 +60,14 @@ def unpassed_options(node: ast.FunctionDef, calls: Sequence[HelperCall]) -> Mapp
     """What `options.get(key, default)` of the keywords that a function collects is, for keys that no call passes."""
     options = node.args.kwarg.arg if node.args.kwarg else None
     passed = {keyword.arg for call in calls for keyword in call.node.keywords}
-    found: dict[str, str] = {}
+    defaults: dict[str, str] = {}
     for call in nodes(node):
         match call:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=name), attr="get"), args=[ast.Constant(value=str() as key), value]
             ) if name == options and key not in passed and is_literal(value):
-                found[ast.unparse(call)] = literal(value)
-    return found
+                defaults[ast.unparse(call)] = literal(value)
+    return defaults
 
 
 @cache
@@ -128,12 +128,12 @@ def value_kind(node: ast.expr | None) -> str | None:
 def possible(definitions: Mapping[str, ast.stmt], uses: Mapping[str, HelperUses]) -> dict[str, Values]:
     """For each function the parameters that are a few strings or whole numbers: what is passed, or the default."""
     functions = {n: f for n, f in definitions.items() if isinstance(f, ast.FunctionDef) and uses[n].known}
-    found: dict[str, Values] = {}
+    values: dict[str, Values] = {}
     for _ in functions:
-        before, found = found, {n: dict(_values(f, uses[n], found)) for n, f in functions.items()}
-        if found == before:
+        before, values = values, {n: dict(_values(f, uses[n], values)) for n, f in functions.items()}
+        if values == before:
             break
-    return found
+    return values
 
 
 def _values(

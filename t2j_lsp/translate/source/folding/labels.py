@@ -18,15 +18,15 @@ def label_axes(
     uses: Mapping[str, HelperUses], written: Mapping[str, str], labels: Mapping[str, int | None]
 ) -> tuple[tuple[str, int | None], ...]:
     """The losses that only the user's code calls, always with labels, and how many axes these have."""
-    found = []
+    losses = []
     for name in _AXES:
         if name not in uses or not uses[name].known or not uses[name].calls:
             continue
         called = {_called(call.node.func, name, written) if call.home is None else "" for call in uses[name].calls}
         if called <= labels.keys():
             axes = {labels[one] for one in called}
-            found.append((name, axes.pop() if len(axes) == 1 else None))
-    return tuple(found)
+            losses.append((name, axes.pop() if len(axes) == 1 else None))
+    return tuple(losses)
 
 
 def _called(func: object, name: str, written: Mapping[str, str]) -> str:

@@ -116,10 +116,10 @@ def _returned(name: str, value: ast.expr, returned: ast.expr, function: ast.Func
 def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.FunctionDef, text: str) -> str | None:
     """An expression with a variable's value in the place of the variable, if nothing else reads it."""
     named = [n for n in nodes(function) if isinstance(n, ast.Name) and n.id == name]
-    here = _reads(returned, name)
-    if len(named) != 2 or len(here) != 1 or any(a.arg == name for a in nodes(function) if isinstance(a, ast.arg)):
+    places = _reads(returned, name)
+    if len(named) != 2 or len(places) != 1 or any(a.arg == name for a in nodes(function) if isinstance(a, ast.arg)):
         return None
-    around = _around(returned, here[0])
+    around = _around(returned, places[0])
     if any(isinstance(n, FunctionNode | ast.Lambda | Comprehension | ast.IfExp | ast.BoolOp) for n in around):
         return None
     if around and isinstance(around[0], ast.Attribute) and isinstance(value, ast.List | ast.Dict | ast.Set):
@@ -127,7 +127,9 @@ def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.Functi
     before = (n for n in nodes(returned) if isinstance(n, ast.Call | ast.Subscript) and n not in around)
     if not is_pure(value) and any(before):
         return None  # what else the expression does, or reads, may depend on the value being there
-    alone = not around or isinstance(around[0], ast.Call | ast.keyword) and getattr(around[0], "func", None) != here[0]
+    alone = (
+        not around or isinstance(around[0], ast.Call | ast.keyword) and getattr(around[0], "func", None) != places[0]
+    )
     made = _code(text, value)
     if isinstance(value, ast.List) and value.elts and around and isinstance(around[0], ast.Starred):
         whole, start = _code(text, returned), around[0].col_offset - returned.col_offset
@@ -139,7 +141,7 @@ def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.Functi
     if isinstance(value, ast.Tuple | ast.Starred) or isinstance(value, _OPERATORS) and not (alone or compared):
         made = f"({made})"
     whole = _code(text, returned)
-    start = here[0].col_offset - returned.col_offset
+    start = places[0].col_offset - returned.col_offset
     return f"{whole[:start]}{made}{whole[start + len(name) :]}"
 
 
@@ -153,12 +155,12 @@ def _is_shared(name: str, function: ast.FunctionDef) -> bool:
 def _around(tree: ast.expr, inner: ast.expr) -> list[ast.AST]:
     """The nodes of an expression around one of them, the nearest first."""
     parents = {child: node for node in nodes(tree) for child in symbols.children(node)}
-    found: list[ast.AST] = []
+    around: list[ast.AST] = []
     node: ast.AST = inner
     while node is not tree:
         node = parents[node]
-        found.append(node)
-    return found
+        around.append(node)
+    return around
 
 
 def _depth(node: ast.AST) -> int:

@@ -37,12 +37,12 @@ def _parameters(node: ast.stmt) -> tuple[str, ...]:
 
 def _names(code: Iterable[ast.AST]) -> set[str]:
     """The names, parameters and attributes in some code."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in chain.from_iterable(map(walk, code)):
         match node:
             case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
-                found.add(name)
-    return found
+                names.add(name)
+    return names
 
 
 @cache

@@ -75,7 +75,7 @@ def lists_of_tensors(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[s
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     reads = [n for n in parents if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     uses = {name: [_use_of_list(n, parents[n]) for n in reads if n.id == name] for name in names}
-    return [name for name, found in uses.items() if True in found and None not in found]
+    return [name for name, seen in uses.items() if True in seen and None not in seen]
 
 
 def _may_be_list(annotation: ast.expr | None) -> bool:
@@ -165,21 +165,21 @@ def module_lists(init: ast.FunctionDef) -> set[str]:
 
     ``nn.ModuleList(blocks)``, ``nn.Sequential(*blocks)``, ``for m in blocks: self.stages.append(m)``.
     """
-    found: set[str] = set()
+    kept: set[str] = set()
     for node in ast.walk(init):
         match node:
             case ast.Call(func=ast.Attribute(attr=kind) | ast.Name(id=kind), args=[given]) if kind in _KEEPS:
                 match given:
                     case ast.Name(id=name) | ast.Starred(value=ast.Name(id=name)):
-                        found.add(name)
+                        kept.add(name)
                     case ast.ListComp(elt=ast.Name(id=item), generators=[generator]):
-                        found |= _items_of(generator.target, generator.iter, item)
+                        kept |= _items_of(generator.target, generator.iter, item)
             case ast.For(target=target, iter=iterable, body=body):
                 for call in (n for s in body for n in ast.walk(s) if isinstance(n, ast.Call)):
                     if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS and call.args:
                         if isinstance(put := call.args[-1], ast.Name):
-                            found |= _items_of(target, iterable, put.id)
-    return found - {n.id for n in ast.walk(init) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+                            kept |= _items_of(target, iterable, put.id)
+    return kept - {n.id for n in ast.walk(init) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _items_of(target: ast.expr, iterable: ast.expr, item: str) -> set[str]:

@@ -17,7 +17,7 @@ from t2j_lsp.translate.source.text import Source
 
 from .named_arrays import bare_calls
 
-TOLD = frozenset({"parameters", "named_parameters"})
+WALKS = frozenset({"parameters", "named_parameters"})
 """The methods that walk so, if what is done with the items is no more."""
 _ORDERED = frozenset({"print", "append", "extend", "insert", "write", "info", "debug", "warning", "next", "enumerate"})
 """Functions and methods to which it matters when they are called."""
@@ -25,12 +25,12 @@ _GATHERED = frozenset({"list", "tuple", "print", "join", "enumerate", "zip"})
 """What a comprehension's values are handed to in their order."""
 
 
-def told_in_order(source: Source) -> frozenset[ast.Call]:
+def walked_in_order(source: Source) -> frozenset[ast.Call]:
     """The calls that walk so."""
     if _has_late_parts(source):
         return frozenset()
     return frozenset(
-        node for node, name in bare_calls(source, TOLD) if _is_told(source, node, name.startswith("named_"))
+        node for node, name in bare_calls(source, WALKS) if _is_only_read(source, node, name.startswith("named_"))
     )
 
 
@@ -74,7 +74,7 @@ def _gathers_handles(source: Source, node: ast.Call) -> bool:
     return False
 
 
-def _is_told(source: Source, call: ast.Call, named: bool) -> bool:
+def _is_only_read(source: Source, call: ast.Call, named: bool) -> bool:
     place = source.parents.get(call)
     match place:
         case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held], keywords=[]) if held is call and not named:

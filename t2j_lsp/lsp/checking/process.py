@@ -290,7 +290,7 @@ def _given(request: dict[str, Any], displays: bool = False) -> _Given:
     code = fresh.code if converted is None else _plain(request["converted_text"])
     module = own_helpers(converted) if converted is not None and code != fresh.code else None
     if converted is not None and module is not None and f"{module.stem} import " in code:
-        fresh = _with_module(text, source, converted, request) or fresh
+        fresh = _with_own_helpers(text, source, converted, request) or fresh
     same = code == fresh.code
     return _Given(source, text, converted, code, same, fresh.gaps, fresh.source_map if same else None, None)
 
@@ -323,7 +323,7 @@ def _options(request: dict[str, Any]) -> Options:
     return Options(**{name: request[name] for name in ("target", "init", "scan", "layout")})
 
 
-def _with_module(text: str, source: Path, converted: Path, request: dict[str, Any]) -> Translation | None:
+def _with_own_helpers(text: str, source: Path, converted: Path, request: dict[str, Any]) -> Translation | None:
     """What a text becomes, its helpers in a module of its own; None where there can be none."""
     asked = replace(_options_of(source, request), helpers="auto", helper_lines=0)
     options, module = with_own_module(source, text, asked, converted)

@@ -34,7 +34,7 @@ from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_ru
 from t2j_lsp.translate.rule.names import is_torch, only_tensor
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
-from t2j_lsp.translate.source.folding.variables import assigned
+from t2j_lsp.translate.source.assignments import assigned
 
 from .context import Context
 from .handlers import ExpressionRenderer

@@ -11,7 +11,8 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .context import Context
 
-_SAVES = names_with(Trait.WRITES_FILES)
+SAVES = names_with(Trait.WRITES_FILES)
+"""The functions that write what they are given into a file."""
 _ORDERED = ast.Lt | ast.LtE | ast.Gt | ast.GtE
 _PLAIN = ast.Constant | ast.Name | ast.Attribute | ast.JoinedStr | ast.FormattedValue | ast.BinOp
 
@@ -78,7 +79,7 @@ def _file(call: ast.AST, place: int) -> ast.expr | None:
 
 
 def _saves(ctx: Context, node: ast.AST, name: str) -> bool:
-    if not isinstance(node, ast.Call) or not isinstance(saves := ctx.fact(node.func), Qual) or saves.name not in _SAVES:
+    if not isinstance(node, ast.Call) or not isinstance(saves := ctx.fact(node.func), Qual) or saves.name not in SAVES:
         return False
     file = _file(node, 1)
     return file is not None and ast.unparse(file) == name

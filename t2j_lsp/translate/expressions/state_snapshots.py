@@ -7,12 +7,11 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Function, Qual, is_module
-from t2j_lsp.translate.rule.library import Trait, names_with
 
+from .own_files import SAVES
 from .state_dicts import WALKS, is_used_at_once, may_train
 from .walk_order import reads_of
 
-_SAVES = names_with(Trait.WRITES_FILES)
 _COPIES = ("copy.deepcopy", "copy.copy")
 
 
@@ -71,7 +70,7 @@ def _is_saved(inference: Inference, value: ast.AST) -> bool:
 def _reads(inference: Inference, call: ast.Call, place: int) -> bool:
     """Whether a call reads the argument at a place, and keeps nothing of it."""
     called = inference.fact(call.func)
-    if isinstance(called, Qual) and (called.name in _SAVES or called.name in _COPIES):
+    if isinstance(called, Qual) and (called.name in SAVES or called.name in _COPIES):
         return place == 0
     if not isinstance(called, Function) or any(isinstance(one, ast.Starred) for one in call.args):
         return False
@@ -83,7 +82,7 @@ def _reads(inference: Inference, call: ast.Call, place: int) -> bool:
     return all(
         isinstance(outer := inference.source.parents.get(read), ast.Call)
         and isinstance(saves := inference.fact(outer.func), Qual)
-        and saves.name in _SAVES
+        and saves.name in SAVES
         and outer.args[:1] == [read]
         for read in reads
     )

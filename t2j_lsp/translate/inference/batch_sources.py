@@ -11,6 +11,7 @@ from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Function, FunctionInfo, Object, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.assignments import value_of
 
 from .call_sites import bound_arguments, called_function
 from .file import Inference
@@ -260,11 +261,11 @@ class BatchSources:
         assigned = False
         for other in self._named.get(node.attr, ()):
             if isinstance(other, ast.Attribute) and not isinstance(other.ctx, ast.Load):
-                statement, assigned = self.source.parents.get(other), True
+                assigned, value = True, value_of(other, self.source.parents)
                 own = symbols.nearest(ast.ClassDef, other, self.source.parents) is cls
-                if not own or not isinstance(statement, ast.Assign) or other not in statement.targets:
+                if not own or value is None:
                     raise _Unknown
-                yield statement.value
+                yield value
         if not assigned:
             raise _Unknown
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.source.assignments import assigned
+
 
 def is_attribute_of(node: ast.AST, own: str) -> bool:
     """Whether this is an attribute of the module itself."""
@@ -12,14 +14,8 @@ def is_attribute_of(node: ast.AST, own: str) -> bool:
 
 def pairs(node: ast.stmt, own: str) -> list[tuple[ast.Attribute, ast.expr]]:
     """``self.heads, self.scale = heads, dim**-0.5``: the attributes, each with its value; empty for anything else."""
-    match node:
-        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-            attributes = [(t, v) for t, v in zip(targets, values, strict=False) if isinstance(t, ast.Attribute)]
-            starred = any(isinstance(v, ast.Starred) for v in values)
-            mine = all(is_attribute_of(target, own) for target, _ in attributes)
-            return attributes if mine and not starred and len(attributes) == len(targets) == len(values) else []
-        case _:
-            return []
+    several = [(t, v) for t, v in assigned(node) if isinstance(t, ast.Attribute) and is_attribute_of(t, own)]
+    return several if len(several) > 1 and len(several) == len(assigned(node)) else []
 
 
 def chained(node: ast.stmt, own: str) -> ast.Attribute | None:

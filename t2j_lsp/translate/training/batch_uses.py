@@ -13,6 +13,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual, is_module
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
+from t2j_lsp.translate.source.assignments import assigned
 
 from .batch_loops import batch_targets, is_move, last_name
 
@@ -168,14 +169,3 @@ def _outside_calls(node: ast.AST) -> Iterator[ast.AST]:
         yield node
         for child in ast.iter_child_nodes(node):
             yield from _outside_calls(child)
-
-
-def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What an assignment gives to what, one by one in ``self.a, self.b = a, b``."""
-    match node:
-        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-            yield from zip(targets, values, strict=False)
-        case ast.Assign(targets=[target], value=value):
-            yield target, value
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            yield target, value

@@ -8,10 +8,11 @@ from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.forward_pass import join_all
 from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, Function, ListOf, Object, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.names import is_jax
+from t2j_lsp.translate.source.assignments import target_of
 
 from .data import Data
 from .dict_order import DictOrder
-from .kept_values import as_arrays, assigned_to, holds_tensors, knows_parts
+from .kept_values import as_arrays, holds_tensors, knows_parts
 from .objects import VariableScope
 from .spread_arguments import given_arguments
 
@@ -83,9 +84,9 @@ class KeptUses:
                 return node
             case _:
                 return None
-        target = assigned_to(read, self.ctx.source.parents)
+        target = target_of(read, self.ctx.source.parents)
         if (
-            target is not None
+            isinstance(target, ast.Name)
             and (target.id, self.objects.home(target.id, self.objects.scope(target)).node) in self.data.names
         ):
             return None

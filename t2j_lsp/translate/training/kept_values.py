@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Report
@@ -72,16 +71,3 @@ def handed_on(statement: ast.stmt) -> ast.expr | None:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append" | "extend" | "update"), args=[value])):
             return value
     return None
-
-
-def assigned_to(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> ast.Name | None:
-    """The variable that is given a value as it is, also as one of several: ``train, test = rows[:6], rows[6:]``."""
-    around = parents.get(node)
-    match parents.get(around) if isinstance(around, ast.Tuple) else around, around:
-        case ast.Assign(targets=[ast.Tuple(elts=names)]), ast.Tuple(elts=values) if len(names) == len(values):
-            target = names[values.index(node)]
-        case ast.Assign(targets=[only]), ast.Assign():
-            target = only
-        case _:
-            return None
-    return target if isinstance(target, ast.Name) else None

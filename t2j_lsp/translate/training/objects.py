@@ -12,6 +12,7 @@ from t2j_lsp.symbols import walk, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Object, Qual, is_module
+from t2j_lsp.translate.source.assignments import one_by_one
 
 from .trees import Trees
 
@@ -104,8 +105,8 @@ class Objects:
             value = node.value
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 assignments.setdefault(ast.unparse(target), []).append(value)
-                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-                    for one, given in zip(target.elts, value.elts, strict=False):
+                for one, given in one_by_one(target, value):
+                    if one is not target:
                         assignments.setdefault(ast.unparse(one), []).append(given)
         return assignments
 

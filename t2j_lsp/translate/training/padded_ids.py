@@ -15,9 +15,9 @@ from t2j_lsp.translate.expressions.forward_hooks import HOOKS
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.rule.facts import FunctionInfo, Instance, Layer
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.assignments import target_of
 
 from .batch_loops import is_move
-from .kept_values import assigned_to
 
 
 class PaddedIds:
@@ -40,8 +40,8 @@ class PaddedIds:
     def _is_moved(self, node: ast.Name) -> bool:
         """``text = text.to(device)``, also as one of several."""
         move = self.source.parents.get(self.source.parents[node])
-        named = assigned_to(move, self.source.parents) if isinstance(move, ast.Call) and is_move(move) else None
-        return named is not None and named.id == node.id
+        named = target_of(move, self.source.parents) if isinstance(move, ast.Call) and is_move(move) else None
+        return isinstance(named, ast.Name) and named.id == node.id
 
     def _is_for_bags(self, node: ast.Name, depth: int) -> bool:
         """Whether a variable is handed to a layer as the ids of its bags, here or by the ``forward`` of a module."""

@@ -37,6 +37,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
+from t2j_lsp.translate.source.assignments import assigned
 
 from .batch_loops import (
     batch_targets,
@@ -50,7 +51,7 @@ from .batch_loops import (
     names_in,
     zipped,
 )
-from .batch_uses import BatchUses, assigned
+from .batch_uses import BatchUses
 from .passed_optimizers import passed_optimizers
 from .sample_parts import SampleParts
 

@@ -16,6 +16,7 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.source.assignments import value_of
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.scopes import is_main
 from t2j_lsp.translate.source.text import Source
@@ -180,12 +181,7 @@ def _made(source: Source, scope: ast.AST, name: str) -> ast.Call | None:
     ]
     if len(stores) != 1 or any(isinstance(n, ast.arg) and n.arg == name for n in symbols.walk(scope)):
         return None
-    value: ast.expr | None = None
-    match source.parents[stores[0]], source.parents[source.parents[stores[0]]]:
-        case ast.Assign(targets=[target], value=given), _ if target is stores[0]:
-            value = given
-        case ast.Tuple() as names, ast.Assign(targets=[target], value=ast.Tuple(elts=values)) if target is names:
-            value = values[names.elts.index(stores[0])] if len(values) == len(names.elts) else None
+    value = value_of(stores[0], source.parents)
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cuda"):
         value = value.func.value
     return value if isinstance(value, ast.Call) else None

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Hashable, Iterable, Mapping
 
 from t2j_lsp.symbols import nearest
+from t2j_lsp.translate.source.assignments import assigned
 
 from .arguments import decided
 from .constants import folded
@@ -19,7 +20,6 @@ from .docstrings import switched_off
 from .inlining import expression_of, inlined
 from .signatures import without_methods, without_parameters
 from .uses import HelperCall, UseFinder
-from .variables import assigned
 
 CALL = "__call__"
 _MOVED = "_moved"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from t2j_lsp.symbols import nearest
+from t2j_lsp.translate.source.assignments import assigned
 
 from .arguments import decided, drop_arguments
 from .called import CALL, method_calls, moved_in, object_calls, of_list, without_unpassed
@@ -21,7 +22,7 @@ from .given import given, lengths, never_none, unpassed_options, with_values
 from .literals import is_literal, literal
 from .signatures import NEW, without_methods, without_parameters
 from .uses import HelperCall, Index, UseFinder
-from .variables import assigned, is_pure, without_assignment
+from .variables import is_pure, without_assignment
 
 MODES = frozenset(("deterministic", "use_running_average", "training", "decode"))
 """Attributes that Flax sets from outside."""

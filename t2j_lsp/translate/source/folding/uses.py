@@ -14,6 +14,7 @@ from functools import cache
 from types import MappingProxyType
 
 from t2j_lsp.symbols import Comprehension, FunctionNode
+from t2j_lsp.translate.source.assignments import target_of
 
 from .definitions import bound_in, is_given
 from .literals import is_literal, literal
@@ -238,7 +239,7 @@ class UseFinder:
                 uses.subclassed.add(self.homes[node])
             case ast.Tuple() if _asks_class(self.parents.get(parent)):
                 uses.checked = True
-            case ast.Tuple() if (held := _in_place_of(node, parent, self.parents.get(parent))) is not None:
+            case ast.Tuple() if (held := target_of(node, self.parents)) is not None:
                 yield self._place(held)
             case ast.Expr():
                 pass
@@ -356,15 +357,6 @@ def _called_name(func: ast.expr) -> str | None:
 
 def is_partial(call: ast.Call) -> bool:
     return ast.unparse(call.func) in ("functools.partial", "partial", "jax.tree_util.Partial") and bool(call.args)
-
-
-def _in_place_of(value: ast.AST, values: ast.Tuple, assignment: ast.AST | None) -> ast.expr | None:
-    """What an assignment of several values, ``self.net, self.loss = net, loss``, gives one of them to."""
-    match assignment:
-        case ast.Assign(targets=[ast.Tuple(elts=targets)]) if len(targets) == len(values.elts):
-            starred = any(isinstance(one, ast.Starred) for one in (*targets, *values.elts))
-            return None if starred else next(t for t, v in zip(targets, values.elts, strict=True) if v is value)
-    return None
 
 
 def _asks_class(node: ast.AST | None) -> bool:

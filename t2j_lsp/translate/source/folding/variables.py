@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
+from t2j_lsp.translate.source.assignments import assigned
+
 from .constants import folded
 from .definitions import definition, nodes
 from .literals import is_literal, literal
@@ -122,17 +124,6 @@ def _aliases(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
 
 def _is_own_attribute(value: ast.expr) -> bool:
     return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "self"
-
-
-def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
-    match node:
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
-            return list(zip(names, values, strict=True))
-        case ast.Assign(targets=[target]):
-            return [(target, node.value)]
-        case ast.AnnAssign(value=ast.expr() as value):
-            return [(node.target, value)]
-    return []
 
 
 def _unread(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, int]]:

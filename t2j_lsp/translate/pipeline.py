@@ -10,12 +10,10 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import takewhile
 
-from t2j_lsp import symbols
 from t2j_lsp.contract import MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
 from t2j_lsp.plugins import load_rules
-from t2j_lsp.symbols import FunctionNode, kept_walks, statement_of_the_file, with_ancestors
+from t2j_lsp.symbols import kept_walks
 from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
 from t2j_lsp.translate.expressions.handlers import ExpressionHandler
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
@@ -46,12 +44,11 @@ from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import helper_names, written_helpers
 from t2j_lsp.translate.source.moved_imports import moved_prefixes, moved_text, reads_moved, uses_any
 from t2j_lsp.translate.source.positions import first_line
-from t2j_lsp.translate.source.scopes import is_main
-from t2j_lsp.translate.source.text import Source, parse
+from t2j_lsp.translate.source.text import Edit, Source, parse
 from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements import copied_forward, numpy_masks
 from t2j_lsp.translate.statements.dispatch import Statements
-from t2j_lsp.translate.statements.fixture import rngs_fixture
+from t2j_lsp.translate.statements.made_rngs import make_fixture, make_rngs
 from t2j_lsp.translate.training import episodes, input_gradients, saved_states, transformed_images
 from t2j_lsp.translate.training.episode_text import with_recorded_episodes
 from t2j_lsp.translate.training.gate import LOSSES, TRAINING
@@ -221,7 +218,32 @@ def _written_as(text: str | ast.expr) -> ExpressionHandler:
 
 def _convert(inference: Inference, options: Options, known: Known, lines: Container[int] | None) -> Translation | None:
     """The translation, as far as ``known`` goes; None where ``known`` grew meanwhile."""
-    parsed, before = inference.source, known.size
+    before = known.size
+    context = _planned(inference, options, known)
+    if known.size > before:
+        return None
+    needs = NeededNames(helper_names(), known, set(inference.source.given.helpers))
+    needs.claim_top_level(context)
+    before = known.size
+    renderer = _written(context, needs)
+    if known.size > before:
+        return None
+    output, read = _read_names(context)
+    if not inference.torch_names.isdisjoint(read):
+        report_leftovers(context, needs.claimed)
+    if options.alone:
+        report_files_to_convert(context)
+    _mark_todos(context)
+    _keep_comments(context.edits)
+    own = frozenset(context.edits.made)
+    brought = edit_imports(context, read, needs, output if lines is None else None)
+    if known.size > before:
+        return None
+    return _proved(context, renderer, brought, own, whole=lines is None)
+
+
+def _planned(inference: Inference, options: Options, known: Known) -> Context:
+    """What layout, training and the other planners decide, before anything is written."""
     for info in inference.functions.values():
         if info.node in known.drawing:
             info.draws, info.seeds = True, False
@@ -244,9 +266,9 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     stay = [info for info in inference.classes.values() if base_out_of_sight(info) is not None]
     plan.untouched.update(method.node for info in stay for method in info.methods.values())
     asking = {info.node for info in inference.functions.values() if info.takes_rngs} & plan.untouched
-    if asking := asking - known.untouched:
+    if not asking <= known.untouched:
         known.untouched |= asking
-        return None
+        return context
     if inference.has(input_gradients.NEEDS):
         input_gradients.plan_input_gradients(context)
     if inference.has(saved_states.NEEDS) and not inference.holds_tests:
@@ -260,35 +282,36 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
     if options.scan and inference.has(scan.NEEDS):
         scan.plan_scans(context)
     plan.freeze()
-    needs = NeededNames(helper_names(), known, set(parsed.given.helpers))
-    claimed = known.size
-    needs.claim_top_level(context)
-    before += known.size - claimed
-    renderer = Renderer(context, needs)
-    helpers = written_helpers(parsed) if inference.has_jax else []
-    Statements(context, renderer).block(node for node in parsed.written if node not in helpers)
+    return context
+
+
+def _written(context: Context, needs: NeededNames) -> Renderer:
+    """The edits of every statement, and of what the whole file needs: its Rngs."""
+    source, renderer = context.source, Renderer(context, needs)
+    helpers = written_helpers(source) if context.inference.has_jax else []
+    Statements(context, renderer).block(node for node in source.written if node not in helpers)
     _report_outdated(context)
-    _make_rngs(context, renderer)
-    _make_fixture(context, renderer)
-    if known.size > before:
-        return None
-    output, read = _read_names(context)
-    if not inference.torch_names.isdisjoint(read):
-        report_leftovers(context, needs.claimed)
-    if options.alone:
-        report_files_to_convert(context)
-    _mark_todos(context)
-    _keep_comments(context.edits)
-    own = frozenset(context.edits.made)
-    brought = edit_imports(context, read, needs, output if lines is None else None)
-    if known.size > before:
-        return None
+    if context.rngs.module is not None:
+        make_rngs(context, context.rngs.module, renderer)
+    if context.rngs.asking:
+        make_fixture(context, renderer)
+    return renderer
+
+
+def _proved(
+    context: Context, renderer: Renderer, brought: Brought, own: frozenset[Edit], *, whole: bool
+) -> Translation:
+    """The text that the edits make, read once more if it is that of a whole file, with what became of each place.
+
+    ``own`` are the edits of statements, without those of imports and helpers.
+    """
+    parsed, needs = context.source, renderer.needs
     code, source_map = parsed.apply(context.edits.made)
     if code == parsed.bom + parsed.text:
         source_map = []
     tree = _check(code)
     written = {needs.renames.get(helper.name, helper.name) for helper in brought.helpers}
-    if lines is None and source_map and report_problems(context, tree, source_map, written):
+    if whole and source_map and report_problems(context, tree, source_map, written):
         _mark_todos(context)
         code, source_map = parsed.apply(context.edits.made)
         tree = _check(code)
@@ -333,48 +356,6 @@ def _report_outdated(context: Context) -> None:
         context.scope.statement = None
 
 
-def _make_rngs(context: Context, renderer: Renderer) -> None:
-    """Create the Rngs of a script, in front of the first statement that needs them, unless a seed did."""
-    if context.rngs.module is None:
-        return
-    parents = context.source.parents
-    around = (at for at in with_ancestors(context.rngs.module, parents) if isinstance(at, ast.stmt))
-    node = _before_seeds(context, [*takewhile(lambda at: not is_main(at), around)][-1])
-    earlier = [
-        s
-        for s in context.rngs.seeds
-        if s.lineno <= node.lineno and parents.get(s) in (parents.get(node), context.source.tree)
-    ]
-    if earlier or not context.source.starts_line(node):
-        return
-    made = f"rngs = {renderer.need('nnx')}.Rngs(0)"
-    if isinstance(node, FunctionNode | ast.ClassDef) and parents.get(node) is context.source.tree:
-        at, _ = context.edits.in_front_of(node)
-        context.edits.add(at, at, made + context.source.newline * 3, priority=-1)
-    else:
-        context.edits.insert_before(node, [made], priority=-1)
-
-
-def _make_fixture(context: Context, renderer: Renderer) -> None:
-    """The fixture ``rngs``, in front of the first test or fixture that asks for it."""
-    if not context.rngs.asking or any(info.name == "rngs" for info in context.inference.functions.values()):
-        return
-    asking = min((info.node for info in context.rngs.asking), key=lambda node: node.lineno)
-    first = statement_of_the_file(asking, context.source.parents)
-    nnx = renderer.need("nnx")
-    context.edits.insert_before(first, [line.format(nnx=nnx) for line in rngs_fixture(context)], priority=-1)
-
-
-def _before_seeds(context: Context, node: ast.stmt) -> ast.stmt:
-    """``node``, or the first statement in front of it, in its block, with a seed that is set only on a condition."""
-    block = context.source.block_of(node) or []
-    for other in block[: block.index(node)] if node in block else []:
-        inside = (n for n in symbols.walk(other) if n in context.rngs.seeds and n is not other)
-        if not isinstance(other, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(inside):
-            return other
-    return node
-
-
 def _mark_todos(context: Context) -> None:
     """Write ``# TODO(t2j): reason`` above each gap; what an earlier conversion has marked keeps its mark."""
     for start, reasons in context.report.todos.items():
@@ -405,7 +386,7 @@ def _keep_comments(edits: Edits) -> None:
         edits.add(at, at, "".join(f"{indent}{text}{source.newline}" for text in texts), 0)
 
 
-def _written(edits: Edits) -> WrittenCode:
+def _code_of(edits: Edits) -> WrittenCode:
     code, source_map = edits.source.apply(edits.made)
     return WrittenCode(_check(code), source_map)
 
@@ -427,9 +408,9 @@ class InternalError(SourceError):
 
 def _read_names(context: Context) -> tuple[WrittenCode, Counter[str]]:
     """The tree of the output and what it reads, after what nothing in it reads was removed."""
-    output = _written(context.edits)
+    output = _code_of(context.edits)
     read = loads(output.tree)
     if (context.edits.removable or context.edits.removable_lines) and drop_unread(context, output.tree, read):
-        output = _written(context.edits)
+        output = _code_of(context.edits)
         read = loads(output.tree)
     return output, read

@@ -14,6 +14,7 @@ from t2j_lsp.translate.source.folding.agreements import without_agreed
 from t2j_lsp.translate.source.folding.present import defines
 from t2j_lsp.translate.source.folding.uses import Agreed
 from t2j_lsp.translate.source.helpers import all_imports, helper_names
+from t2j_lsp.translate.source.text import Source
 
 from .context import Context
 
@@ -196,3 +197,15 @@ def free_name(name: str, ctx: Context) -> str:
 def bound_by(line: str) -> str:
     """The name that an import line binds."""
     return line.split()[-1].partition(".")[0]
+
+
+def has_import(line: str, source: Source) -> bool:
+    """Whether the source's top level has this import, also as one of several names."""
+    wanted = ast.parse(line).body[0]
+    assert isinstance(wanted, ast.Import | ast.ImportFrom)
+    alias = wanted.names[0]
+    for node in source.tree.body:
+        if type(node) is type(wanted) and getattr(node, "module", None) == getattr(wanted, "module", None):
+            if any((a.name, a.asname) == (alias.name, alias.asname) for a in getattr(node, "names", [])):
+                return True
+    return False

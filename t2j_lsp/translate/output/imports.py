@@ -1,4 +1,4 @@
-"""The last edits: imports that the output needs, each in its place, torch imports that it doesn't, copied helpers."""
+"""The last edits: imports that the output needs, each in its place; torch imports that it doesn't go."""
 
 from __future__ import annotations
 
@@ -6,35 +6,24 @@ import ast
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import takewhile
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import CUT_HELPERS
 from t2j_lsp.translate.expressions.context import Context, Edits
-from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by
-from t2j_lsp.translate.inference.class_labels import class_labels
-from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_containers
+from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by, has_import
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.code_lines import lines_of
-from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, may_agree, with_agreement
-from t2j_lsp.translate.source.folding.annotations import (
-    is_annotated,
-    without_annotations,
-    without_idle_annotations,
-)
-from t2j_lsp.translate.source.folding.specialise import specialised
-from t2j_lsp.translate.source.folding.uses import NOTHING_AGREED
-from t2j_lsp.translate.source.helpers import HEADER, Helper, closure, renamed
+from t2j_lsp.translate.source.helpers import Helper, closure
 from t2j_lsp.translate.source.imported_names import import_code, import_node, with_names, with_only
 from t2j_lsp.translate.source.scopes import is_fallback
 from t2j_lsp.translate.source.text import Source
 
-from .helper_place import WrittenCode, first_user, rebound
+from .copied_helpers import cut_to_uses, insert_helpers
+from .helper_place import WrittenCode, rebound
 from .project_imports import drop_unread_names
 
 _PACKAGE = "t2j_lsp.rules.helpers"
@@ -95,12 +84,7 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: W
         lacking = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
         has_some, everything = len(lacking) < len(everything), lacking
         if everything and output is not None:
-            asked, elsewhere = asked_of_containers(ctx.inference), asked_elsewhere(ctx.inference)
-            cut = partial(specialised, everything, output.tree, needs.renames, wanted, asked, elsewhere)
-            labels = class_labels(ctx.inference, wanted)
-            cut = partial(cut, width=ctx.source.line_limit, labels=labels)
-            everything = _agreed(everything, cut, output.tree, wanted, needs)
-            everything = _annotated_like(everything, ctx.source)
+            everything = cut_to_uses(ctx, everything, wanted, needs, output.tree)
             many = placement == "auto" and lines_of(h.text for h in everything) > ctx.options.helper_lines
             if many and not has_some:  # those that the file has stay in it
                 placement = "module"
@@ -108,7 +92,7 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: W
             lines.update(aliased(line, needs) for line in helper.imports)
     copies = placement in CUT_HELPERS
     named = [h for h in everything if h.name in wanted]
-    lines = {line for line in lines if bound_by(line) in late or not _already(line, ctx.source)}
+    lines = {line for line in lines if bound_by(line) in late or not has_import(line, ctx.source)}
     defined = {needs.renames.get(h.name, h.name) for h in (everything if copies else named)}
     defined |= {bound_by(line) for line in lines}
     if output is not None and _renames_imports(ctx.source):
@@ -130,32 +114,8 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: W
     if beside:
         import_beside(ctx.edits, beside[0])
     if copies and everything:
-        _insert_helpers(ctx, everything, needs, output)
+        insert_helpers(ctx, everything, needs, output)
     return Brought([*ordered, *beside], everything, placement == "module")
-
-
-def _agreed(whole: list[Helper], cut: Cut, user: ast.Module, wanted: set[str], needs: NeededNames) -> list[Helper]:
-    """The helpers, cut to what all calls agree on too; where that only shows here, the calls are written anew."""
-    known, written = needs.known, {name: needs.renames.get(name, name) for name in wanted}
-    if known.agreed is None:
-        known.agreed = agreements(cut, user, written) if may_agree(whole, user, written) else NOTHING_AGREED
-        known.agreements += bool(known.agreed)
-        return cut(known.agreed)
-    copied = cut(known.agreed)
-    if known.agreed and not hold(known.agreed, copied, user, written):
-        known.agreed = NOTHING_AGREED
-        known.agreements += 1
-    return [
-        replace(h, text=with_agreement(h.text, known.agreed[h.name])) if h.name in known.agreed else h for h in copied
-    ]
-
-
-def _annotated_like(copied: list[Helper], source: Source) -> list[Helper]:
-    """The helpers with the annotations that the file has a use for: none in a file that has none."""
-    if not is_annotated(source.nodes):
-        return without_annotations(copied)
-    present = {bound_by(line) for h in copied for line in h.imports if _already(line, source)}
-    return without_idle_annotations(copied, present)
 
 
 def copied_names(ctx: Context, read: Counter[str], needs: NeededNames) -> set[str]:
@@ -171,13 +131,6 @@ def aliased(line: str, needs: NeededNames) -> str:
     if name not in needs.renames:
         return line
     return f"{line.partition(' as ')[0]} as {needs.renames[name]}"
-
-
-def helper_text(copied: list[Helper], renames: Mapping[str, str], newline: str) -> str:
-    """The copied helpers as one block."""
-    blocks = [HEADER, *(renamed(helper.text, renames).rstrip() for helper in copied)]
-    joined = "\n\n\n".join([f"{blocks[0]}\n\n\n{blocks[1]}", *blocks[2:]]) if len(blocks) > 1 else ""
-    return joined.replace("\n", newline)
 
 
 def sort_imports(lines: set[str]) -> list[str]:
@@ -225,18 +178,6 @@ def _late_imports(source: Source, output: WrittenCode | None) -> dict[str, ast.s
     first = {n.id: n.lineno for n in sorted(reads, key=lambda n: n.lineno, reverse=True)}
     lines = {a.asname: n.lineno for n in output.tree.body if isinstance(n, ast.Import) for a in n.names}
     return {name: node for name, node in late.items() if first.get(name, lines.get(name, 0)) < lines.get(name, 0)}
-
-
-def _already(line: str, source: Source) -> bool:
-    """Whether the source's top level has this import, also as one of several names."""
-    wanted = ast.parse(line).body[0]
-    assert isinstance(wanted, ast.Import | ast.ImportFrom)
-    alias = wanted.names[0]
-    for node in source.tree.body:
-        if type(node) is type(wanted) and getattr(node, "module", None) == getattr(wanted, "module", None):
-            if any((a.name, a.asname) == (alias.name, alias.asname) for a in getattr(node, "names", [])):
-                return True
-    return False
 
 
 def _renames_imports(source: Source) -> bool:
@@ -295,45 +236,6 @@ def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str]) 
 
 def _star_needed(ctx: Context) -> bool:
     return any(f.severity == "gap" for f in ctx.report.findings)
-
-
-def _insert_helpers(ctx: Context, copied: list[Helper], needs: NeededNames, output: WrittenCode | None) -> None:
-    """Put helpers in front of the first statement that may run one."""
-    text = helper_text(copied, needs.renames, ctx.source.newline)
-    names = {needs.renames.get(h.name, h.name) for h in copied}
-    if output is None or not _insert_below(ctx.edits, text, output, names):
-        _insert_behind_imports(ctx.edits, text)
-
-
-def _insert_below(edits: Edits, text: str, output: WrittenCode, names: set[str]) -> bool:
-    """Put helpers behind the definitions that don't run them; whether there are any behind the imports."""
-    source, newline = edits.source, edits.source.newline
-    stop = first_user(output.tree, names)
-    node = output.source_of(stop, edits) if stop is not None else None
-    below = [n for n in source.tree.body if n.lineno > source.import_block_end and n not in edits.deleted]
-    if not below or node is not None and node.lineno <= below[0].lineno:
-        return False
-    if node is None:
-        _insert_block(edits, len(source.text), text, 1000)
-    else:
-        at, above = edits.in_front_of(node)
-        edits.add(at, at, newline * max(0, 2 - above) + text + newline * 3, -2000)
-    return True
-
-
-def _insert_behind_imports(edits: Edits, text: str) -> None:
-    source = edits.source
-    line = source.import_block_end or source.head_end
-    _insert_block(edits, source.starts[line] if line < len(source.starts) else len(source.text), text, 3)
-
-
-def _insert_block(edits: Edits, at: int, text: str, priority: int) -> None:
-    """Put text two empty lines below what ends at a place, and as many above what follows."""
-    source, newline = edits.source, edits.source.newline
-    lead = newline if at and not source.text[:at].endswith(("\n", "\r")) else ""
-    empty = len(list(takewhile(lambda line: not line.strip(), behind := source.text[at:].splitlines())))
-    below = newline * max(0, 2 - empty) if empty < len(behind) else ""
-    edits.add(at, at, f"{lead}{newline}{newline}{text}{newline}{below}", priority)
 
 
 # --- imports among imports --------------------------------------------------------------------------------------------

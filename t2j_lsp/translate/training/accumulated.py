@@ -16,7 +16,8 @@ from .step import clip_lines, limits
 from .step_calls import Item, Phase, Reader, Refused, StepCall
 from .text import rendered
 from .trees import Trees
-from .update import NOT_ZEROED, Update, Updates
+from .update import NOT_ZEROED, Update
+from .updates import Updates
 
 ELSEWHERE = "The optimizer's step isn't made in the function that computes the gradients."
 UNKNOWN_OPTIMIZER = "What {} is isn't known here: its step may be an optimizer's, and may be another's."
@@ -70,12 +71,12 @@ class AddedGradients:
         update = updates.accumulated(one.items, phase, steps[0].subject, grads, bool(cleared))
         optimized = update.optimized[0]
         for zero in zeros:
-            if not updates.zeroes(zero, [optimized]):
+            if not updates.updated.zeroes(zero, [optimized]):
                 raise Refused(reason)
         for clip in [p for p in step_calls if p.kind == "clip"]:
-            updates.clip_target(clip, [optimized])
+            updates.updated.clip_target(clip, [optimized])
         if not zeroed and not cleared:
-            updates.check_alone(optimized)
+            updates.updated.check_alone(optimized)
         one.updates.append(update)
         parts = [p for p in step_calls if p not in cleared]
         self._handle_parts(parts, optimized.text, optimized.modules[0], grads)

@@ -23,7 +23,8 @@ from .objects import Objects, VariableScope
 from .step_calls import CLOSURE, Phase, Refused
 from .stored_gradients import clip_stored
 from .text import rendered
-from .update import NOT_ZEROED, Optimized, Updates
+from .update import NOT_ZEROED, Optimized
+from .updates import Updates
 
 OTHER_USES = "The closure is used for more than an optimizer's steps: in JAX it gives the loss and its gradients."
 RETURNS = "A closure whose last statement doesn't return the loss has no plain form."
@@ -89,7 +90,7 @@ class ClosureGradients:
         self._check_uses()
         optimized = self._optimized(one, phase)
         zeros = [i.step_call for i in one.items[: phase.backs[0]]]
-        if not any(self.updates.zeroes(step_call, [optimized]) for step_call in zeros):
+        if not any(self.updates.updated.zeroes(step_call, [optimized]) for step_call in zeros):
             raise Refused(NOT_ZEROED)
         grads = self.ctx.names.fresh("grads")
         update = self.updates.stored(one.items, phase, optimized, grads)
@@ -128,9 +129,9 @@ class ClosureGradients:
 
     def _optimized(self, one: AccumulatedTraining, phase: Phase) -> Optimized:
         """The optimizer of all steps that take the closure. Raises Refused."""
-        slicer = self.updates.slicer(one.items)
+        slicer = self.updates.updated.slicer(one.items)
         losses = self.updates.losses(one.items, phase)
-        optimized = [self.updates.optimized(_optimizer(call), slicer, losses) for call in self.calls]
+        optimized = [self.updates.updated.optimized(_optimizer(call), slicer, losses) for call in self.calls]
         if any(o.modules != optimized[0].modules for o in optimized):
             raise Refused(CLOSURE)
         return optimized[0]

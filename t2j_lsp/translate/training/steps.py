@@ -32,7 +32,8 @@ from .step import StepWriter, unused
 from .step_calls import Phase, Reader, Refused, flatten, phases
 from .stored_gradients import StoredGradients
 from .unread_gradients import plan_unread_gradients
-from .update import Update, Updates
+from .update import Update
+from .updates import Updates
 
 LEFT = "This training code isn't converted: "
 NOT_COMPILED = "The train step isn't compiled, as compiled code would do it once: "

@@ -26,8 +26,9 @@ from .objects import Objects, VariableScope
 from .region import ABOUT_ZEROING
 from .step_calls import Item, Phase, Refused, StepCall
 from .text import rendered
-from .update import NOT_ZEROED, Optimized, Update, Updates
+from .update import NOT_ZEROED, Optimized, Update
 from .update_functions import UpdateCall, has_other_name, new_tensors, update_call, write_update
+from .updates import Updates
 
 HELD = "Something else holds {}, too, and would not see its new values."
 
@@ -407,7 +408,7 @@ def clip_stored(ctx: Context, updates: Updates, one: AccumulatedTraining, update
         clip = item.step_call
         if clip is None or clip.kind != "clip":
             continue
-        updates.clip_target(clip, update.optimized)
+        updates.updated.clip_target(clip, update.optimized)
         if update.grads.startswith("(") or item.inside:
             raise Refused(STORED)
 

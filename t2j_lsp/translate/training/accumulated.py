@@ -12,7 +12,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRewriter
 from t2j_lsp.translate.rule.facts import Qual
 
-from .step import clip_lines, limits
+from .composed_step import clip_lines
+from .step import limits
 from .step_calls import Item, Phase, Reader, Refused, StepCall
 from .text import rendered
 from .trees import Trees

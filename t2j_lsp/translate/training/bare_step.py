@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from t2j_lsp.translate.source.given import NOTHING_GIVEN
 
+from .composed_step import Composer, UpdateStep, free
 from .passed import Input
-from .step import Composer, UpdateStep, free
 
 
 class BareComposer(Composer):
@@ -15,16 +15,16 @@ class BareComposer(Composer):
         one = self.update.optimized[0]
         self.leaves = [i.name for i in self.used if i.text in one.modules]
         self.leaves.sort(key=[self.inputs[text].name for text in one.modules].index)
-        if self.writer.scope.function is not None:
+        if self.at.scope.function is not None:
             self.used.append(Input(one.text, one.text, "static"))
         return super().step()
 
     def _transforms(self) -> str:
         """JAX's own, unless Flax's random state is passed, or a module; for the target ``jax``, where none are left."""
-        pure = self.writer.ctx.source.given is not NOTHING_GIVEN
+        pure = self.at.ctx.source.given is not NOTHING_GIVEN
         leaves = self.update.optimized[0].modules
         arrays = pure and all(i.text in leaves for i in self.modules)
-        return self.writer.need("jax" if arrays or not self._takes_variables() else "nnx")
+        return self.at.need("jax" if arrays or not self._takes_variables() else "nnx")
 
     def _taken(self) -> list[Input]:
         state = self.update.optimized[0].state
@@ -40,7 +40,7 @@ class BareComposer(Composer):
         return f"{', '.join(self._targets())} = {call[call.index(f'{name}(') :]}"
 
     def _after(self) -> list[str]:
-        one, optax = self.update.optimized[0], self.writer.need("optax")
+        one, optax = self.update.optimized[0], self.at.need("optax")
         tree = self.leaves[0] if len(self.leaves) == 1 else f"({', '.join(self.leaves)})"
         updates = free(self.names, "updates")
         return [

@@ -14,8 +14,8 @@ from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.positions import header_end
 
+from .composed_step import UpdateStep
 from .shared_draws import forward_outside
-from .step import UpdateStep
 from .step_calls import Item, Refused
 from .text import converted, indented, lead_comments, lead_lines, rendered
 from .trees import Trees

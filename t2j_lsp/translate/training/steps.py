@@ -16,8 +16,8 @@ from t2j_lsp.translate.inference.host_random import taken_out
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
 from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
-from .bare_step import BareComposer
 from .closures import ClosureGradients, Closures
+from .composed_step import unused
 from .effects import CallEffects
 from .flow import DataFlow
 from .jittable import Jittable
@@ -28,7 +28,7 @@ from .objects import Objects, VariableScope
 from .region import AUTOCAST, Region, insert_function
 from .shared_draws import draws_elsewhere
 from .slice import SWAPPED
-from .step import StepWriter, unused
+from .step import StepWriter
 from .step_calls import Phase, Reader, Refused, flatten, phases
 from .stored_gradients import StoredGradients
 from .unread_gradients import plan_unread_gradients
@@ -134,7 +134,7 @@ class _ScopePlan:
         self.added = AddedGradients(self.ctx, steps.objects.trees, self.body, steps.reader, steps.used)
         effects = CallEffects(self.ctx.inference, self._self_name())
         self.flow = DataFlow(self.ctx.source.symbols, self._self_name(), steps.lifting.passed, effects=effects)
-        self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow, BareComposer)
+        self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow)
 
     def _self_name(self) -> str | None:
         """``self``, where its attributes are variables of their own: in a class that isn't a module."""

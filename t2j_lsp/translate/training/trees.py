@@ -122,13 +122,13 @@ class Trees:
 
     def _constructors(self, info: ClassInfo) -> set[str]:
         """The constructor of a class and the methods that it alone calls: ``self._make_layer(...)``."""
-        found = {"__init__"}
+        making = {"__init__"}
         while True:
-            inside = {n for name in found & info.methods.keys() for n in symbols.walk(info.methods[name].node)}
-            more = {name for name in info.methods.keys() - found if self._is_named_in(name, inside)}
+            inside = {n for name in making & info.methods.keys() for n in symbols.walk(info.methods[name].node)}
+            more = {name for name in info.methods.keys() - making if self._is_named_in(name, inside)}
             if not more:
-                return found
-            found |= more
+                return making
+            making |= more
 
     def _is_named_in(self, method: str, nodes: set[ast.AST]) -> bool:
         """Whether a method is called as ``self.method()`` in some code, and named nowhere else."""

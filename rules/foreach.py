@@ -28,6 +28,7 @@ _UNARY = {
 _BINARY = {"mul": "*", "div": "/"}
 _SCALED = {"add": "+", "sub": "-"}
 _ADDED = {"addcmul": "*", "addcdiv": "/"}
+_LERP = "{self} + {weight} * ({tensors1} - {self})"
 _EXTREMES = ("maximum", "minimum")
 _IN_PLACE = (
     "PyTorch writes into every tensor of the list, which JAX can't: make new arrays, params = [p - lr * u for p, u in"
@@ -126,6 +127,28 @@ for _name, _sign in _ADDED.items():
     _added(_name, _sign)
 
 
+@rule(
+    "torch._foreach_lerp(self, tensors1, weight)",
+    jax="tuple(x + weight * (y - x) for x, y in zip(xs, ys, strict=True))",
+    result=_tensors,
+)
+def lerp(call: Call) -> Piece | Refusal:
+    return _each(call, _LERP, "tensors1", "weight")
+
+
+@rule("torch._foreach_pow(self, exponent)", jax="tuple(x**exponent for x in xs)", result=_tensors)
+def power(call: Call) -> Piece | Refusal:
+    """Of a list by a list or a number, or of a number by a list."""
+    if _is_list(call["self"]) is None:
+        return call.refuse("whether what is raised is a list or one number isn't known here: annotate it")
+    if _is_list(call["self"]):
+        return _each(call, "{self} ** {exponent}", "exponent")
+    if not call["self"].simple or not _is_list(call["exponent"]):
+        return call.refuse("only lists, or a name or a number raised to a list, convert")
+    each = next(letter for letter in "xyz" if letter != call["self"].text)
+    return call.emit("tuple({self} ** {each} for {each} in {exponent})", each=each)
+
+
 @rule("torch._foreach_norm(self, ord=2)", jax="tuple(vector_norm(x, ord) for x in xs)", result=_tensors)
 def norm(call: Call) -> Piece | Refusal:
     return _each(call, "vector_norm({self}, {ord})", "ord")
@@ -149,6 +172,8 @@ for _name, _value in {**_UNARY, "zero": "jnp.zeros_like({self})"}.items():
     _in_place(_name, "", _value)
 for _name, _sign in _BINARY.items():
     _in_place(_name, ", other", f"{{self}} {_sign} {{other}}", "other")
+_in_place("lerp", ", tensors1, weight", _LERP, "tensors1", "weight")
+_in_place("pow", ", exponent", "{self} ** {exponent}", "exponent")
 for _name in _EXTREMES:
     _in_place(_name, ", other", f"jnp.{_name}({{self}}, {{other}})", "other")
 for _name, _sign in _SCALED.items():
@@ -156,8 +181,8 @@ for _name, _sign in _SCALED.items():
 for _name, _sign in _ADDED.items():
     _value = f"{{self}} + {{value}} * {{tensor1}} {_sign} {{tensor2}}"
     _in_place(_name, ", tensor1, tensor2, value=1", _value, "tensor1", "tensor2", "value", scaled="value")
-for _name in ("clamp_max", "clamp_min", "copy", "lerp", "pow"):
+for _name in ("clamp_max", "clamp_min", "copy"):
     refuse(f"torch._foreach_{_name}_", _IN_PLACE)
 
-_OPERATIONS = (*_UNARY, *_BINARY, *_SCALED, *_ADDED, *_EXTREMES, "norm", "zero")
+_OPERATIONS = (*_UNARY, *_BINARY, *_SCALED, *_ADDED, *_EXTREMES, "lerp", "norm", "pow", "zero")
 trait(Trait.OF_LISTS, *(f"torch._foreach_{name}{end}" for name in _OPERATIONS for end in ("", "_")))

@@ -286,3 +286,16 @@ for name in words("common_args factory_common_args"):
 refuse("torch.optim.swap_in_optimizer_params_and_state", "An optimizer's state in Flax: nnx.state and nnx.update.")
 for rank in (2, 3):
     refuse(f"torch.nn.utils.convert_conv{rank}d_weight_memory_format", "JAX arrays have no memory formats.")
+
+# Packages that are PyTorch's own ----------------------------------------------------------------------------------
+
+for name, reason in {
+    "torch.ops": "An operator of compiled code: write what it computes in JAX, or bind the code by jax.ffi.",
+    "torch._C": "PyTorch's compiled core: whatever asks or sets it has nothing to do in JAX.",
+    "torch.serialization": "How PyTorch reads its own files, which t2j_lsp.load_torch_state reads, too.",
+    "torch._dynamo": "PyTorch's compiler: jax.jit traces instead, and has no such settings.",
+    "torch.cpu": "PyTorch's questions to the processor: XLA compiles for the one it finds.",
+}.items():
+    refuse(f"{name}.*", reason)
+for name in words("_default_to_fused_or_foreach _get_capturable_supported_devices"):
+    refuse(f"torch.optim.optimizer.{name}", "How PyTorch runs an optimizer's operations: XLA fuses them by itself.")

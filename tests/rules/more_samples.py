@@ -136,6 +136,8 @@ for name in UNARY_FOREACH:
 for name in ("mul", "div", "add", "sub", "maximum", "minimum"):
     lists = [x(2, 3), x(4)], [x(2, 3, seed=1), x(4, seed=1)]
     MORE[f"torch._foreach_{name}"] = [call(*lists)]
+MORE["torch._foreach_lerp"] = [call([x(2, 3), x(4)], [x(2, 3, seed=1), x(4, seed=1)], w) for w in (0.25, [0.75, 2.0])]
+MORE["torch._foreach_pow"] = [call([x(2, 3), x(4)], 3), call([x(2, 3), x(4)], [2.0, 3]), call(2.5, [x(2, 3), x(4)])]
 for name in ("addcmul", "addcdiv"):
     three = [x(2, 3)], [x(2, 3, seed=1)], [x(2, 3, seed=2)]
     MORE[f"torch._foreach_{name}"] = [call(*three), call(*three, value=-0.5)]

@@ -29,6 +29,14 @@ FOREACH = [
         "tuple(x + u * y * z for x, y, z, u in zip([a], [b], [a], [3.0], strict=True))",
         "ab",
     ),
+    ("torch._foreach_lerp([a], [b], 0.25)", "tuple(x + 0.25 * (y - x) for x, y in zip([a], [b], strict=True))", "ab"),
+    (
+        "torch._foreach_lerp([a], [b], [0.75])",
+        "tuple(x + z * (y - x) for x, y, z in zip([a], [b], [0.75], strict=True))",
+        "ab",
+    ),
+    ("torch._foreach_pow([x, z], 2)", "tuple(x ** 2 for x in [x, z])", "xz"),
+    ("torch._foreach_pow(0.9, [x, z])", "tuple(0.9 ** x for x in [x, z])", "xz"),
     ("torch._foreach_maximum([x, z], 0.25)", "tuple(jnp.maximum(x, 0.25) for x in [x, z])", "xz"),
     ("torch._foreach_norm([x, z])", "tuple(vector_norm(x, 2) for x in [x, z])", "xz"),
     (
@@ -53,6 +61,8 @@ IN_PLACE = [
         "v = tuple(x + 0.5 * y * z for x, y, z in zip(v, [a], [b], strict=True))",
     ),
     ("torch._foreach_addcdiv_(v, [a], [b])", "v = tuple(x + y / z for x, y, z in zip(v, [a], [b], strict=True))"),
+    ("torch._foreach_lerp_(v, [a], 0.5)", "v = tuple(x + 0.5 * (y - x) for x, y in zip(v, [a], strict=True))"),
+    ("torch._foreach_pow_(v, 3)", "v = tuple(x ** 3 for x in v)"),
     ("torch._foreach_sqrt_(v)", "v = tuple(jnp.sqrt(x) for x in v)"),
 ]
 

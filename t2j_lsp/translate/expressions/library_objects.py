@@ -92,7 +92,9 @@ class LibraryObjects:
             return Piece("object")
         if self._is_asked_for(node) and name in ("torch", "torch.nn", "torch.nn.functional"):
             return Piece(self.renderer.need("jax"))
-        unknown = f"t2j has no rule for {name}" if "." in name else f"the module {name} itself is used as a value"
+        unknown = f"t2j has no rule for {name}"
+        if name in REGISTRY.prefixes or any(r.startswith(f"{name}.") for r in (*REGISTRY.rules, *REGISTRY.prefixes)):
+            unknown = f"the module {name} itself is used as a value"
         if (looked_up := self._looked_up(node)) is not None:
             unknown = f"what {looked_up} is isn't known here: look it up in a dict of those that it may be"
         reason = rule.reason if rule is not None and rule.reason else unknown

@@ -108,6 +108,8 @@ class LayerParameters:
         )
         if len(names) != 1 or isinstance(owner, Instance) or read or "padding_mode" in source.words:
             return None
+        if isinstance(value, ast.Tuple) and name != "padding":  # which alone may be a text
+            return None if any(isinstance(self.ctx.fact(size), Tensor) for size in value.elts) else names.pop()
         sizes = value.elts if isinstance(value, ast.Tuple) else [value]
         return names.pop() if all(self._is_number(size) for size in sizes) else None
 

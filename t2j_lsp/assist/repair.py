@@ -68,7 +68,7 @@ async def repair_async(
     Cancelling the task ends the request that runs; a check that has begun ends by itself.
     """
     own = client is None
-    loop = _Loop(translation, judge, index, budget or Budget(), client or ModelClient(), python, on_progress, on_text)
+    loop = _Repair(translation, judge, index, budget or Budget(), client or ModelClient(), python, on_progress, on_text)
     loop.tester = tester
     if always:
         loop.asked = with_all(translation)
@@ -80,7 +80,7 @@ async def repair_async(
             await loop.client.close()
 
 
-class _Loop:
+class _Repair:
     def __init__(
         self,
         translation: Translation,

@@ -8,23 +8,23 @@ import libcst as cst
 import pytest
 
 from t2j_lsp.translate.source.folding.annotations import _Annotations
-from t2j_lsp.translate.source.folding.constants import Constants, _Folder, folded
+from t2j_lsp.translate.source.folding.constants import Constants, _ConstantFolder, folded
 from t2j_lsp.translate.source.folding.decidable import is_decidable
 from t2j_lsp.translate.source.folding.parts import of_parts, parts
-from t2j_lsp.translate.source.folding.signatures import _Parameters, without_methods
+from t2j_lsp.translate.source.folding.signatures import _ParameterCutter, without_methods
 from t2j_lsp.translate.source.folding.stock import _Defaults
 from t2j_lsp.translate.source.folding.transformer import Transformer, _trees, transformed
 from t2j_lsp.translate.source.folding.unrolling import _Unroller
 from t2j_lsp.translate.source.helpers import helpers
 
 MAKERS: dict[str, Callable[[], Transformer]] = {
-    "what literals decide": lambda: _Folder({}, None),
-    "a constant": lambda: _Folder({"dim": "None", "self.bias": "True"}, None),
-    "a constant of constructors": lambda: _Folder({"bias": "False"}, "__init__"),
+    "what literals decide": lambda: _ConstantFolder({}, None),
+    "a constant": lambda: _ConstantFolder({"dim": "None", "self.bias": "True"}, None),
+    "a constant of constructors": lambda: _ConstantFolder({"bias": "False"}, "__init__"),
     "Flax's defaults": lambda: _Defaults("nnx.Conv"),
     "annotations": lambda: _Annotations(None, frozenset()),
     "loops": _Unroller,
-    "parameters": lambda: _Parameters("__init__", frozenset(("bias",)), frozenset(("bias",))),
+    "parameters": lambda: _ParameterCutter("__init__", frozenset(("bias",)), frozenset(("bias",))),
 }
 
 
@@ -65,7 +65,7 @@ CONSTANTS: list[tuple[Constants, str | None]] = [
 @pytest.mark.parametrize(("constants", "method"), CONSTANTS)
 def test_a_class_is_folded_in_parts_as_it_is_folded_whole(constants: Constants, method: str | None) -> None:
     texts = [one.text for one in helpers().values()]
-    whole = [transformed(text, lambda: _Folder(dict(constants), method)) for text in texts]
+    whole = [transformed(text, lambda: _ConstantFolder(dict(constants), method)) for text in texts]
     assert [folded(text, constants, method) for text in texts] == whole
     assert sum(bool(parts(text)) for text in texts) > 20
 
@@ -104,7 +104,7 @@ def test_what_folding_changes_is_told_without_folding(statement: str) -> None:
 def test_a_text_that_is_not_decidable_is_left_by_folding() -> None:
     left = [one.text for one in helpers().values() if not is_decidable(one.text)]
     assert len(left) > 100
-    assert all(transformed(text, lambda: _Folder({}, None)) is text for text in [*left, UNDECIDED])
+    assert all(transformed(text, lambda: _ConstantFolder({}, None)) is text for text in [*left, UNDECIDED])
 
 
 CLASS = """\

@@ -69,7 +69,7 @@ class Slice:
 
 
 @dataclass
-class _Kept:
+class _KeptFile:
     """A file, and what is kept of it so far: names by the statement that binds them, None for all of it."""
 
     scope: ModuleScope
@@ -123,7 +123,7 @@ class Slicer:
 
     def cut(self, name: str, extra: Iterable[str] = ()) -> Slice:
         """What ``name`` depends on. ``extra`` are expressions that will be evaluated in the file's namespace."""
-        kept: dict[str, _Kept] = {}
+        kept: dict[str, _KeptFile] = {}
         self._keep(kept, self.main)
         todo: list[_Item] = [(self.main, name, ())]
         for text in extra:
@@ -133,7 +133,7 @@ class Slicer:
 
     def whole(self) -> Slice:
         """All of the file, and what it needs of its neighbours."""
-        kept: dict[str, _Kept] = {}
+        kept: dict[str, _KeptFile] = {}
         part = self._keep(kept, self.main)
         assert part is not None
         todo: list[_Item] = []
@@ -149,7 +149,7 @@ class Slicer:
 
     def asked(self) -> Slice:
         """What the statements of the file, the program under ``if __name__`` too, name of its neighbours."""
-        kept: dict[str, _Kept] = {}
+        kept: dict[str, _KeptFile] = {}
         part = self._keep(kept, self.main)
         assert part is not None
         todo: list[_Item] = []
@@ -162,14 +162,14 @@ class Slicer:
         return self._slice(kept, "")
 
     def _used(
-        self, kept: dict[str, _Kept], module: str, part: _Kept, node: ast.AST, without: Container[ast.AST] = ()
+        self, kept: dict[str, _KeptFile], module: str, part: _KeptFile, node: ast.AST, without: Container[ast.AST] = ()
     ) -> list[_Item]:
         """What a part of a module uses; imports ``without`` are left out."""
         annotations = self.as_written or not part.scope.future_annotations
         used = uses(node, annotations, without, as_written=self.as_written)
         return [item for use in used for item in self._use(kept, module, part, use)]
 
-    def _collect(self, kept: dict[str, _Kept], todo: list[_Item]) -> None:
+    def _collect(self, kept: dict[str, _KeptFile], todo: list[_Item]) -> None:
         """Keeps what is to do, and all that it needs."""
         done: set[_Item] = set()
         while todo:
@@ -178,10 +178,10 @@ class Slicer:
                 done.add(item)
                 todo += self._need(kept, *item)
 
-    def _slice(self, kept: dict[str, _Kept], name: str) -> Slice:
+    def _slice(self, kept: dict[str, _KeptFile], name: str) -> Slice:
         return Slice(self.main, name, tuple(self._sliced(m, k) for m, k in sorted(kept.items())))
 
-    def _sliced(self, name: str, kept: _Kept) -> SlicedModule:
+    def _sliced(self, name: str, kept: _KeptFile) -> SlicedModule:
         keep = {i: None if n is None else tuple(sorted(n)) for i, n in kept.names.items()}
         if keep:
             keep |= dict.fromkeys(kept.scope.future)
@@ -206,21 +206,21 @@ class Slicer:
         modules = [module for module, paths in self._scopes.items() if paths is not None and module != self.main]
         return {file for module in modules if (file := self.workspace.find(module)) is not None}
 
-    def _keep(self, kept: dict[str, _Kept], module: str) -> _Kept | None:
+    def _keep(self, kept: dict[str, _KeptFile], module: str) -> _KeptFile | None:
         if module in kept:
             return kept[module]
         scope = self.load(module)
         path = self.path if module == self.main else self.workspace.find(module)
         if scope is None or path is None:
             return None
-        kept[module] = _Kept(scope[0], path, scope[1], path.name == "__init__.py")
+        kept[module] = _KeptFile(scope[0], path, scope[1], path.name == "__init__.py")
         parent = module.rpartition(".")[0]
         if parent and self._keep(kept, parent) is None:
             # A folder without __init__.py.
-            kept[parent] = _Kept(read_scope("", ""), self.workspace.folder(parent), "", True)
+            kept[parent] = _KeptFile(read_scope("", ""), self.workspace.folder(parent), "", True)
         return kept[module]
 
-    def _need(self, kept: dict[str, _Kept], module: str, name: str, attributes: tuple[str, ...]) -> list[_Item]:
+    def _need(self, kept: dict[str, _KeptFile], module: str, name: str, attributes: tuple[str, ...]) -> list[_Item]:
         part = self._keep(kept, module)
         if part is None:
             return []
@@ -245,9 +245,9 @@ class Slicer:
 
     def _conditional(
         self,
-        kept: dict[str, _Kept],
+        kept: dict[str, _KeptFile],
         module: str,
-        part: _Kept,
+        part: _KeptFile,
         index: int,
         imports: list[ast.Import | ast.ImportFrom],
         name: str,
@@ -264,7 +264,7 @@ class Slicer:
             more += self._follow(kept, module, part, statement, name, attributes)
         return more
 
-    def _use(self, kept: dict[str, _Kept], module: str, part: _Kept, use: Use) -> list[_Item]:
+    def _use(self, kept: dict[str, _KeptFile], module: str, part: _KeptFile, use: Use) -> list[_Item]:
         if use.statement is None:
             return (
                 []
@@ -279,9 +279,9 @@ class Slicer:
 
     def _follow(
         self,
-        kept: dict[str, _Kept],
+        kept: dict[str, _KeptFile],
         module: str,
-        part: _Kept,
+        part: _KeptFile,
         statement: ast.Import | ast.ImportFrom,
         name: str,
         attributes: tuple[str, ...],
@@ -315,7 +315,7 @@ class Slicer:
     def _is_module(self, package: str, name: str) -> bool:
         return self.workspace.find(f"{package}.{name}") is not None
 
-    def _module_value(self, kept: dict[str, _Kept], module: str, attributes: tuple[str, ...]) -> list[_Item]:
+    def _module_value(self, kept: dict[str, _KeptFile], module: str, attributes: tuple[str, ...]) -> list[_Item]:
         """A module used as a value: the name that is read from it, or all its names."""
         part = self._keep(kept, module)
         if part is None:
@@ -327,7 +327,7 @@ class Slicer:
             return self._module_value(kept, f"{module}.{first}", rest)
         return [(module, first, rest)]
 
-    def _from_star(self, part: _Kept, module: str, name: str, attributes: tuple[str, ...]) -> list[_Item]:
+    def _from_star(self, part: _KeptFile, module: str, name: str, attributes: tuple[str, ...]) -> list[_Item]:
         """Looks for ``name`` behind the ``from m import *`` of a module."""
         if name in _BUILTINS:
             return []

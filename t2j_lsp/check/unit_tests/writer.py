@@ -87,7 +87,7 @@ def write_tests(
 
     What they expect is what the program gives; nothing here says that it is right. Raises WorkerError.
     """
-    writer = _Writer(pool, source, tests, timeout)
+    writer = _TestWriter(pool, source, tests, timeout)
     check = FileCheck(pool, source, source, CheckSettings(timeout=timeout), lambda: False)
     for item in checking_order(find_objects(source, objects)):
         on_progress(f"writing tests of {item.name}")
@@ -95,7 +95,7 @@ def write_tests(
     return writer.written()
 
 
-class _Writer:
+class _TestWriter:
     def __init__(self, pool: Pool, source: Slicer, tests: Path, timeout: float) -> None:
         self.pool, self.source, self.path, self.timeout = pool, source, tests, timeout
         self.subjects: list[_Subject] = []

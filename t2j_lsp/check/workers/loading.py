@@ -35,7 +35,7 @@ def compile_slice(module: SlicedModule, transform: Transform | None = None) -> C
     return compile(ast.fix_missing_locations(tree), module.path, "exec", dont_inherit=True)
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _SliceFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, modules: dict[str, SlicedModule], transform: Transform | None, names: dict[str, Any]) -> None:
         self.modules = modules
         self.transform = transform
@@ -71,7 +71,7 @@ def main_program(part: Slice, transform: Transform | None = None) -> Iterator[tu
     own = next(m for m in part.modules if m.name == part.module)
     modules = {m.name: m for m in part.modules if m.name != part.module}
     hidden = {name: sys.modules.pop(name) for name in (*modules, "__main__") if name in sys.modules}
-    finder = _Finder(modules, transform, {})
+    finder = _SliceFinder(modules, transform, {})
     sys.meta_path.insert(0, finder)
     module = ModuleType("__main__")
     module.__file__ = own.path
@@ -101,7 +101,7 @@ def loaded(
     GIVEN.clear()
     modules = {m.name: m for m in part.modules}
     hidden = {name: sys.modules.pop(name) for name in modules if name in sys.modules}
-    finder = _Finder(modules, transform, names or {})
+    finder = _SliceFinder(modules, transform, names or {})
     sys.meta_path.insert(0, finder)
     try:
         yield importlib.import_module(part.module)

@@ -60,11 +60,11 @@ def constant_masks(inference: Inference) -> ConstantMasks:
         if not names_with(Trait.CONSTANT).isdisjoint(inference.mentioned):
             for info in inference.functions.values():
                 if not info.external:
-                    _Reader(inference, info.node, masks).read()
+                    _MaskReader(inference, info.node, masks).read()
     return masks
 
 
-class _Reader:
+class _MaskReader:
     """Reads the statements of a function in order."""
 
     def __init__(self, inference: Inference, function: FunctionNode, masks: ConstantMasks) -> None:

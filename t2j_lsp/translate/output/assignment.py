@@ -47,10 +47,10 @@ def _meet(ways: Iterable[_Ways | None]) -> _Ways | None:
 
 def unassigned(tree: ast.Module) -> list[Problem]:
     """Reads of names of a scope that no way, or not every way, through the scope has assigned."""
-    return _Scope(tree.body, (), bound_names(tree.body), frozenset()).problems
+    return _ScopeWalk(tree.body, (), bound_names(tree.body), frozenset()).problems
 
 
-class _Scope:
+class _ScopeWalk:
     """One function, class or file, walked in the order in which it runs."""
 
     def __init__(
@@ -151,12 +151,12 @@ class _Scope:
             for part in (*node.bases, *(k.value for k in node.keywords)):
                 ways = self._read(part, ways)
             # A class body looks a name up around it where it has none itself yet.
-            inner = _Scope(node.body, path, frozenset(), frozenset())
+            inner = _ScopeWalk(node.body, path, frozenset(), frozenset())
         else:
             for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
                 ways = self._read(default, ways)
             parameters = frozenset(a.arg for a in symbols.walk(node.args) if isinstance(a, ast.arg))
-            inner = _Scope(node.body, path, bound_names(node.body) | parameters, parameters)
+            inner = _ScopeWalk(node.body, path, bound_names(node.body) | parameters, parameters)
         self.problems += inner.problems
         return ways.bind(node.name)
 

@@ -33,12 +33,12 @@ _BRANCHES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorE
 _Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class _Unsure(Exception):
+class _NoForm(Exception):
     """The module is used in a way that has no form yet."""
 
 
 @dataclass
-class _Trained:
+class _TrainedModule:
     """One module in the scope that makes it, and what is read and written of it there."""
 
     name: str
@@ -73,14 +73,14 @@ class TrainedModules:
         self.inference, self.source = inference, inference.source
         self.plans, self.names, self.edits, self.expressions = plans, names, edits, expressions
         self._taken: dict[_Scope, set[str]] = defaultdict(set)
-        self._modules: dict[_Scope, list[_Trained]] = {}
+        self._modules: dict[_Scope, list[_TrainedModule]] = {}
         unsure: set[_Scope] = set()
         for node in self.source.nodes if plans else ():
             if isinstance(node, ast.Assign) and (one := self._of(node)) is not None:
                 try:
                     self._read(one)
                     self._modules.setdefault(one.scope, []).append(one)
-                except _Unsure:
+                except _NoForm:
                     unsure.add(one.scope)
         for scope in unsure:
             self._modules.pop(scope, None)
@@ -117,7 +117,7 @@ class TrainedModules:
 
     # --- what is there --------------------------------------------------------------------------------------------
 
-    def _of(self, node: ast.Assign) -> _Trained | None:
+    def _of(self, node: ast.Assign) -> _TrainedModule | None:
         value: ast.expr = node.value
         while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
             value = value.func.value
@@ -128,7 +128,7 @@ class TrainedModules:
         block = self.source.block_of(node)
         if scope is None or len(node.targets) > 1 or not isinstance(target, ast.Name) or block is not scope.body:
             return None
-        return _Trained(target.id, node, value, self.plans[fact.info], scope)
+        return _TrainedModule(target.id, node, value, self.plans[fact.info], scope)
 
     def _scope(self, node: ast.AST) -> _Scope | None:
         """The module, or the function of its top level, that a node stands in."""
@@ -138,8 +138,8 @@ class TrainedModules:
         top = self.source.parents.get(around) is self.source.tree
         return around if top and isinstance(around, FunctionNode) else None
 
-    def _read(self, one: _Trained) -> None:
-        """Sort the uses of a module by what they do. Raises _Unsure."""
+    def _read(self, one: _TrainedModule) -> None:
+        """Sort the uses of a module by what they do. Raises _NoForm."""
         for node in self._uses(one.name, one.made, one.scope):
             parent = self.source.parents[node]
             above = self.source.parents[parent]
@@ -153,26 +153,26 @@ class TrainedModules:
                 case ast.Attribute() if parent.attr in _MOVES:
                     one.moves.append(self._statement_of(above))
                 case _:
-                    raise _Unsure
+                    raise _NoForm
         if len(one.optimizers) > 1 or not all(self._is_plain(call, one) for call in one.optimizers):
-            raise _Unsure
+            raise _NoForm
         one.modes = {call: self._mode_at(one, call) for call in one.calls}
         one.hosts = {call: self._host(call) for call in one.calls if one.plan.draws and one.modes[call]}
         stored = [call for call in one.calls if one.plan.updates and one.modes[call]]
         if len({*one.hosts.values()}) < len(one.hosts) or any(map(_is_unreadable, one.calls)):
-            raise _Unsure
+            raise _NoForm
         if not all(self._is_assigned(call) for call in stored):
-            raise _Unsure
+            raise _NoForm
         changed = [one.made, *one.moves, *(s for s, _ in one.switches), *(made.args[0] for made in one.optimizers)]
         parts = (node for root in changed for node in symbols.walk(root))
         one.handled |= {node for node in parts if isinstance(node, ast.expr | ast.stmt)}
         one.handled |= {node for call in one.calls for node in (call, call.func)}
 
     def _uses(self, name: str, made: ast.AST, scope: ast.AST) -> Iterator[ast.Name]:
-        """Every place that reads a name, which only one statement binds. Raises _Unsure."""
+        """Every place that reads a name, which only one statement binds. Raises _NoForm."""
         for node in self.source.nodes:
             if isinstance(node, ast.Global | ast.Nonlocal) and name in node.names:
-                raise _Unsure
+                raise _NoForm
             if not isinstance(node, ast.Name) or node.id != name:
                 continue
             if self._scope(node) is not scope or not isinstance(node.ctx, ast.Load):
@@ -180,14 +180,14 @@ class TrainedModules:
                 if local is scope and self.source.parents[node] is made:
                     continue
                 if local is scope or local is None or name not in self.source.symbols.bound(local):
-                    raise _Unsure
+                    raise _NoForm
                 continue
             yield node
 
     def _statement_of(self, call: ast.AST) -> ast.Expr:
         statement = self.source.parents.get(call)
         if not isinstance(call, ast.Call) or not isinstance(statement, ast.Expr):
-            raise _Unsure
+            raise _NoForm
         return statement
 
     def _is_optimized(self, call: ast.AST) -> bool:
@@ -204,7 +204,7 @@ class TrainedModules:
             and library.name.startswith("torch.optim.")
         )
 
-    def _is_plain(self, made: ast.Call, one: _Trained) -> bool:
+    def _is_plain(self, made: ast.Call, one: _TrainedModule) -> bool:
         """Whether an optimizer is in a variable that is only asked to step, and to clear gradients."""
         statement = self.source.parents[made]
         if not isinstance(statement, ast.Assign) or not isinstance(target := statement.targets[0], ast.Name):
@@ -220,22 +220,22 @@ class TrainedModules:
         one.handled |= {target, made, made.func}
         return True
 
-    def _mode_at(self, one: _Trained, node: ast.AST) -> bool:
-        """Whether a module is in training where it is called. Raises _Unsure."""
+    def _mode_at(self, one: _TrainedModule, node: ast.AST) -> bool:
+        """Whether a module is in training where it is called. Raises _NoForm."""
         around = [*with_ancestors(node, self.source.parents)]
         before = [s for s in one.switches if s[0].lineno < node.lineno]  # type: ignore[attr-defined]
         last = before[-1] if before else None
         if last is not None and self.source.parents[last[0]] not in around:
-            raise _Unsure
+            raise _NoForm
         for loop in around:
             if isinstance(loop, _LOOPS) and (last is None or last[0] not in symbols.walk(loop)):
                 if any(switch in symbols.walk(loop) for switch, _ in one.switches):
-                    raise _Unsure
+                    raise _NoForm
         return last[1] if last is not None else True
 
     # --- what is written ------------------------------------------------------------------------------------------
 
-    def _rewrite(self, one: _Trained) -> None:
+    def _rewrite(self, one: _TrainedModule) -> None:
         params, key = self._fresh("params", one), self._fresh("key", one)
         state = self._fresh("state", one) if one.plan.state else ""
         function = one.scope.name if isinstance(one.scope, FunctionNode) else ""
@@ -256,7 +256,7 @@ class TrainedModules:
         for made in one.optimizers:
             self.edits.replace(made.args[0], f"[{params}]")
 
-    def _make(self, one: _Trained, function: str, params: str, state: str, key: str) -> None:
+    def _make(self, one: _TrainedModule, function: str, params: str, state: str, key: str) -> None:
         """``params = init_net(jax.random.key(0), 4, 16)``."""
         made = f"{self.names.library('jax')}.random.key({self._seed(one)})"
         if key:
@@ -270,7 +270,7 @@ class TrainedModules:
         self.expressions[function, code] = TupleFact((TENSOR, TENSOR)) if state else TENSOR
         self.edits.replace(one.made, f"{params}, {state} = {text}" if state else f"{params} = {text}")
 
-    def _call(self, call: ast.Call, one: _Trained, held: list[str], key: str) -> None:
+    def _call(self, call: ast.Call, one: _TrainedModule, held: list[str], key: str) -> None:
         """``net(params, x, key=step_key, train=True)`` for ``model(x)``."""
         trains = one.modes[call]
         given = {k.arg: k.value for k in one.constructor.keywords if k.arg is not None}
@@ -292,7 +292,7 @@ class TrainedModules:
         statement: ast.stmt | None = None
         for around in with_ancestors(call, self.source.parents):
             if isinstance(around, _BRANCHES):
-                raise _Unsure
+                raise _NoForm
             if isinstance(around, ast.stmt) and statement is None:
                 statement = around
             if isinstance(around, ast.For):
@@ -303,7 +303,7 @@ class TrainedModules:
     def _is_assigned(self, call: ast.Call) -> bool:
         return len(_targets(self.source.parents[call])) == 1
 
-    def _seed(self, one: _Trained) -> str:
+    def _seed(self, one: _TrainedModule) -> str:
         """The number that the program seeds PyTorch with in front of a module; 0 where it doesn't."""
         for node in self.source.nodes:
             if isinstance(node, ast.Call) and node.lineno < one.made.lineno and self._scope(node) is one.scope:
@@ -313,7 +313,7 @@ class TrainedModules:
                         return str(node.args[0].value)
         return "0"
 
-    def _fresh(self, name: str, one: _Trained) -> str:
+    def _fresh(self, name: str, one: _TrainedModule) -> str:
         """A name of the scope: ``params``, or ``model_params`` where that is taken."""
         names = [name, f"{one.name}_{name}", *(f"{one.name}_{name}{n}" for n in range(2, 99))]
         free = next(n for n in names if n not in self.source.symbols.names | self._taken[one.scope])
@@ -327,12 +327,12 @@ def _targets(statement: ast.AST) -> list[ast.expr]:
 
 
 def _mode(method: str, call: ast.expr) -> bool:
-    """The mode that ``model.train(False)`` sets. Raises _Unsure."""
+    """The mode that ``model.train(False)`` sets. Raises _NoForm."""
     given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
     if method == "eval" or not given:
         return method == "train"
     if not isinstance(given[0], ast.Constant):
-        raise _Unsure
+        raise _NoForm
     return bool(given[0].value)
 
 

@@ -29,11 +29,11 @@ def literal_names(source: Source, moves: Moves, makers: Makers) -> Edits:
     """The edits of a text after which it reads such names as attributes."""
     if not any(isinstance(node, ast.Import | ast.ImportFrom) for node in source.nodes):
         return []
-    reader = _Reader(source, moves, makers)
+    reader = _NameReader(source, moves, makers)
     return [edit for node in source.nodes for edit in reader.edits(node)]
 
 
-class _Reader:
+class _NameReader:
     def __init__(self, source: Source, moves: Moves, makers: Makers) -> None:
         self.source = source
         self.moves = moves

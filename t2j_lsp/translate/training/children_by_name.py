@@ -43,7 +43,7 @@ _COMPARES: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 @dataclass
-class _Loop:
+class _ChildLoop:
     """Such a loop."""
 
     node: ast.For
@@ -71,7 +71,7 @@ def with_children_by_name(inference: Inference, gaps: Iterable[Finding]) -> Rear
     return RearrangedText.of(source.text, edits)
 
 
-def _loop(node: ast.For) -> _Loop | None:
+def _loop(node: ast.For) -> _ChildLoop | None:
     match node:
         case ast.For(
             target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=child)]),
@@ -82,24 +82,24 @@ def _loop(node: ast.For) -> _Loop | None:
             ),
             orelse=[],
         ):
-            return _Loop(node, module, child, key)
+            return _ChildLoop(node, module, child, key)
         case ast.For(
             target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=child)]),
             iter=ast.Call(func=ast.Attribute(value=module, attr="named_children"), args=[], keywords=[]),
             orelse=[],
         ):
-            return _Loop(node, module, child, key, named=True)
+            return _ChildLoop(node, module, child, key, named=True)
         case ast.For(
             target=ast.Name(id=child),
             iter=ast.Call(func=ast.Attribute(value=module, attr="children"), args=[], keywords=[]),
             body=[ast.AugAssign(target=ast.Name(id=key), op=ast.Add(), value=ast.Constant(value=1)) as counter, *_],
             orelse=[],
         ):
-            return _Loop(node, module, child, key, counter=counter)
+            return _ChildLoop(node, module, child, key, counter=counter)
     return None
 
 
-def _counted(source: Source, loop: _Loop) -> bool:
+def _counted(source: Source, loop: _ChildLoop) -> bool:
     """Whether nothing but the loop uses its variables, and where a count begins."""
     scope = next(iter(scopes_around(loop.node, source.parents)), source.tree)
     inside = set(symbols.walk(loop.node))
@@ -116,7 +116,7 @@ def _counted(source: Source, loop: _Loop) -> bool:
     return False
 
 
-def _by_name(inference: Inference, loop: _Loop) -> str | None:
+def _by_name(inference: Inference, loop: _ChildLoop) -> str | None:
     """The text for a loop; None where it isn't sure which children it picks."""
     source, children = inference.source, children_in_file(inference, loop.module)
     if children is None or not source.starts_line(loop.node) or _gets_parts(source, loop.module):
@@ -138,7 +138,7 @@ def _by_name(inference: Inference, loop: _Loop) -> str | None:
     return _looped(source, loop, [f"{source.segment(loop.module)}.{name}" for name in picked], text)
 
 
-def _looped(source: Source, loop: _Loop, parts: list[str], text: str) -> str | None:
+def _looped(source: Source, loop: _ChildLoop, parts: list[str], text: str) -> str | None:
     """The statements for one part, or a loop over several of them."""
     start, end = source.span(loop.node)
     if "#" in source.text[start:end] or '"""' in text or "'''" in text or source.starts[loop.node.lineno - 1] > start:

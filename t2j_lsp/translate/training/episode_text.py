@@ -36,7 +36,7 @@ def with_recorded_episodes(context: Context) -> tuple[RearrangedText, Given] | N
     }
     if episode is None or not names.isdisjoint(_WRITTEN) or not source.words.isdisjoint(HELPERS - {"stacked"}):
         return None
-    writer = _Writer(context, episode, names)
+    writer = _EpisodeWriter(context, episode, names)
     edits = writer.edits()
     text = RearrangedText.of(source.text, edits) if edits is not None else None
     if text is None:
@@ -44,7 +44,7 @@ def with_recorded_episodes(context: Context) -> tuple[RearrangedText, Given] | N
     return text, Given(parameters=writer.parameters, helpers=HELPERS, original=source.text)
 
 
-class _Writer:
+class _EpisodeWriter:
     def __init__(self, context: Context, episode: RecordedEpisode, names: set[str]) -> None:
         self.ctx, self.source, self.episode = context, context.source, episode
         self.names = names

@@ -64,12 +64,12 @@ def find(context: Context) -> RecordedEpisode | None:
     if not {"backward", "append", "parameters", "step"} <= words or _SWITCHED & words:
         return None
     try:
-        return _Finder(context).episode()
+        return _EpisodeFinder(context).episode()
     except Unseen:
         return None
 
 
-class _Finder:
+class _EpisodeFinder:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.inference, self.source = context.inference, context.source

@@ -43,7 +43,7 @@ class _Picked:
 
 def updated(node: ast.expr, scope: VariableScope, objects: Objects) -> Updated:
     """What an optimizer with this first argument updates."""
-    reader = _Reader(objects, scope)
+    reader = _GroupReader(objects, scope)
     try:
         groups = reader.groups(node)
         if groups is not None:
@@ -57,7 +57,7 @@ def updated(node: ast.expr, scope: VariableScope, objects: Objects) -> Updated:
     return Updated(modules[0] if len(modules) == 1 else f"({', '.join(modules)})")
 
 
-class _Reader:
+class _GroupReader:
     def __init__(self, objects: Objects, scope: VariableScope) -> None:
         self.objects = objects
         self.scope = scope
@@ -227,7 +227,7 @@ class _Reader:
         return out
 
 
-def _grouped(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], reader: _Reader) -> Updated:
+def _grouped(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], reader: _GroupReader) -> Updated:
     """Labels and conditions for groups. Raises UnclearGroups."""
     groups = [([replace(p, module=reader.path(p.module)) for p in picked], options) for picked, options in groups]
     everything = [p for picked, _ in groups for p in picked]
@@ -291,7 +291,7 @@ def _labels(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], root: str) 
     return names if len(set(names)) == len(names) else [f"group{i}" for i in range(len(names))]
 
 
-def _covers(groups: list[Group], picked: list[_Picked], root: str, reader: _Reader) -> bool:
+def _covers(groups: list[Group], picked: list[_Picked], root: str, reader: _GroupReader) -> bool:
     """Whether the groups name every submodule and parameter that the root's class has."""
     fact = next(
         (f for n, f in reader.objects.ctx.inference.facts.items() if isinstance(n, ast.expr) and _text(n) == root),

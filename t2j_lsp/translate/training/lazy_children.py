@@ -36,7 +36,7 @@ def _of_class(inference: Inference, info: ClassInfo, forward: FunctionInfo, laye
     """What all that is known of the inputs of a class's ``forward`` agrees on."""
     sized: SizedLayers = {}
     for sizes in _inputs(inference, info, forward):
-        walked = _Walk(inference, forward, layers, sizes)
+        walked = _SizeWalk(inference, forward, layers, sizes)
         if not walked.agreed or not agree(sized, walked.sized):
             return {}
     return sized
@@ -90,7 +90,7 @@ def _inputs(inference: Inference, info: ClassInfo, forward: FunctionInfo) -> Ite
             yield seen | {name: sizes for name, sizes in given.items() if sizes is not None}
 
 
-class _Walk:
+class _SizeWalk:
     """The sizes that the statements of ``forward`` hand to layers, as far as they are followed in order."""
 
     def __init__(

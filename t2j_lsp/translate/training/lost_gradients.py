@@ -41,7 +41,7 @@ class LostGradients:
         played = [info.node for info in reached_functions(self.inference, code)] if whole else []
         filling = set[ast.AST](moved).union(*map(symbols.walk, played))
         names = {text.rpartition(".")[2] for text in modules or ()}
-        trained = _Trained(names, self._classes(names), modules is None)
+        trained = _Updated(names, self._classes(names), modules is None)
         for node in moved:
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 held = self._lost(node, trained, filling, set())
@@ -65,7 +65,7 @@ class LostGradients:
 
     # --- what is read ---------------------------------------------------------------------------------------------
 
-    def _lost(self, node: ast.expr, trained: _Trained, moved: set[ast.AST], seen: set[ast.AST]) -> ast.expr | None:
+    def _lost(self, node: ast.expr, trained: _Updated, moved: set[ast.AST], seen: set[ast.AST]) -> ast.expr | None:
         """The list that a value is, or is made of outside of the step, if it was filled so."""
         if node in seen:
             return None
@@ -98,7 +98,7 @@ class LostGradients:
 
     # --- what it was filled with ----------------------------------------------------------------------------------
 
-    def _carries(self, value: ast.expr, trained: _Trained, seen: set[ast.AST]) -> bool:
+    def _carries(self, value: ast.expr, trained: _Updated, seen: set[ast.AST]) -> bool:
         """Whether a value is computed with a module that is trained, so that its gradient flows there."""
         if self._without_gradient(value):
             return False
@@ -113,7 +113,7 @@ class LostGradients:
                     return True
         return False
 
-    def _calls(self, node: ast.Call, trained: _Trained, seen: set[ast.AST]) -> bool:
+    def _calls(self, node: ast.Call, trained: _Updated, seen: set[ast.AST]) -> bool:
         """Whether a call runs a module that is trained."""
         fact = self.inference.fact(node.func)
         if is_module(fact):
@@ -210,7 +210,7 @@ class LostGradients:
         return self.inference.classes.get(around) if around is not None else None
 
 
-class _Trained:
+class _Updated:
     """Modules that a step updates: their names, and their classes."""
 
     def __init__(self, names: set[str], classes: set[ClassInfo], unknown: bool) -> None:

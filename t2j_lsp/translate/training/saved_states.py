@@ -22,7 +22,7 @@ _UNCHECKED = "nnx.update doesn't compare names and shapes; load_state_dict fails
 
 
 @dataclass
-class _Kept:
+class _HeldState:
     """A name or attribute that holds a state, wherever in the file it does."""
 
     states: list[tuple[ast.expr, ast.expr]] = field(default_factory=list)
@@ -35,7 +35,7 @@ class _Kept:
 
 def plan_saved_states(context: Context) -> None:
     """Have states that are only kept to be loaded again held as trees of arrays."""
-    kept: dict[str, _Kept] = {}
+    kept: dict[str, _HeldState] = {}
     for node in context.source.nodes:
         if (pair := _load(context, node)) is not None:
             call, module = pair
@@ -44,9 +44,9 @@ def plan_saved_states(context: Context) -> None:
                 _plan_load(context, call, module, source)
     for node in context.source.nodes:
         if isinstance(node, ast.Name | ast.Attribute):
-            _add_use(context, node, kept.setdefault(_called(node), _Kept()))
+            _add_use(context, node, kept.setdefault(_called(node), _HeldState()))
         elif isinstance(node, ast.arg):
-            kept.setdefault(node.arg, _Kept()).other = True
+            kept.setdefault(node.arg, _HeldState()).other = True
     for one in kept.values():
         modules = [module for _, module in [*one.states, *one.loads]]
         if one.states and one.loads and not one.other and _same_class(context, modules):
@@ -61,7 +61,7 @@ def _called(node: ast.Name | ast.Attribute) -> str:
     return node.id if isinstance(node, ast.Name) else f".{node.attr}"
 
 
-def _add_use(context: Context, node: ast.Name | ast.Attribute, kept: _Kept) -> None:
+def _add_use(context: Context, node: ast.Name | ast.Attribute, kept: _HeldState) -> None:
     parent = context.source.parents.get(node)
     match parent:
         case ast.Assign(targets=[target], value=value) if target is node:

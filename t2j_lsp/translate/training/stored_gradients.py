@@ -34,7 +34,7 @@ HELD = "Something else holds {}, too, and would not see its new values."
 
 
 @dataclass
-class _Loop:
+class _HandStep:
     """``for p in params: p -= lr * p.grad``, and whether it clears the gradients too."""
 
     place: ast.stmt
@@ -193,7 +193,7 @@ class StoredGradients:
             raise Refused(HELD.format(held))
         return names
 
-    def _loop(self, node: ast.stmt) -> _Loop | None:
+    def _loop(self, node: ast.stmt) -> _HandStep | None:
         """A loop over tensors or parameters that reads or clears their gradients. Raises Refused."""
         place, call = node, update_call(self.ctx, node)
         node = node if call is None else call.loop
@@ -214,12 +214,17 @@ class StoredGradients:
         changing = [s for s in body if cleared(s) is None]
         if len(changing) > 1 or changing and not changes(changing[0], name) or call is not None and not changing:
             raise Refused(STORED)
-        return _Loop(place, node, name, walked, changing[0] if changing else None, len(changing) < len(body), call)
+        return _HandStep(place, node, name, walked, changing[0] if changing else None, len(changing) < len(body), call)
 
     # --- checks ---------------------------------------------------------------------------------------------------
 
     def _check_cleared(
-        self, one: AccumulatedTraining, phase: Phase, leaves: list[str], clearing: list[ast.stmt], loops: list[_Loop]
+        self,
+        one: AccumulatedTraining,
+        phase: Phase,
+        leaves: list[str],
+        clearing: list[ast.stmt],
+        loops: list[_HandStep],
     ) -> None:
         """Raises Refused unless all gradients are cleared each time; marks what does it in front of the pass."""
         cleared_names: set[str] = set()
@@ -293,7 +298,7 @@ class StoredGradients:
         self,
         direct: list[ast.Attribute],
         clearing: list[ast.stmt],
-        loops: list[_Loop],
+        loops: list[_HandStep],
         leaves: list[str],
         grads: dict[str, str],
     ) -> None:
@@ -332,7 +337,7 @@ class StoredGradients:
             self.ctx.edits.add(first, source.starts[node.lineno - 1], "")
         self.ctx.edits.delete(node)
 
-    def _write(self, loop: _Loop, grads: dict[str, str], statements: StatementRewriter) -> None:
+    def _write(self, loop: _HandStep, grads: dict[str, str], statements: StatementRewriter) -> None:
         """``w, b = [p - lr * g for p, g in zip([w, b], grads)]``, and the same over the parameters of a module."""
         if loop.change is None:
             self._delete(loop.node)
@@ -359,15 +364,15 @@ class StoredGradients:
         line += f"[{value} for {loop.name}, {g} in zip({walked}, {given})]"
         self.ctx.edits.replace(loop.node, line)
 
-    def _write_in_function(self, loop: _Loop, statements: StatementRewriter) -> None:
+    def _write_in_function(self, loop: _HandStep, statements: StatementRewriter) -> None:
         assert loop.call is not None
         write_update(self.ctx, loop.call, self._changed(loop, statements), self._gradient_name(loop), statements)
 
-    def _gradient_name(self, loop: _Loop) -> str:
+    def _gradient_name(self, loop: _HandStep) -> str:
         taken = {n.id for n in symbols.walk(loop.node) if isinstance(n, ast.Name)}
         return next(name for name in ("g", "grad", "gradient", "grad_of_p") if name not in taken)
 
-    def _changed(self, loop: _Loop, statements: StatementRewriter) -> str:
+    def _changed(self, loop: _HandStep, statements: StatementRewriter) -> str:
         """The new value of ``p``, of ``p`` and ``g``."""
         g, name, change = self._gradient_name(loop), loop.name, loop.change
         renderer = statements.renderer

@@ -108,7 +108,7 @@ class Toggled:
         switching = {scope: mine for scope, mine in scopes.items() if any(one.on for one in mine)}
         try:
             for scope, mine in switching.items():
-                _Scope(self, scope, mine).check()
+                _SwitchingScope(self, scope, mine).check()
         except (_Unsure, Refused):
             return []
         return [one.node for mine in switching.values() for one in mine]
@@ -143,7 +143,7 @@ class _State:
         return _State(on, {m: names | other.cold[m] for m, names in self.cold.items()}, self.left | other.left)
 
 
-class _Scope:
+class _SwitchingScope:
     """One function that switches modules, or the module level."""
 
     def __init__(self, toggled: Toggled, scope: VariableScope, switches: Sequence[Switch]) -> None:

@@ -27,7 +27,7 @@ _FLAGS = ("requires_grad", "requires_grad_")
 
 
 @dataclass
-class _Trained:
+class _TrainedFlags:
     """Which of a module's parameters are trained."""
 
     none: bool = False
@@ -115,13 +115,13 @@ def _walk(source: Source, node: ast.Attribute) -> _Walk | None:
 # --- which parameters are trained -------------------------------------------------------------------------------------
 
 
-def _trained(source: Source, walk: _Walk, freezing: Iterable[tuple[ast.stmt, ast.expr]]) -> _Trained | None:
+def _trained(source: Source, walk: _Walk, freezing: Iterable[tuple[ast.stmt, ast.expr]]) -> _TrainedFlags | None:
     """Which parameters of the module of a walk are trained where it stands; None where it isn't sure."""
     scope, module = _scope(source, walk.module), ast.unparse(walk.module)
     root = _root(walk.module)
     if root is None or (made := _made(source, scope, root)) is None:
         return None
-    trained, whole = _Trained(), None
+    trained, whole = _TrainedFlags(), None
     for statement, frozen in freezing:
         other = _root(frozen)
         if _scope(source, statement) is not scope or not _always_runs(source, statement, scope) or other is None:
@@ -143,7 +143,9 @@ def _trained(source: Source, walk: _Walk, freezing: Iterable[tuple[ast.stmt, ast
     return _with_new_parts(scope, walk, trained, whole)
 
 
-def _with_new_parts(scope: ast.AST, walk: _Walk, trained: _Trained, whole: ast.stmt | None) -> _Trained | None:
+def _with_new_parts(
+    scope: ast.AST, walk: _Walk, trained: _TrainedFlags, whole: ast.stmt | None
+) -> _TrainedFlags | None:
     """The same with what is assigned to the module between the freezing of all of it and the question."""
     module, root = ast.unparse(walk.module), _root(walk.module)
     for node in symbols.walk(scope):
@@ -204,7 +206,7 @@ def _always_runs(source: Source, node: ast.stmt, scope: ast.AST) -> bool:
 # --- the text ---------------------------------------------------------------------------------------------------------
 
 
-def _asked_by_name(source: Source, node: ast.Attribute, walk: _Walk, trained: _Trained) -> Edits:
+def _asked_by_name(source: Source, node: ast.Attribute, walk: _Walk, trained: _TrainedFlags) -> Edits:
     """The edits by which a name is asked for; none where that has no good form."""
     name, named = walk.name, Edits()
     if trained.parts and not name:

@@ -39,7 +39,7 @@ from .build import to_array, to_numpy, widen_module
 _COUNTER = "num_batches_tracked"
 
 
-class _Run:
+class _ProgramCounts:
     """What the replaced parts of flax report to while a program runs."""
 
     def __init__(self, constructions: Constructions, budget: StepBudget) -> None:
@@ -82,7 +82,7 @@ def program(request: dict[str, Any]) -> ProgramRun:
         with ExitStack() as stack:
             stack.enter_context(jax_random.drawing(program_random.ProgramTape(streams)))
             stack.enter_context(program_random.initializing(streams))
-            stack.enter_context(_reporting(_Run(Constructions(streams, on_made), budget)))
+            stack.enter_context(_reporting(_ProgramCounts(Constructions(streams, on_made), budget)))
             if any("torch" in text for text in texts):
                 stack.enter_context(_kept_torch(streams, wide, texts, made_up))
             if made_up is not None:
@@ -217,12 +217,12 @@ def _kept_torch(streams: Streams, wide: bool, texts: list[str], made_up: dict[st
 
 
 @contextmanager
-def _reporting(run: _Run) -> Iterator[None]:
+def _reporting(run: _ProgramCounts) -> Iterator[None]:
     """Constructors of modules, compiled functions and optimizers report to the run in this context."""
     meta: Any = pytreelib.PytreeMeta
     with ExitStack() as stack:
 
-        def replace(owner: Any, name: str, make: Callable[[Callable[..., Any], _Run], Any]) -> None:
+        def replace(owner: Any, name: str, make: Callable[[Callable[..., Any], _ProgramCounts], Any]) -> None:
             stack.enter_context(mock.patch.object(owner, name, make(getattr(owner, name), run)))
 
         replace(meta, "__call__", _made)
@@ -235,7 +235,7 @@ def _reporting(run: _Run) -> Iterator[None]:
         yield
 
 
-def _made(construct: Callable[..., Any], run: _Run) -> Callable[..., Any]:
+def _made(construct: Callable[..., Any], run: _ProgramCounts) -> Callable[..., Any]:
     """A constructor; those of modules are noted."""
 
     @functools.wraps(construct)
@@ -257,7 +257,7 @@ def _holds_module(*given: Any) -> bool:
     return any(isinstance(leaf, nnx.Module) for leaf in leaves)
 
 
-def _counted(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
+def _counted(original: Callable[..., Any], run: _ProgramCounts) -> Callable[..., Any]:
     """An optimizer's update: one step, unless it is only traced here."""
 
     @functools.wraps(original)
@@ -278,7 +278,7 @@ def _counted(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
     return update
 
 
-def _built(build: Callable[..., Any], run: _Run) -> Callable[..., Any]:
+def _built(build: Callable[..., Any], run: _ProgramCounts) -> Callable[..., Any]:
     """What makes classes. The L-BFGS of a conversion has no update of Flax: its steps are counted."""
 
     @functools.wraps(build)
@@ -291,7 +291,7 @@ def _built(build: Callable[..., Any], run: _Run) -> Callable[..., Any]:
     return built
 
 
-def _compiled(original: Callable[..., Any], run: _Run) -> Callable[..., Any]:
+def _compiled(original: Callable[..., Any], run: _ProgramCounts) -> Callable[..., Any]:
     """A call of a compiled function: as many steps as updates were traced in it."""
 
     @functools.wraps(original)

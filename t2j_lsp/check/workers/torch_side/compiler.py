@@ -32,7 +32,7 @@ class _Later(ModuleType):
         return getattr(self, name)
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _CompilerFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the compiler, and loads it where a part of it is imported."""
 
     def find_spec(
@@ -55,7 +55,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def put_off() -> None:
     """Has PyTorch, which is to be imported behind this, find the compiler so."""
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, _CompilerFinder())
 
 
 def _load(module: ModuleType) -> None:

@@ -74,7 +74,7 @@ def _said(part: str, constants: Constants, method: str | None) -> tuple[Constant
 def _folded(text: str, constants: Constants, method: str | None) -> str:
     if not constants and not is_decidable(text):
         return text
-    return transformed(text, lambda: _Folder(dict(constants), method))
+    return transformed(text, lambda: _ConstantFolder(dict(constants), method))
 
 
 @cache
@@ -85,7 +85,7 @@ def without_instances(text: str, name: str) -> str:
     return folded(transformed(text, lambda: _Instances(name)), ())
 
 
-class _Folder(Transformer):
+class _ConstantFolder(Transformer):
     def __init__(self, constants: Mapping[str, str], method: str | None) -> None:
         super().__init__()
         self.known = constants

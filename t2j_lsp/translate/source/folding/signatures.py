@@ -28,7 +28,7 @@ def without_parameters(text: str, function: str, names: frozenset[str], unsaid: 
 
 @cache
 def _without_parameters(text: str, function: str, names: frozenset[str], unsaid: frozenset[str]) -> str:
-    return transformed(text, lambda: _Parameters(function, names, unsaid))
+    return transformed(text, lambda: _ParameterCutter(function, names, unsaid))
 
 
 @cache
@@ -57,7 +57,7 @@ def without_methods(text: str, names: frozenset[str]) -> str:
     return head + ("".join(kept) or BODY) if body else text
 
 
-class _Parameters(Transformer):
+class _ParameterCutter(Transformer):
     def __init__(self, function: str, names: frozenset[str], unsaid: frozenset[str]) -> None:
         super().__init__()
         self.function = function

@@ -87,6 +87,16 @@ def test_wrap_breaks_a_comprehension_at_its_clauses() -> None:
     ]
 
 
+def test_wrap_indents_as_the_file_does() -> None:
+    code = f"def f():\n\tx = g({'a' * 60}, {'b' * 60})\n"
+    assert wrapped(code, code.replace("g", "h")).splitlines()[1:] == [
+        "\tx = g(",
+        f"\t\t{'a' * 60},",
+        f"\t\t{'b' * 60},",
+        "\t)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "first"),
     [

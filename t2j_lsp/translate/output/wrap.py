@@ -99,6 +99,11 @@ class _Part:
     end: int
     suffix: str = ""
 
+    @property
+    def deeper(self) -> str:
+        """The indentation of what stands inside a bracket of it: a tab more where tabs are the file's."""
+        return self.indent + ("\t" if self.indent.endswith("\t") else "    ")
+
     def __len__(self) -> int:
         return len(self.indent) + self.end - self.start + len(self.suffix)
 
@@ -182,7 +187,7 @@ class _Unit:
         if not inside or len(inside) == 1 and inside[0][0] == part.start:
             return [part]
         head = _Part(part.indent, part.start, part.start + len(self.text[part.start : inside[0][0]].rstrip()))
-        indent = part.indent + ("    " if len(head) > len(part.indent) else "")
+        indent = part.deeper if len(head) > len(part.indent) else part.indent
         return [*([head] if len(head) > len(part.indent) else []), *(_Part(indent, *one) for one in inside)]
 
     def _tuple(self, part: _Part) -> list[str]:
@@ -196,7 +201,7 @@ class _Unit:
         top = self._top(replace(part, start=start, end=end))
         commas = (at for at in range(start, end) if self.text[at] == "," and not self._in_string(at, at))
         cuts = [at + 1 for at in commas if not any(one.start < at < one.end for one in top)]
-        items = [self._item(one, False) for one in self._pieces(part.indent + "    ", start, end, cuts)]
+        items = [self._item(one, False) for one in self._pieces(part.deeper, start, end, cuts)]
         head, tail = part.indent + self.text[part.start : start] + "(", part.indent + ")"
         return [head, *(line for one in items for line in self._lines(one, inside=True)), tail]
 
@@ -229,7 +234,7 @@ class _Unit:
         """A part with the content of one of its brackets on lines of its own."""
         head = part.indent + self.text[part.start : bracket.start + 1]
         tail = part.indent + self.text[bracket.end - 1 : part.end] + part.suffix
-        inner = part.indent + "    "
+        inner = part.deeper
         cuts = bracket.clauses or [at + 1 for at in bracket.commas]
         pieces = self._pieces(inner, bracket.start + 1, bracket.end - 1, cuts)
         content = _Part(inner, pieces[0].start, pieces[-1].end)

@@ -132,6 +132,7 @@ Row(
     "torch.cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')",
     "cdist({x1}, {x2}, p={p?})",
     ignore=["compute_mode"],
+    result=broadcast,
 )
 Row("torch.trace(input)", "jnp.trace({input})", method=True, result="scalar")
 Row(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax.numpy as jnp
 import pytest
+from flax import nnx
 
 from t2j_lsp.api import convert
 
@@ -80,3 +84,33 @@ def test_where_only_modules_are_made_the_keys_are_given_there() -> None:
     code = convert(PARAMETER.replace("make(Identity, 3)(x).sum().item(), ", "")).code
     assert "kind(d, rngs=rngs)" in code
     assert "functools" not in code
+
+
+@pytest.mark.parametrize("norm", [True, False])
+@pytest.mark.parametrize(
+    "made",
+    [
+        "norm = nn.LayerNorm if normalize else lambda n: None",
+        "norm = (lambda n: None) if not normalize else nn.LayerNorm",
+        "norm = (lambda n: nn.LayerNorm(n)) if normalize else (lambda n: None)",
+        "norm = nn.LayerNorm\n        if not normalize:\n            norm = lambda n: None",
+    ],
+)
+def test_a_lambda_that_makes_no_module_is_called_as_the_class_beside_it(made: str, norm: bool) -> None:
+    source = f"""import torch
+from torch import nn
+
+
+class Net(nn.Sequential):
+    def __init__(self, normalize):
+        {made}
+        layers = [nn.Linear(3, 3), norm(3), nn.Linear(3, 3), norm(3)]
+        super().__init__(*filter(lambda layer: layer is not None, layers))
+"""
+    done = convert(source)
+    assert not done.gaps
+    space: dict[str, Any] = {}
+    exec(done.code, space)
+    net = space["Net"](norm, rngs=nnx.Rngs(0))
+    assert net(jnp.ones((2, 3))).shape == (2, 3)
+    assert any(isinstance(part, nnx.LayerNorm) for _, part in nnx.iter_children(net)) == norm

@@ -345,6 +345,10 @@ def test_a_call_for_parts_that_hang_together_stays_told(statement: str) -> None:
         ("x[1:] = y", "x = x.at[1:].set(y)"),
         ("x[:, i:] = torch.cat((y, z), 1)", "x = x.at[:, i:].set(jnp.concatenate((y, z), axis=1))"),
         ("x[:, None, i] = y", "x = x.at[:, None, i].set(y)"),
+        ("x[i] = y[torch.arange(1)]", "x = x.at[i].set(y[jnp.arange(1)][0])"),
+        ("x[i] = y[torch.zeros(2, 1).long(), :]", "x = x.at[i].set(y[jnp.zeros((2, 1)).astype(jnp.int32), :][0, 0])"),
+        ("x[i] = y[y > 0]", "x = x.at[i].set(y[y > 0])"),
+        ("x[i, 0] = torch.cdist(x, y)[0]", "x = x.at[i, 0].set(cdist(x, y)[0][0])"),
     ],
 )
 def test_leading_axes_of_length_one_are_taken_off_as_in_pytorch(store: str, wanted: str) -> None:

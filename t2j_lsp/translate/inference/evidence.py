@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     is_module_class,
 )
+from t2j_lsp.translate.rule.join import lambdas
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.text import Source
@@ -129,7 +130,7 @@ class ParameterEvidence:
         for fact in facts:
             self.add(fact, ModuleClass())
         known = all(fact == NONE or is_module_class(fact, LAYERS) for fact in facts)
-        return join_all(facts) if known else ModuleClass()
+        return join_all(facts) if known else ModuleClass(frozenset().union(*map(lambdas, facts)))
 
     def default_given(self, test: ast.expr, before: dict[str, Fact], after: dict[str, Fact]) -> None:
         """``if norm is None: norm = nn.LayerNorm``: what is passed is of the same kind."""

@@ -32,12 +32,12 @@ class InnerScopes:
         return ListOf(self.infer.expr(node.value, scope), key)
 
     def function(self, node: ast.Lambda, env: Env) -> Fact:
-        """A lambda that makes a module stands for its class."""
+        """A lambda that makes a module stands for its class, as one may that makes none: ``lambda: None``."""
         scope = {**env, **{a.arg: UNKNOWN for a in symbols.walk(node.args) if isinstance(a, ast.arg)}}
         for default in [*node.args.defaults, *node.args.kw_defaults]:
             self.infer.expr(default, env)
         body = self.infer.expr(node.body, scope)
-        return Partial(body, made_by=node) if is_module(body) else UNKNOWN
+        return Partial(body, made_by=node) if is_module(body) or body == NONE else UNKNOWN
 
     def named(self, node: ast.NamedExpr, env: Env) -> Fact:
         fact = self.infer.expr(node.value, env)

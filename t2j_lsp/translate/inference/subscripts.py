@@ -127,13 +127,17 @@ def is_number(index: ast.expr) -> bool:
 
 
 def part_of(owner: Tensor, index: ast.expr, facts: Mapping[ast.AST, Fact]) -> Tensor:
-    """What an index takes of an array: a number takes an axis away, ``None`` gives one, a slice does neither."""
+    """What an index takes of an array: a number takes an axis away, ``None`` gives one, a slice does neither.
+
+    Arrays of whole numbers put their own axes in place of as many as there are of them.
+    """
     return Tensor(_indexed_rank(owner.rank, index, facts), owner.dtype, owner.sure)
 
 
 def _indexed_rank(rank: int | None, index: ast.expr, facts: Mapping[ast.AST, Fact]) -> int | None:
     if rank is None:
         return None
+    own = 0
     for part in index.elts if isinstance(index, ast.Tuple) else [index]:
         match part:
             case ast.Slice():
@@ -145,8 +149,12 @@ def _indexed_rank(rank: int | None, index: ast.expr, facts: Mapping[ast.AST, Fac
             case ast.Constant(value=int()) | ast.UnaryOp(operand=ast.Constant(value=int())):
                 rank -= 1
             case _:
-                fact = facts.get(part)
-                if not isinstance(fact, Scalar) or fact.kind != "int":
-                    return None
+                match facts.get(part):
+                    case Scalar(kind="int"):
+                        pass
+                    case Tensor(rank=int(axes), dtype="int"):
+                        own = max(own, axes)
+                    case _:
+                        return None
                 rank -= 1
-    return rank
+    return rank + own

@@ -82,16 +82,18 @@ def join(a: Fact, b: Fact) -> Fact:
         return AnyModule(names[0] | names[1]) if known and all(names) else AnyModule()
     if makes_modules(a) and makes_modules(b):
         closures = _is_closure(a) and _is_closure(b)
-        return Partial(AnyModule()) if closures else ModuleClass(_lambdas(a) | _lambdas(b))
+        return Partial(AnyModule()) if closures else ModuleClass(lambdas(a) | lambdas(b))
     return _maker_or_name(a, b) or UNKNOWN
 
 
 def _maker_or_name(a: Fact, b: Fact) -> Fact | None:
     """A maker of modules, or what a parameter was given in its place: its name (``"relu"``), or another maker.
 
-    Whoever calls the value calls a maker: names can't be called.
+    Whoever calls the value calls a maker: names can't be called. ``lambda: None`` makes none, and is called as one.
     """
     for maker, other in ((a, b), (b, a)):
+        if isinstance(other, Partial) and other.function == NONE and makes_modules(maker):
+            return Partial(AnyModule()) if _is_closure(maker) else ModuleClass(lambdas(maker) | lambdas(other))
         if (other.is_open or isinstance(other, Scalar)) and makes_modules(maker) and not _is_closure(maker):
             return some_maker(maker)
     return None
@@ -105,7 +107,7 @@ def some_maker(fact: Fact) -> Fact:
         case Tuple():
             return Tuple(tuple(map(some_maker, fact.items)))
         case _ if makes_modules(fact) and not _is_closure(fact):
-            return ModuleClass(_lambdas(fact))
+            return ModuleClass(lambdas(fact))
         case _:
             return fact
 
@@ -129,7 +131,8 @@ def makes_modules(fact: Fact) -> bool:
             return is_module_class(fact, LAYERS)
 
 
-def _lambdas(fact: Fact) -> frozenset[ast.Lambda]:
+def lambdas(fact: Fact) -> frozenset[ast.Lambda]:
+    """The lambdas that may be called where a class of modules is."""
     match fact:
         case ModuleClass():
             return fact.lambdas

@@ -169,7 +169,7 @@ def test_what_comprehensions_and_indices_take_from_a_pipeline_becomes_arrays() -
     once = convert(text).code
     flat = re.sub(r"\s", "", once)
     assert "jnp.concatenate([xforx,_in(jax.tree.map(jnp.asarray,batch)forbatchinloader)])" in flat
-    assert "inenumerate((jax.tree.map(jnp.asarray,batch)forbatchinloader))" in flat
+    assert "inenumerate(jax.tree.map(jnp.asarray,batch)forbatchinloader)" in flat
     assert "x, y = jax.tree.map(jnp.asarray, dataset[0])" in once
     assert convert(once).code == once
     found: dict[str, object] = {"print": lambda *values: found.update(values=values)}

@@ -14,7 +14,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Layer, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Layer, ListOf, Tensor, Tuple
 
 from .overwriting import assigned_names, overwritten
 from .unknown_passes import UnknownPasses, differentiable
@@ -57,7 +57,7 @@ class StoppedValues:
 
     def filled(self, block: ast.stmt, around: ast.AST, used_later: set[str]) -> list[str]:
         """Arrays of before a block that it writes into what may carry a gradient: ``h += self.net(x)``."""
-        if not self._is_differentiated(around):
+        if not self._is_differentiated(block, around):
             return []
         passes, names = UnknownPasses(self.ctx, block), dict[str, None]()
         for statement in (n for n in symbols.walk(block) if isinstance(n, ast.stmt)):
@@ -73,7 +73,7 @@ class StoppedValues:
         """The statements of a block whose values are stopped in parts or one by one, with these values."""
         passes = UnknownPasses(self.ctx, block)
         mixed = self._mixed_names(block, used_later, passes)
-        stores = self._is_differentiated(around)
+        stores = self._is_differentiated(block, around)
         for node in symbols.walk(block):
             match node:
                 case ast.Return(value=ast.expr() as value) if self._is_mixed(value, block, passes):
@@ -81,7 +81,7 @@ class StoppedValues:
                 case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() if mixed & {n.id for n in assigned_names(node)}:
                     values = [value_of(node, name) or node.value for name in assigned_names(node) if name.id in mixed]
                     yield node, [part for v in values if v is not None for part in self._parts(v, block, passes)]
-                case ast.Assign() | ast.AnnAssign() | ast.Expr() if stores:
+                case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Expr() if stores:
                     for kept in self._stored(node, block, around, used_later):
                         yield node, self._parts(kept, block, passes)
             if isinstance(node, ast.stmt) and stores:
@@ -151,6 +151,10 @@ class StoppedValues:
                 name in _FILLING
             ):
                 places, values = [called], [*call.args, *(k.value for k in call.keywords)]
+            case ast.AugAssign(target=ast.Name(id=name) as filled, value=value):
+                if isinstance(self.ctx.fact(filled), ListOf | Tuple) and name in used_later:
+                    yield value
+                return
             case _:
                 return
         if all(self._is_read(place, block, around, used_later) for place in places):
@@ -203,8 +207,10 @@ class StoppedValues:
         parts = (n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr | ast.keyword))
         return any(self._reads_others(n.value if isinstance(n, ast.keyword) else n, place, passes) for n in parts)
 
-    def _is_differentiated(self, around: ast.AST) -> bool:
-        """Whether what a function keeps may reach a loss: in a module, or in a function of arrays that returns some."""
+    def _is_differentiated(self, block: ast.stmt, around: ast.AST) -> bool:
+        """Whether what is kept may reach a loss: in a step, a module, or a function of arrays that gives some."""
+        if block in self.ctx.plan.train_steps:
+            return True
         function = self.ctx.scope.function
         if function is None or not self.code.is_traced:
             return False

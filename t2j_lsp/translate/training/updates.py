@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 
@@ -68,11 +69,15 @@ class Updates:
     def direct(self, items: Sequence[Item], phase: Phase, earlier: int, others: Sequence[Phase]) -> Update:
         """An update whose backward pass and step stand in one block. ``earlier`` is the item behind the last update.
 
-        What has no gradient moves into the step with the rest, unless an earlier update needs it too. Raises Refused.
+        What has no gradient moves into the step with the rest, unless an earlier update needs it too, or it acts
+        outside of JAX: a rollout. Raises Refused.
         """
         resets = {i: set[str]() for i, x in enumerate(items) if resets_state(self.ctx.inference, x.node)}
         differentiated = {i: self._differentiated(x.node) for i, x in enumerate(items[:earlier])}
         without = {i: reads for i, reads in differentiated.items() if reads is not None}
+        if acting := {i: set[str]() for i, x in enumerate(items) if self._acts_without_gradient(x.node)}:
+            with contextlib.suppress(Refused):
+                return self._direct(items, phase, earlier, others, resets | without | acting)
         try:
             update = self._direct(items, phase, earlier, others, resets)
         except Refused:
@@ -82,6 +87,10 @@ class Updates:
             if not any(i in update.slice.moved for i in without):
                 return update
         return self._direct(items, phase, earlier, others, resets | without)
+
+    def _acts_without_gradient(self, node: ast.stmt) -> bool:
+        """Whether code without gradients does what a compiled step can't."""
+        return self.reader.has_no_gradient(node) and self.jittable.problem(node) is not None
 
     def _differentiated(self, node: ast.stmt) -> set[str] | None:
         """What a block reads outside of its parts under ``torch.no_grad()``; None if it has no such parts."""

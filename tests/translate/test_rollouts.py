@@ -65,3 +65,14 @@ def test_lists_of_a_function_that_grow_by_more_carry_none() -> None:
         "    with torch.no_grad():\n        kept += [net(x)]\n    return kept[0] + net(x)\n"
     ).code
     assert "    kept += [lax.stop_gradient(net(x))]\n" in code
+
+
+def test_lists_in_attributes_of_a_module_carry_none() -> None:
+    code = convert(
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.fc, self.seen, self.names = nn.Linear(3, 1), [], []\n\n"
+        "    def forward(self, x):\n        with torch.no_grad():\n            self.seen.append(self.fc(x))\n"
+        "            self.names.append('x')\n"
+        "        return self.fc(x) + self.seen[-1] * len(self.names)\n"
+    ).code
+    assert "        self.seen.append(lax.stop_gradient(self.fc(x)))\n        self.names.append('x')\n" in code

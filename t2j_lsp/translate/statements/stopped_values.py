@@ -169,11 +169,11 @@ class StoppedValues:
             fact = self.ctx.fact(place)
             if not isinstance(owner, Instance) or isinstance(fact, Tensor) and fact.variable:
                 return False
-            text = ast.unparse(place)
-            loads = (n for n in symbols.walk(around) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load))
-            return any(ast.unparse(n) == text for n in loads if n.lineno > (block.end_lineno or 0))
+            return _is_read_behind(block, place, around)
         if isinstance(owner, Tensor | Layer | AnyModule | Instance):
             return False
+        if isinstance(place.value, ast.Attribute):
+            return _is_read_behind(block, place.value, around)
         root: ast.expr = place.value
         while isinstance(root, ast.Subscript | ast.Attribute):
             root = root.value
@@ -217,6 +217,13 @@ class StoppedValues:
         passes = UnknownPasses(self.ctx, function.node)
         returned = [n.value for n in symbols.walk(around) if isinstance(n, ast.Return) and n.value is not None]
         return function.runs_in_module or any(map(passes.carries, returned))
+
+
+def _is_read_behind(block: ast.stmt, place: ast.Attribute, around: ast.AST) -> bool:
+    """Whether an attribute is read behind a block."""
+    text = ast.unparse(place)
+    loads = (n for n in symbols.walk(around) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load))
+    return any(ast.unparse(n) == text for n in loads if n.lineno > (block.end_lineno or 0))
 
 
 def _is_self(node: ast.expr) -> bool:

@@ -200,14 +200,14 @@ def loss_fn(model, criterion, inputs, labels):
     return loss, outputs
 
 
-@nnx.jit
+@nnx.jit(static_argnames="criterion")
 def train_step(model, optimizer, criterion, inputs, labels):
     (loss, outputs), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model, criterion, inputs, labels)
     optimizer.update(model, grads)
     return loss, outputs
 
 
-eval_step = nnx.jit(loss_fn)
+eval_step = nnx.jit(loss_fn, static_argnames="criterion")
 """
     )
 

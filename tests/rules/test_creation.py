@@ -85,6 +85,7 @@ ROWS = [
     ("torch.LongTensor(np.arange(7) % 3)", "jnp.array(np.arange(7) % 3, dtype=jnp.int64)", ""),
     ("torch.FloatTensor(np.int64(3)).shape", "of_size_or_values(np.int64(3), dtype=jnp.float32).shape", ""),
     ("torch.Tensor(5).shape", "jnp.empty(5, dtype=jnp.float32).shape", ""),
+    ("torch.Tensor(x.shape).shape", "jnp.empty(x.shape, dtype=jnp.float32).shape", "x"),
     ("x.new(2, 3).shape", "jnp.empty((2, 3), dtype=x.dtype).shape", "x"),
     ("torch.autograd.Variable(x) * 2", "x * 2", "x"),
 ]
@@ -125,7 +126,6 @@ def test_float64_arrays_from_numpy_are_noted_without_x64() -> None:
 
 
 REFUSED = [
-    ("torch.Tensor(x.shape)", "Can't tell", "x"),
     ("x.new([1, 2])", "x.new() takes sizes or data", "x"),
     ("torch.range(0, 3)", "includes its end", ""),
 ]

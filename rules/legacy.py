@@ -71,9 +71,9 @@ def _is_array_of_size(call: Call, node: ast.Call) -> bool:
 
 def _is_shape_of_numpy(call: Call, node: ast.expr | None) -> bool:
     """Whether it is the shape, a tuple of numbers, of what a package without tensors made: ``envs.space.shape``."""
-    if not isinstance(node, ast.Attribute) or node.attr != "shape":
+    root = _whose_shape(node)
+    if root is None:
         return False
-    root: ast.expr = node
     while isinstance(root, ast.Attribute):
         root = root.value
     made = [name.partition(".")[0] for name, _ in call.site.made(root)]
@@ -82,24 +82,25 @@ def _is_shape_of_numpy(call: Call, node: ast.expr | None) -> bool:
 
 def _is_torch_size(call: Call, argument: Argument) -> bool:
     """Whether it is ``x.size()``, which no array of NumPy has, or ``x.shape`` of what is surely a tensor."""
+    if (owner := _whose_shape(argument.node)) is not None:
+        fact = call.site.fact(owner)
+        return isinstance(fact, Tensor) and fact.sure
     match argument.node:
-        case ast.Attribute(attr="shape", value=value):
-            whose = call.site.fact(value)
-            return isinstance(whose, Tensor) and whose.sure
         case ast.Call(func=ast.Attribute(attr="size"), args=[], keywords=[]):
             return isinstance(argument.fact, Shape)
         case _:
             return False
 
 
-def _names_shape(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "shape"
+def _whose_shape(node: ast.expr | None) -> ast.expr | None:
+    """What ``x.shape`` is the shape of."""
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "shape" else None
 
 
 def built(call: Call, dtype: str | None) -> Piece | Refusal:
     """Sizes make an array of that shape with values that nobody set; a list or a tensor gives its values."""
     match is_size(call):
-        case None if isinstance(call["data"].items[0].fact, Shape) or _names_shape(call["data"].items[0].node):
+        case None if isinstance((data := call["data"].items[0]).fact, Shape) or _whose_shape(data.node) is not None:
             return call.refuse("Can't tell whether the sizes are a torch.Size or values: write torch.empty(size).")
         case None:
             rest = f", dtype={dtype}" if dtype is not None else ""

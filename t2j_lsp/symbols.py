@@ -280,6 +280,11 @@ def _of_scope(code: Iterable[ast.AST], without: Callable[[ast.AST], bool] = lamb
             stack += children(node)[::-1]
 
 
+def is_super(node: ast.AST | None) -> bool:
+    """Whether it is ``super(...)``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
 def named_parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
     """The parameters of a function but ``*args`` and ``**kwargs``."""
     arguments = function.args

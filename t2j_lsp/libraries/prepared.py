@@ -143,5 +143,5 @@ def _called(node: ast.expr) -> str:
 def _cut(source: Source, first: int, node: ast.stmt | ast.expr) -> tuple[int, int, list[Fragment]]:
     """The edit that takes out the lines of a node."""
     last = node.end_lineno or node.lineno
-    stop = source.starts[last] if last < len(source.starts) else len(source.text)
+    stop = source.line_end(last)
     return source.starts[first - 1], stop, []

@@ -227,7 +227,7 @@ class Edits:
         """Remove the lines of a statement, and blank ones behind it."""
         assert node.end_lineno is not None
         start, last = self.source.starts[first_line - 1], node.end_lineno
-        after = self.source.starts[last] if last < len(self.source.starts) else len(self.source.text)
+        after = self.source.line_end(last)
         self.add(start, after, "")
         past = self._past_blank(first_line, node, after)
         if past > after:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.fillers import written_argument
 from t2j_lsp.translate.inference.module_methods import calls_forward, forward_is_of_modules
 from t2j_lsp.translate.rule.facts import (
@@ -431,7 +432,7 @@ class Calls:
 
     def _method_call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
         owner = self.ctx.fact(func.value)
-        if _is_super(func.value):
+        if symbols.is_super(func.value):
             return self.methods().super_call(node, func)
         if isinstance(owner, Tensor) and func.attr in MODULE_BY_NAME:
             owner = AnyModule()  # Moved to a device, it was taken for what is moved most often.
@@ -475,7 +476,3 @@ class Calls:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

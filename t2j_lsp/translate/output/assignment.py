@@ -295,13 +295,10 @@ def assigned_along(body: list[ast.stmt], name: str, other: str) -> bool:
     return True
 
 
-def _bound_by(statement: ast.stmt) -> frozenset[str]:
+def _bound_by(statement: ast.stmt) -> set[str]:
     """What a statement binds itself, and not those inside it."""
-    if not hasattr(statement, "body") or isinstance(statement, symbols.FunctionNode | ast.ClassDef):
-        return symbols.bound_names([statement])
-    heads = [n for n in ast.iter_child_nodes(statement) if not isinstance(n, ast.stmt | ast.ExceptHandler)]
-    caught = {h.name for h in getattr(statement, "handlers", ()) if h.name}
-    return symbols.bound_names(heads) | caught
+    inside = symbols.bindings([statement], lambda node: isinstance(node, ast.stmt) and node is not statement)
+    return {name for name, _ in inside}
 
 
 def deleted_names(body: list[ast.stmt]) -> frozenset[str]:

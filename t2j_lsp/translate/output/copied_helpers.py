@@ -94,7 +94,7 @@ def _insert_below(edits: Edits, text: str, output: WrittenCode, names: set[str])
 def _insert_behind_imports(edits: Edits, text: str) -> None:
     source = edits.source
     line = source.import_block_end or source.head_end
-    _insert_block(edits, source.starts[line] if line < len(source.starts) else len(source.text), text, 3)
+    _insert_block(edits, source.line_end(line), text, 3)
 
 
 def _insert_block(edits: Edits, at: int, text: str, priority: int) -> None:

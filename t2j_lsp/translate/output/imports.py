@@ -385,4 +385,4 @@ def _at_torch(edits: Edits, lines: list[str], existing: list[ast.Import | ast.Im
 
 def _head(source: Source) -> int:
     """Where imports go in a file that has none."""
-    return source.starts[source.head_end] if source.head_end < len(source.starts) else len(source.text)
+    return source.line_end(source.head_end)

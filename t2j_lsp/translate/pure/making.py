@@ -80,7 +80,7 @@ class Making(ChildMaking):
         else:
             self.edits.insert_before(node.body[0], lines, priority=-1)
         end = node.body[-1].end_lineno or node.lineno
-        at = source.starts[end] if end < len(source.starts) else len(source.text)
+        at = source.line_end(end)
         lead = "" if at == 0 or source.text[:at].endswith(("\n", "\r")) else source.newline
         returned = "params, state" if self.plan.state else "params"
         self.edits.add(at, at, f"{lead}{source.indent(node.body[0].lineno)}return {returned}{source.newline}", -10)

@@ -194,10 +194,14 @@ class Source:
         """How long a line of the output may be."""
         return line_limit(self.lines)
 
+    def line_end(self, line: int) -> int:
+        """Where what stands behind a line, counted from 1, begins: the next line, or the end of the text."""
+        return self.starts[line] if line < len(self.starts) else len(self.text)
+
     def line_text(self, line: int) -> str:
         """Line ``line`` (1-based) without its line break."""
         start = self.starts[line - 1]
-        end = self.starts[line] if line < len(self.starts) else len(self.text)
+        end = self.line_end(line)
         return self.text[start:end].rstrip("\r\n")
 
     def offset(self, line: int, byte_column: int) -> int:

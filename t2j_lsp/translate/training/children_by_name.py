@@ -154,7 +154,7 @@ def _looped(source: Source, loop: _ChildLoop, parts: list[str], text: str) -> st
 def _text(source: Source, body: Sequence[ast.stmt]) -> str:
     """The lines of some statements that follow each other, without what they are indented by."""
     first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
-    stop = source.starts[last] if last < len(source.starts) else len(source.text)
+    stop = source.line_end(last)
     return textwrap.dedent(source.text[source.starts[first - 1] : stop])
 
 

@@ -114,7 +114,7 @@ def without_definition(inference: Inference, info: FunctionInfo) -> tuple[int, i
         last += 1
     return (
         source.starts[first_line(node) - 1],
-        source.starts[last] if last < len(source.starts) else len(source.text),
+        source.line_end(last),
         [],
     )
 

@@ -248,4 +248,4 @@ class Inlining:
         last = node.end_lineno
         while last < len(source.starts) and not source.line_text(last + 1).strip() and last + 1 < len(source.starts):
             last += 1
-        return begin, source.starts[last] if last < len(source.starts) else len(source.text)
+        return begin, source.line_end(last)

@@ -13,12 +13,11 @@ from t2j_lsp.symbols import walk
 from t2j_lsp.translate.inference.annotations import axes_of
 from t2j_lsp.translate.inference.call_sites import bound_arguments, own_parameters
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.sequentials import LENGTHENING
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Qual
 from t2j_lsp.translate.rule.sizes import UNKNOWN_SIZES, Sizes, given_sizes, layer_of_function
 
 from .lazy_sizes import SizedLayers, agree, follow, given_to, made_sizes
-
-_REBUILDING = frozenset({"add_module", "append", "extend", "insert", "pop", "register_module"})
 
 
 def lazy_children(inference: Inference) -> SizedLayers:
@@ -63,7 +62,7 @@ def _is_set_anew(inference: Inference, info: ClassInfo, name: str) -> bool:
                 stores += node in inside
                 if node not in inside and not (isinstance(holder, ast.Name) and holder.id == "self"):
                     return True
-            case ast.Attribute(value=ast.Attribute(attr=attr), attr=done) if attr == name and done in _REBUILDING:
+            case ast.Attribute(value=ast.Attribute(attr=attr), attr=done) if attr == name and done in LENGTHENING:
                 return True
             case ast.Subscript(value=ast.Attribute(attr=attr), ctx=ast.Store() | ast.Del()) if attr == name:
                 return True

@@ -7,6 +7,7 @@ import ast
 from t2j_lsp.symbols import FunctionNode, own_nodes, scopes_around
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.sequentials import LENGTHENING
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.sizes import MAKERS, UNKNOWN_SIZES, Size, Sizes, given_sizes, lazy_layer
@@ -128,7 +129,7 @@ def is_changed(inference: Inference, name: str) -> bool:
     for node in inference.source.nodes:
         match node:
             case ast.Attribute(value=ast.Name(id=held), attr=attr) if held == name:
-                if attr.endswith("_") or attr in ("add_module", "append", "extend", "insert", "pop", "register_module"):
+                if attr.endswith("_") or attr in LENGTHENING:
                     return True
             case ast.Subscript(value=ast.Name(id=held), ctx=ast.Store() | ast.Del()) if held == name:
                 return True

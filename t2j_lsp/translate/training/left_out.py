@@ -31,8 +31,8 @@ class ObjectLeftOut:
     def drop(self, statement: ast.stmt) -> None:
         """A statement goes with its line. Raises Stays."""
         block = self.source.block_of(statement) or []
-        starts, last = self.source.starts, statement.end_lineno or 0
-        begin, end = starts[statement.lineno - 1], starts[last] if last < len(starts) else len(self.source.text)
+        begin = self.source.starts[statement.lineno - 1]
+        end = self.source.line_end(statement.end_lineno or 0)
         around = self.source.text[begin:end].replace(self.source.segment(statement), "").strip()
         if len(block) < 2 or around and not around.startswith("#"):
             raise Stays
@@ -55,15 +55,10 @@ class ObjectLeftOut:
         source, body = self.source, statement.body
         if not source.starts_line(body[0]) or any(spans_lines(n) for s in body for n in symbols.walk(s)):
             raise Stays
-        begin, end = source.starts[statement.lineno - 1], _end(source.starts, statement, len(source.text))
-        first, last = source.starts[body[0].lineno - 1], _end(source.starts, body[-1], len(source.text))
+        begin, end = source.starts[statement.lineno - 1], source.line_end(statement.end_lineno or 0)
+        first, last = source.starts[body[0].lineno - 1], source.line_end(body[-1].end_lineno or 0)
         deeper = len(source.indent(body[0].lineno)) - len(source.indent(statement.lineno))
         text = replaced(source, first, last, self.instead)
         lines = (line[deeper:] if line.strip() else line for line in text.splitlines(keepends=True))
         self.instead = {span: t for span, t in self.instead.items() if not begin <= span[0] < end}
         self.instead[begin, end] = "".join(lines)
-
-
-def _end(starts: list[int], node: ast.stmt, length: int) -> int:
-    last = node.end_lineno or 0
-    return starts[last] if last < len(starts) else length

@@ -109,9 +109,8 @@ class _GoBetween(ObjectLeftOut):
                 raise Stays
         return len(self.ids) + len(self.attributes) > before
 
-    def _class_around(self, node: ast.AST) -> ast.AST | None:
-        around = symbols.ancestors(node, self.parents)
-        return next((one for one in around if isinstance(one, ast.ClassDef)), None)
+    def _class_around(self, node: ast.AST) -> ast.ClassDef | None:
+        return symbols.nearest(ast.ClassDef, node, self.parents)
 
     def _holders(self) -> Iterator[_Holder]:
         """Where the object is named. Raises Stays where another may be."""

@@ -169,7 +169,7 @@ class NewModules:
             call = self.parents.get(node)
             if isinstance(call, ast.Call) and call.func is node:
                 calls.append(call)
-            elif not isinstance(call, ast.arg) and not is_super(call):
+            elif not isinstance(call, ast.arg) and not symbols.is_super(call):
                 return None
         return calls or None
 
@@ -186,7 +186,7 @@ class NewModules:
             return False
         called = isinstance(parent, ast.Call) and parent.func is node
         if isinstance(node, ast.Name) and node.id == "self":
-            return not called and not isinstance(parent, ast.Attribute) and not is_super(parent)
+            return not called and not isinstance(parent, ast.Attribute) and not symbols.is_super(parent)
         if isinstance(node, ast.Name) and self.is_made_for(node):
             return False
         if isinstance(parent, ast.Tuple | ast.List):
@@ -201,11 +201,6 @@ class NewModules:
 
 def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     return {n.arg for n in symbols.walk(node.args) if isinstance(n, ast.arg)}
-
-
-def is_super(node: ast.AST | None) -> bool:
-    """Whether it is ``super(...)``."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _holds_modules(fact: Fact) -> bool:

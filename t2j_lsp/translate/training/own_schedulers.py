@@ -75,7 +75,7 @@ def _says_rates_alone(info: ClassInfo) -> bool:
     stored = {n.attr for n in uses if not isinstance(n.ctx, ast.Load)}
     known = stored | _OF_BASE | methods.keys()
     named = sum(_is_self(n) for n in symbols.walk(node)) - len(uses)
-    old = sum(isinstance(n, ast.Call) and bool(n.args) and _is_super(n) for n in symbols.walk(node))
+    old = sum(isinstance(n, ast.Call) and bool(n.args) and symbols.is_super(n) for n in symbols.walk(node))
     return stored.isdisjoint(_HELD) and all(n.attr in known for n in uses) and named == old
 
 
@@ -83,13 +83,9 @@ def _is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
-def _is_super(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-
-
 def _base_call(info: ClassInfo) -> ast.Call | None:
     """The call of the base's constructor, if it is given the optimizer and where to begin, and nothing else."""
-    of_base = [n for n in symbols.walk(info.node) if isinstance(n, ast.Attribute) and _is_super(n.value)]
+    of_base = [n for n in symbols.walk(info.node) if isinstance(n, ast.Attribute) and symbols.is_super(n.value)]
     for statement in info.methods["__init__"].node.body:
         match statement:
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__") as func) as call) if of_base == [func]:

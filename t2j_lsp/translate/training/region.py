@@ -243,8 +243,8 @@ class Region:
     def _replace(self, previous: int, last: int, lines: list[str], first: int) -> None:
         """Put lines in the place of the statements from line ``first`` to ``last`` and of what stands above them."""
         source = self.ctx.source
-        start = source.starts[previous] if previous < len(source.starts) else len(source.text)
-        end = source.starts[last] if last < len(source.starts) else len(source.text)
+        start = source.line_end(previous)
+        end = source.line_end(last)
         new = "".join(f"{line}{source.newline}" for line in indented(lines, self.ctx.edits.indent(first)))
         if not new and not source.text[end:].strip() and not source.text[:end].endswith(source.newline):
             end = len(source.text)

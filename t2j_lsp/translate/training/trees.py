@@ -29,7 +29,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.facts import Tuple as TupleFact
 from t2j_lsp.translate.rule.layer import LAYERS
 
-from .new_modules import NewModules, is_super
+from .new_modules import NewModules
 
 _REFLECTION = frozenset({"setattr", "delattr", "vars", "globals", "exec"})
 _CHANGES = frozenset({"append", "extend", "insert", "pop", "clear", "update", "remove", "setdefault", "popitem", "add"})
@@ -154,7 +154,7 @@ class Trees:
         if isinstance(node, ast.Call) and self._of_every_module(node, constructing, info):
             return False
         if isinstance(node, ast.Call) and is_module(self.ctx.fact(node)) and not self.new.constructs(node):
-            return not is_super(node) and not self.new.gives_new(node)
+            return not symbols.is_super(node) and not self.new.gives_new(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner, method = node.func.value, node.func.attr
             if isinstance(owner, ast.Name) and owner.id == "self":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import as_float64
 from t2j_lsp.check.training.comparison import OwnTraining
 from t2j_lsp.check.verdict.compare import Comparison, arrays_of, compare, kind_of
+from t2j_lsp.check.verdict.evidence import Evidence, Judgement, cannot_say
 from t2j_lsp.check.verdict.generation import calls_of
 from t2j_lsp.check.verdict.initial import compare_initial
-from t2j_lsp.check.verdict.judge import Evidence, Judgement, cannot_say, judge
+from t2j_lsp.check.verdict.judge import judge
 from t2j_lsp.check.verdict.obstacles import failed_at_gap, obstacle
 from t2j_lsp.check.verdict.refusals import refusal
 from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, StageResult, VerdictKind
@@ -82,14 +84,17 @@ class Attempt:
                 try:
                     for step in (
                         self.observe_jax,
-                        self.ask_torch_what_rounding_does,
+                        *self.ask_torch_what_rounding_does,
                         self.compile_with_care,
-                        self.ask_torch_what_rounding_does,
+                        *self.ask_torch_what_rounding_does,
                         self.observe_narrow,
+                        self.round_otherwise_in_float32,
                         self.compare_initial_values,
                         self.compile_narrow_with_care,
                     ):
-                        step()
+                        if step():
+                            self.judgement = self._judged(self.evidence, self.settings.stage)
+                            self._note_difference()
                 except RemoteError as error:
                     return self._not_loaded(error)
                 if not self.judgement.undecided or self.differs:
@@ -136,53 +141,72 @@ class Attempt:
         observed = {name: v for name, v in self.call["variants"].items() if name in wide.observed}
         self.call = self.call | {"variants": observed}
 
-    def observe_jax(self) -> None:
+    # Each of these says whether it added to the evidence, which is then judged again.
+
+    def observe_jax(self) -> bool:
         """The conversion in float64, with torch's state, inputs and draws."""
         self.evidence.jax[64] = observed = self._jax(self.jax_slice, self.call, seconds=self.budget.left)
         self.first_call = observed.first
         self._leave_out(observed)
-        self._judge()
+        return True
 
-    def ask_torch_what_rounding_does(self) -> None:
+    @property
+    def ask_torch_what_rounding_does(self) -> tuple[Callable[[], bool], ...]:
         """Where steps or values part: torch a few times more. It tells sooner than XLA compiles again."""
-        while self.judgement.steps_part and len(self.evidence.moved) < PERTURBATIONS:
-            seed = len(self.evidence.moved)
-            self.evidence.moved.append(self._rounding().moved(self.evidence.torch[64], self.optimizer_steps, seed))
-            self._judge()
-        self._round_otherwise(64)
+        return (*[self.move_the_state] * PERTURBATIONS, self.round_otherwise)
 
-    def compile_with_care(self) -> None:
+    def move_the_state(self) -> bool:
+        """Torch from a perturbed state, where steps part."""
+        moved = self.evidence.moved
+        if not self.judgement.steps_part or len(moved) == PERTURBATIONS:
+            return False
+        moved.append(self._rounding().moved(self.evidence.torch[64], self.optimizer_steps, len(moved)))
+        return True
+
+    def round_otherwise(self) -> bool:
+        """Torch rounding otherwise, where values part."""
+        return self._round_otherwise(64)
+
+    def compile_with_care(self) -> bool:
         """Where XLA alone may be why the two differ, JAX once more."""
-        if self._doubtful(64):
-            self.careful = True
-            self.evidence.jax[64] = self._jax(self.jax_slice, self.call, careful=True)
-            self._judge()
+        if not self._doubtful(64):
+            return False
+        self.careful = True
+        self.evidence.jax[64] = self._jax(self.jax_slice, self.call, careful=True)
+        return True
 
-    def observe_narrow(self) -> None:
+    def observe_narrow(self) -> bool:
         """The conversion in the user's precision."""
         wide = self.evidence.jax[64]
         if self.differs or wide.errors or not self.budget.affords("float32", NARROW * self.first_call):
-            return
+            return False
         self.evidence.jax[32] = observed = self._jax_narrow(self.jax_slice, self.call, self.careful, self.budget.left)
         self._leave_out(observed)
-        self._judge()
-        self._round_otherwise(32)
+        return True
 
-    def compare_initial_values(self) -> None:
+    def round_otherwise_in_float32(self) -> bool:
+        """Torch in the user's precision rounding otherwise, where values part in that."""
+        return 32 in self.evidence.jax and self._round_otherwise(32)
+
+    def compare_initial_values(self) -> bool:
         """The distributions of initial values, where parameters have names."""
         torch, wide = self.evidence.torch[64], self.evidence.jax[64]
         if self.differs_in_float64 or not (self.settings.initial and torch.state) or wide.paired:
-            return
-        if self.budget.affords("distributions of initial values", INITIAL * self.first_call):
-            self.evidence.initial = self._initial()
-            self._judge()
+            return False
+        if not self.budget.affords("distributions of initial values", INITIAL * self.first_call):
+            return False
+        self.evidence.initial = self._initial()
+        return True
 
-    def compile_narrow_with_care(self) -> None:
+    def compile_narrow_with_care(self) -> bool:
         """Where XLA alone may be why the two differ in the user's precision, JAX once more."""
         narrow = 32 in self.evidence.jax and not self.differs_in_float64
-        if narrow and not self.careful and not self.evidence.initial and self._doubtful(32):
-            self.evidence.jax[32] = self._jax_narrow(self.jax_slice, self.call, careful=True)
-            self._judge()
+        if not narrow or self.careful or self.evidence.initial or not self._doubtful(32):
+            return False
+        self.evidence.jax[32] = self._jax_narrow(self.jax_slice, self.call, careful=True)
+        return True
+
+    # --- what becomes of the judgement ----------------------------------------------------------------------------
 
     def find_the_place(self) -> None:
         """Where the two part, why as far as that can be found, and the values if asked for."""
@@ -222,8 +246,10 @@ class Attempt:
         """Whether the evidence so far says `different`."""
         return self.judgement.verdict.verdict is VerdictKind.DIFFERENT
 
-    def _judge(self) -> None:
-        self.judgement = judge(self.item.name, self.settings.stage, self.evidence)
+    def _judged(self, evidence: Evidence, last: str) -> Judgement:
+        return judge(self.item.name, last, evidence)
+
+    def _note_difference(self) -> None:
         if 32 not in self.evidence.jax and self.evidence.initial is None:
             self.differs_in_float64 = self.differs
 
@@ -240,11 +266,12 @@ class Attempt:
     def _rounding(self) -> Rounding:
         return Rounding(self.requests, self.preparation.torch_slice, self.call)
 
-    def _round_otherwise(self, bits: int) -> None:
+    def _round_otherwise(self, bits: int) -> bool:
         """Asks whether torch's own rounding makes values part."""
-        if bits not in self.evidence.rounded and self.judgement.values_part:
-            self.evidence.rounded[bits] = self._rounding().otherwise(self.evidence.torch[64], wide=bits == 64)
-            self._judge()
+        if bits in self.evidence.rounded or not self.judgement.values_part:
+            return False
+        self.evidence.rounded[bits] = self._rounding().otherwise(self.evidence.torch[64], wide=bits == 64)
+        return True
 
     def _doubtful(self, bits: int) -> bool:
         """Whether XLA alone may be why values differ: on the CPU, unless they do so without ``jit``, too."""
@@ -329,7 +356,7 @@ class Attempt:
         evidence.jax[64] = self._jax(part, self.call, steps=0, careful=self.careful)
         if not evidence.jax[64].errors:
             evidence.jax[32] = self._jax_narrow(part, self.call, self.careful)
-        return judge(self.judgement.verdict.name, "numeric", evidence)
+        return self._judged(evidence, "numeric")
 
     def _run_edited(self, text: str) -> Traced:
         """One run of an edited conversion."""

@@ -18,7 +18,7 @@ from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.rewriting import ParsedText
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.verdict.compare import arrays_of, kind_of
-from t2j_lsp.check.verdict.judge import Judgement
+from t2j_lsp.check.verdict.evidence import Judgement
 from t2j_lsp.contract import Divergence, Fix, Location, VerdictKind
 
 from . import causes

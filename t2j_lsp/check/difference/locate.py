@@ -13,8 +13,8 @@ from t2j_lsp.check.process.requests import WorkerRequests
 from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import Raised
+from t2j_lsp.check.verdict.evidence import Judgement
 from t2j_lsp.check.verdict.generation import call_of
-from t2j_lsp.check.verdict.judge import Judgement
 from t2j_lsp.check.verdict.stages import mode_of
 from t2j_lsp.contract import Divergence, Location, SourceMapEntry, VerdictKind
 

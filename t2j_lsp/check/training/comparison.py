@@ -16,7 +16,7 @@ from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import NdArray
 from t2j_lsp.check.verdict.compare import exact, scale_of
-from t2j_lsp.check.verdict.judge import Judgement, cannot_say
+from t2j_lsp.check.verdict.evidence import Judgement, cannot_say
 from t2j_lsp.check.verdict.stages import (
     CARRIED,
     compare_all,

@@ -15,7 +15,7 @@ from t2j_lsp.check.process.worker import Kind
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.contract import VerdictKind
 
-from .judge import Judgement
+from .evidence import Judgement
 from .refusals import one_sided
 
 _GAP = re.compile(r"\s*# TODO\(t2j\): (.*)")

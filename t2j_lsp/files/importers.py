@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from .projects import DEEPEST, INSTALLED, project_folders
+from .projects import DEEPEST, is_installed, project_folders
 from .sources import python_files
 
 MOST = 3000
@@ -24,7 +24,10 @@ _uses: dict[tuple[Path, str], tuple[tuple[int, int], frozenset[str]]] = {}
 
 
 def used_elsewhere(path: Path) -> Callable[[Collection[str]], frozenset[str]]:
-    """A function that answers which of some names the project around ``path`` uses in other files."""
+    """A function that answers which of some names the project around ``path`` uses in other files.
+
+    ``.name`` asks for an attribute that files which import this one read, and not only call.
+    """
     path = path.resolve()
     stem = path.parent.name if path.stem == "__init__" else path.stem
 
@@ -43,7 +46,7 @@ def _files(path: Path) -> list[Path]:
     top = path.parent
     while (top / "__init__.py").exists() and top.parent != top:
         top = top.parent
-    if top.name in INSTALLED:
+    if is_installed(top):
         root, deep = top / path.relative_to(top).parts[0], True
     else:
         roots = project_folders(top)
@@ -63,7 +66,10 @@ def _first(files: Iterator[Path]) -> Iterator[Path]:
 
 
 def _used(other: Path, stem: str) -> frozenset[str]:
-    """The names that a file imports from a module, or reads of it. A file that didn't change isn't read again."""
+    """The names that a file imports from a module, or reads of it, and the attributes that it reads of anything.
+
+    A file that didn't change isn't read again.
+    """
     try:
         status = other.stat()
     except OSError:
@@ -119,4 +125,4 @@ def _read(other: Path, stem: str) -> frozenset[str]:
         rf"^[ \t]*from[ \t]+[\w.]*\b{re.escape(stem)}[ \t]+import[ \t]*(\([^)]*\)|.*)", text, re.M
     ):
         names |= set(re.findall(r"\w+", text if "*" in imported else imported))
-    return frozenset(names)
+    return frozenset(names | set(re.findall(r"\.[^\W\d]\w*\b(?!\s*\()", text)) if names else names)

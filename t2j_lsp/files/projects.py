@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-INSTALLED = ("site-packages", "dist-packages")
-"""Folders of packages that belong to no project."""
+_INSTALLED = ("site-packages", "dist-packages")
 
 _TEST_FOLDERS = ("tests", "test", "testing")
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -13,12 +12,17 @@ DEEPEST = 4
 """Folders between a file's package and the root of its project."""
 
 
+def is_installed(folder: Path) -> bool:
+    """Whether a folder is one of installed packages, which belong to no project: pip notes there what it installs."""
+    return folder.name in _INSTALLED or any(folder.glob("*.dist-info"))
+
+
 def project_folders(top: Path) -> list[Path]:
     """Where a project around a folder, like its ``examples``, keeps packages: its root and the ``src`` in it, if any.
 
     The root is known by its files; the folder around tests is one without them, also inside of a larger project.
     """
-    if top.name in INSTALLED:
+    if is_installed(top):
         return []
     roots = [top.parent] if top.name in _TEST_FOLDERS else []
     near = [top, *top.parents][: DEEPEST + 1]

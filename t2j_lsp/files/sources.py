@@ -19,7 +19,7 @@ from pathlib import Path
 from t2j_lsp.contract import LibrarySources, SourceError, T2JError
 
 from .merge import Merged, marked_line, merge
-from .projects import INSTALLED, project_folders
+from .projects import is_installed, project_folders
 from .written import base_of, has_base, is_written, remember
 
 SUFFIXES = (".py", ".ipynb")
@@ -118,7 +118,7 @@ def neighbours(path: Path, libraries: LibrarySources | None = None) -> Callable[
     while (top / "__init__.py").exists() and top.parent != top:
         top = top.parent
     project = project_folders(top)
-    own = folder.relative_to(top).parts[:1] if top.name in INSTALLED else ()
+    own = folder.relative_to(top).parts[:1] if is_installed(top) else ()
     along = {new.partition(".")[0] for _, new in libraries.modules} if libraries is not None else set[str]()
     cache: dict[tuple[int, str], str | None] = {}
 

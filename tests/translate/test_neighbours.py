@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.check.program.workspace import find_workspace
 from t2j_lsp.contract import Options
 from t2j_lsp.files.sources import neighbours
 from t2j_lsp.translate.inference import neighbours as reading
@@ -193,8 +194,11 @@ def test_trees_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(reading._parsed) == ["bbbb = 22222\n"]
 
 
-def test_what_is_installed_beside_a_package_is_not_its_project(tmp_path: Path) -> None:
-    top = tmp_path / "site-packages"
+@pytest.mark.parametrize("folder", ["site-packages", "target"])
+def test_what_is_installed_beside_a_package_is_not_its_project(folder: str, tmp_path: Path) -> None:
+    """Neither for conversions nor for checks; ``pip install --target`` names no folder, and notes what it installs."""
+    top = tmp_path / folder
+    (top / "library-1.0.dist-info").mkdir(parents=True)
     for name, text in {"pkg/__init__.py": "", "pkg/a.py": "A", "pkg/b.py": "B", "library/__init__.py": "L"}.items():
         path = top / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -202,6 +206,7 @@ def test_what_is_installed_beside_a_package_is_not_its_project(tmp_path: Path) -
     resolve = neighbours(top / "pkg/a.py")
     assert resolve(0, "pkg.b") == resolve(1, "b") == "B"
     assert resolve(0, "library") is None
+    assert find_workspace(top / "pkg/a.py").find("library") is None
 
 
 def test_options_without_files_read_none() -> None:

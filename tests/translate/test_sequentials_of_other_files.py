@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import jax
 import numpy as np
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.api import convert_file
+from t2j_lsp.contract import Options
 from t2j_lsp.files.sources import neighbours
 
 from .side_by_side import compare, randomized, sides
@@ -124,6 +128,50 @@ def test_a_class_without_the_methods_is_said(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(HEAD + "from collections import OrderedDict\n" + NET.format(named))
     text = HEAD + "from net import Net\n\n\ndef first(net: Net):\n    return net.head[0]\n"
     assert "another file" in convert(text, resolve=neighbours(tmp_path / "user.py")).gaps[0].reason
+
+
+NAMED = "self.head = nn.Sequential(OrderedDict(a=nn.Linear(5, 4), b=nn.Tanh(), c=nn.Linear(4, 5)))"
+
+
+def converted_package(folder: Path, files: dict[str, str]) -> Path:
+    """A package and the conversion of each of its files, in another folder."""
+    for side in ("torch", "jax"):
+        (folder / side / "pack").mkdir(parents=True)
+        (folder / side / "pack" / "__init__.py").touch()
+        (folder / side / "pyproject.toml").touch()
+    for name, text in files.items():
+        (folder / "torch" / "pack" / f"{name}.py").write_text(text)
+    for name in files:
+        done = convert_file(folder / "torch" / "pack" / f"{name}.py", Options()).translation
+        assert not done.gaps
+        (folder / "jax" / "pack" / f"{name}.py").write_text(done.code)
+    return folder / "jax" / "pack"
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_file_of_its_package_reads_children_that_have_names(
+    read: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = HEAD + USER.format(read).replace("from net", "from .net")
+    net = HEAD + "from collections import OrderedDict\n" + NET.format(NAMED)
+    converted_package(tmp_path, {"net": net, "user": user})
+    made: dict[str, ModuleType] = {}
+    for side in ("torch", "jax"):
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(str(tmp_path / side))
+            made[side] = importlib.import_module("pack.user")
+        for name in ("pack", "pack.net", "pack.user"):
+            del sys.modules[name]
+    with jax.enable_x64(True):
+        for name in ("User", "Other"):
+            module = getattr(made["jax"], name)(rngs=made["jax"].nnx.Rngs(0))
+            compare(randomized(getattr(made["torch"], name)()), module, [np.random.default_rng(1).normal(size=(3, 5))])
+
+
+def test_children_that_no_other_file_reads_need_no_methods(tmp_path: Path) -> None:
+    net = HEAD + "from collections import OrderedDict\n" + NET.format(NAMED)
+    user = HEAD + "from .net import Net\n\n\ndef run(net: Net, x):\n    return net.head(x)\n"
+    assert "__getitem__" not in (converted_package(tmp_path, {"net": net, "user": user}) / "net.py").read_text()
 
 
 READERS = """

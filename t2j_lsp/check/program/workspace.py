@@ -6,7 +6,7 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
-from t2j_lsp.files.projects import INSTALLED, project_folders
+from t2j_lsp.files.projects import is_installed, project_folders
 
 _NEVER = frozenset({"torch", "jax", "jaxlib", "flax", "optax", "numpy", "scipy"})
 """Frameworks: a folder of this name beside the user's file does not stand for them in a check."""
@@ -69,7 +69,7 @@ def find_workspace(path: Path) -> Workspace:
     while (folder / "__init__.py").is_file() and folder.name.isidentifier() and folder != folder.parent:
         names.insert(0, folder.name)
         folder = folder.parent
-    installed = folder.name in INSTALLED or any(folder.glob("*.dist-info"))
+    installed = is_installed(folder)
     beside = () if installed else tuple(f for f in project_folders(folder) if f != folder)
     return Workspace(folder, ".".join(names), names[0] if installed else None, beside)
 

@@ -7,7 +7,8 @@ from typing import TypeGuard
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import CUT_HELPERS
-from t2j_lsp.translate.inference.containers import SEQUENTIAL, asked_of_containers
+from t2j_lsp.translate.inference.containers import SEQUENTIAL, asked_of_containers, sequential_attributes
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.readers import reads_children
 from t2j_lsp.translate.inference.sequentials import home_of, is_stock_sequential
 from t2j_lsp.translate.rule.facts import AnyModule, Fact, Instance, Layer, is_module
@@ -107,10 +108,28 @@ class ForeignChildren:
 
     def _stock_of(self, call: ast.Call) -> bool | None:
         """Whether a constructor makes an nnx.Sequential; None for a class without methods to read it."""
-        if call not in self._stock and (home := home_of(self.ctx.inference, call)) is not None:
+        if (home := home_of(self.ctx.inference, call)) is None:
+            return False
+        if call not in self._stock:
             whole = self.ctx.options.helpers not in CUT_HELPERS or "__getitem__" in asked_of_containers(home)
             self._stock[call] = True if is_stock_sequential(home, call) else False if whole else None
-        return self._stock.get(call, False)
+        stock = self._stock[call]
+        return False if stock is None and self._sees_this_file(home, call) else stock
+
+    def _sees_this_file(self, home: Inference, call: ast.Call) -> bool:
+        """Whether the other file stands in the same package, so that its conversion knows what this one reads."""
+        source, imported = self.ctx.source, self.ctx.inference.imported
+        if self.ctx.options.path is None or self.ctx.options.taken_apart:
+            return False
+        if not any(file is home and name.startswith(".") for name, file in imported.items()):
+            return False
+        names = {name for name, made in sequential_attributes(home) if made is call}
+        attributes = (one for one in source.nodes if isinstance(one, ast.Attribute) and one.attr in names)
+        return any(not _is_called(one, source.parents.get(one)) for one in attributes)
+
+
+def _is_called(node: ast.expr, parent: ast.AST | None) -> bool:
+    return isinstance(parent, ast.Call) and parent.func is node
 
 
 def _holds_parts(fact: Fact) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Collection, Iterator
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf
-from t2j_lsp.translate.source.folding.classes import SLICE
+from t2j_lsp.translate.source.folding.classes import READING_METHODS, SLICE
 
 from .file import Inference
 from .readers import handed_to_readers
@@ -26,10 +27,28 @@ def asked_of_containers(inference: Inference) -> frozenset[str]:
                 names.add("__setitem__" if isinstance(node.ctx, ast.Store) else "__delitem__")
     files = [inference, *imported_files(inference)]
     if state.indexed or handed_to_readers(inference) or any(indexes_any(f) or f.state.indexes_own for f in files):
-        names |= {"__len__", "__iter__", "__getitem__"}
+        names |= READING_METHODS
         if len(files) > 1 or any(_may_slice(node, inference) for node in inference.source.nodes):
             names.add(SLICE)
     return frozenset(names)
+
+
+def sequential_attributes(inference: Inference) -> Iterator[tuple[str, ast.expr]]:
+    """The names of attributes that are assigned a Sequential, and what is assigned."""
+    for node in inference.source.nodes:
+        if isinstance(node, ast.Assign) and isinstance(fact := inference.fact(node.value), Layer):
+            targets = [one.attr for one in node.targets if isinstance(one, ast.Attribute)]
+            yield from ((name, node.value) for name in targets if fact.name == SEQUENTIAL)
+
+
+def read_by_importers(
+    inference: Inference, used_elsewhere: Callable[[Collection[str]], Collection[str]] | None
+) -> frozenset[str]:
+    """The methods that files which import this one may call of its Sequentials: those that read, or none."""
+    held = {f".{name}" for name, _ in sequential_attributes(inference)} if used_elsewhere is not None else set()
+    if used_elsewhere is None or not used_elsewhere(held):
+        return frozenset()
+    return READING_METHODS | {SLICE}
 
 
 def _may_slice(node: ast.AST, inference: Inference) -> bool:

@@ -11,7 +11,7 @@ from itertools import takewhile
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import NeededNames, bound_by, has_import
 from t2j_lsp.translate.inference.class_labels import class_labels
-from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_containers
+from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_containers, read_by_importers
 from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, may_agree, with_agreement
 from t2j_lsp.translate.source.folding.annotations import (
     is_annotated,
@@ -31,6 +31,7 @@ def cut_to_uses(
 ) -> list[Helper]:
     """The helpers, cut to what the output, ``user``, asks of those that it names."""
     asked, elsewhere = asked_of_containers(ctx.inference), asked_elsewhere(ctx.inference)
+    asked |= read_by_importers(ctx.inference, ctx.options.used_elsewhere)
     cut = partial(specialised, whole, user, needs.renames, wanted, asked, elsewhere)
     cut = partial(cut, width=ctx.source.line_limit, labels=class_labels(ctx.inference, wanted))
     return _annotated_like(_agreed(whole, cut, user, wanted, needs), ctx.source)

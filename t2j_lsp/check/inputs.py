@@ -42,6 +42,9 @@ OWN_TRAINING = "the training with the file's own optimizer"
 """The phase of the JAX side that observes it."""
 PUSH = 0.01
 """Every element of the gradients that show a schedule's later counts where no learning rate can be read."""
+PULLS = (1.0, 0.1, 10.0, 0.01, 100.0, 1.0, 0.3, 3.0)
+"""What the loss is multiplied by in turn where gradients are clipped: some are far above what they are clipped to and
+some below, and an optimizer that divides by their size doesn't hide to what."""
 METRICS = (*(5.0 - n for n in range(4)), *(1.5 for _ in range(40)), *(1.0 + n for n in range(40)))
 """What a schedule that watches a loss is told after the training: a loss that falls, stays, and rises."""
 

@@ -229,6 +229,8 @@ class TrainingReference(Message):
     """Whether the schedule is told the loss."""
     cycled: bool
     """Whether the schedule changes the momentum."""
+    clipped: bool
+    """Whether gradients were clipped: those of `PULLS` times the loss."""
     counts: int
     """Further learning rates of the schedule that were looked at."""
     followed: str

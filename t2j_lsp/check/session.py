@@ -91,4 +91,5 @@ class CheckSession:
         met = [*self.refused["torch"], *self.pool.refused["torch"]]
         if met or refused(error.failure):
             return refusal("torch", met[0] if met else str(error))
-        return f"the PyTorch code {what}: {error}"
+        where = "" if self.pool.device_name == "cpu" else " on the GPU (with `--device cpu` it is checked on the CPU)"
+        return f"the PyTorch code {what}{where}: {error}"

@@ -488,6 +488,14 @@ def test_inputs_of_functions_are_found_and_tell(what: str, check: Check) -> None
     assert wrong.verdict is VerdictKind.DIFFERENT
 
 
+def test_inputs_that_gradients_go_to_are_tried_before_integers(check: Check) -> None:
+    """Labels by its name, ``y`` is a matrix here: integers took its place, and no gradient was compared."""
+    torch, jax = FUNCTIONS["square matrices"]
+    assert check(torch, jax.format(sign="-").replace("return x", "return lax.stop_gradient(x)")).verdict is (
+        VerdictKind.DIFFERENT
+    )
+
+
 CALLED = {
     "several arguments": ("inner", "y = self.inner(x, x * 2, mask=None)"),
     "keywords alone": ("inner", "y = self.inner(query=x, key=x)"),

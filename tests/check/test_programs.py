@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -548,6 +549,7 @@ def test_layers_that_a_list_holds_beside_their_names_have_one_state(run: Run) ->
     assert report.verdict is VerdictKind.DIFFERENT
 
 
+@pytest.mark.skipif(os.environ.get("T2J_TEST_DEVICE") == "gpu", reason="there it does not lack a GPU")
 def test_a_program_that_needs_a_gpu_is_unchecked(run: Run) -> None:
     """PyTorch fails where there is none, and JAX runs on what there is: that accuses nobody."""
     report = run(

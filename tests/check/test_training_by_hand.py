@@ -92,13 +92,16 @@ CLIPPED = ITS_SOURCE.replace(
 CLIP = "optax.stateless(lambda g, _: jax.tree.map(lambda x: x * min(0.05 / (optax.tree.norm(g) + 1e-6), 1), g))"
 CLIPS = [
     ("optax.chain(clip, optax.adamw(schedule, weight_decay=0.1))", VerdictKind.EQUIVALENT),
+    ("optax.chain(optax.clip_by_global_norm(0.05), optax.adamw(schedule, weight_decay=0.1))", VerdictKind.EQUIVALENT),
     ("optax.chain(optax.clip_by_global_norm(0.5), optax.adamw(schedule, weight_decay=0.1))", VerdictKind.DIFFERENT),
+    ("optax.chain(optax.clip_by_global_norm(0.051), optax.adamw(schedule, weight_decay=0.1))", VerdictKind.DIFFERENT),
     ("optax.chain(optax.adamw(schedule, weight_decay=0.1), clip)", VerdictKind.DIFFERENT),
 ]
 
 
 @pytest.mark.parametrize(("optimizer", "wanted"), CLIPS, ids=[text for text, _ in CLIPS])
 def test_clipping_inside_the_optimizer(pool: Pool, tmp_path: Path, optimizer: str, wanted: VerdictKind) -> None:
+    """Adam divides by the size of gradients; to what they are clipped shows in how one is to the next."""
     path, source = tmp_path / "training.py", HEAD + CLIPPED
     path.write_text(without_norm(source))
     text = BY_HAND.replace("optax.adamw(schedule, weight_decay=0.1)", optimizer)

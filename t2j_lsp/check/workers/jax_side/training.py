@@ -10,7 +10,7 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 from flax import nnx
 
-from t2j_lsp.check.inputs import METRICS, OWN, OWN_TRAINING, PUSH, Arguments
+from t2j_lsp.check.inputs import METRICS, OWN, OWN_TRAINING, PULLS, PUSH, Arguments
 from t2j_lsp.check.messages import JaxTrained, TrainingReference
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
@@ -123,15 +123,19 @@ class Training:
         """``count`` updates under ``jit``, and the schedule after them."""
         session, shape = self.session, OutputStructure()
 
-        def update(model: Any, optimizer: Any, arrays: list[Any]) -> Any:
-            def loss(model: Any) -> Any:
-                return self.loss(session.call(model, arrays), shape)
+        def update(model: Any, optimizer: Any, pulled: tuple[list[Any], float]) -> Any:
+            arrays, pull = pulled
 
-            value, grads = nnx.value_and_grad(loss, argnums=nnx.DiffState(0, optimizer.wrt))(model)
+            def loss(model: Any) -> Any:
+                value = self.loss(session.call(model, arrays), shape)
+                return pull * value, value
+
+            wrt = nnx.DiffState(0, optimizer.wrt)
+            (_, value), grads = nnx.value_and_grad(loss, argnums=wrt, has_aux=True)(model)
             self.update(model, optimizer, grads)
             return value
 
-        run = session.compiled_update(update, (self.model, self.optimizer, session.arrays))
+        run = session.compiled_update(update, (self.model, self.optimizer, (session.arrays, 1.0)))
         values: dict[str, Any] = {}
         for step in range(1, count + 1):
             if (rate := self.rate()) is not None:
@@ -139,7 +143,8 @@ class Training:
             momenta = self.hyperparameters("momentum") or self.hyperparameters("b1")
             if self.reference.cycled and momenta:
                 values[f"step {step} {OWN}: momentum"] = np.asarray(momenta[0])
-            value = run(self.model, self.optimizer, session.arrays)
+            pull = PULLS[(step - 1) % len(PULLS)] if self.reference.clipped else 1.0
+            value = run(self.model, self.optimizer, (session.arrays, pull))
             if step == 1 and self.target is not None:
                 values["train loss"] = to_array(value)
             values[f"step {step} {OWN}: loss"] = to_array(value)

@@ -130,6 +130,9 @@ def _try_other(runs: Runs, model: nn.Module, inputs: Arguments, generated: Torch
 
 def _add(name: str, runs: Runs, model: nn.Module, inputs: Arguments, generated: TorchGenerated) -> None:
     """Adds a call, unless the tape does not hold all its randomness."""
+    if torch_device.on_card():
+        with torch_device.chosen_by_program():  # where a wrong guess is an error, and no more
+            _copied(runs, copy.deepcopy(model).cpu(), inputs)
     torch_device.seed(1)
     output, tape = _copied(runs, model, inputs)
     torch_device.seed(2)

@@ -53,6 +53,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
 MOST_TRIED = 160
 DEEPEST = 10
 """So many errors in a row shape one guess; then the next is taken, since each can go on growing without end."""
+_IDS = ArraySpec("int64", batched(7), 0, 8)
 _UNSAID = inspect.Parameter.empty
 _EDGES = 11
 """Of a graph whose nodes are the rows of its first input."""
@@ -184,14 +185,16 @@ class Guesser:
     def _first(self) -> Iterator[dict[str, Any]]:
         names = [p.name for p in self.parameters] or (["*"] if self.star else [])
         kinds = {p.name: p.annotation for p in self.parameters} | self._evaluated()
-        for guess in (self._by_name, self._by_number, self._alike):
-            for main in self._main_specs():
-                specs = {name: guess(name, main, index) for index, name in enumerate(names)}
-                annotated = {name: _by_annotation(kinds.get(name, _UNSAID), spec) for name, spec in specs.items()}
-                several = {n: [annotated[n]] * 2 for n in self.several if isinstance(annotated.get(n), Spec)}
-                yield annotated | several | {name: value for name, value in self.known.items() if name in annotated}
-            if len(names) < 2 and isinstance(self.model, nn.Module):
-                return
+        alone = len(names) < 2 and isinstance(self.model, nn.Module)
+        guesses = (self._by_name,) if alone else (self._by_name, self._by_number)
+        tries = [(guess, main) for guess in guesses for main in self._main_specs()]
+        tries += [(guess, _IDS) for guess in guesses]  # behind those that gradients go to
+        tries += [(self._alike, main) for main in (*self._main_specs(), _IDS) if not alone]
+        for guess, main in tries:
+            specs = {name: guess(name, main, index) for index, name in enumerate(names)}
+            annotated = {name: _by_annotation(kinds.get(name, _UNSAID), spec) for name, spec in specs.items()}
+            several = {n: [annotated[n]] * 2 for n in self.several if isinstance(annotated.get(n), Spec)}
+            yield annotated | several | {name: value for name, value in self.known.items() if name in annotated}
 
     def _evaluated(self) -> dict[str, Any]:
         """Annotations as values: in a slice they are text, mostly with names of ``typing`` and torch."""
@@ -250,7 +253,6 @@ class Guesser:
             )
         for shape in _GENERIC:
             yield Spec("float32", shape)
-        yield Spec("int64", batched(7), 0, 8)
         yield from (Spec("float32", shape) for shape in _PAIRS)
 
     def _for_pattern(self, pattern: str, lengths: Mapping[str, int], behind: list[nn.Module]) -> Iterator[Spec]:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from t2j_lsp.check.arguments.command_line import GIVEN
-from t2j_lsp.check.inputs import METRICS, OWN, PUSH, Arguments, map_values
+from t2j_lsp.check.inputs import METRICS, OWN, PULLS, PUSH, Arguments, map_values
 from t2j_lsp.check.messages import TorchTrained, TrainingReference
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
@@ -87,10 +87,11 @@ class Training:
             if loss is None or not loss.requires_grad:
                 raise ValueError("its output has no gradient")
             self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            pull = 1.0 if self.clipping is None else PULLS[(step - 1) % len(PULLS)]
+            (pull * loss).backward()
             for name, parameter in named.items():
                 if parameter.grad is not None:
-                    largest[name] = torch.maximum(largest[name], parameter.grad.abs())
+                    largest[name] = torch.maximum(largest[name], parameter.grad.abs() / pull)
             values[f"step {step} {OWN}: learning rate"] = rates(self.optimizer)
             momenta[f"step {step} {OWN}: momentum"] = momentum(self.optimizer)
             values[f"step {step} {OWN}: loss"] = to_array(loss)
@@ -121,6 +122,7 @@ class Training:
             uniform=self.uniform,
             metric=self.metric,
             cycled=cycled,
+            clipped=self.clipping is not None,
             counts=len(later),
             followed=followed,
             course=len(course),

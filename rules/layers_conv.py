@@ -28,6 +28,9 @@ TRANSPOSE = (
     " padding_mode='zeros', device=None, dtype=None)"
 )
 
+NAMES = {"weight": "kernel", "in_channels": "in_features", "out_channels": "out_features"}
+"""Flax's names of a convolution's attributes, whichever form the layer itself was given."""
+
 
 def _size_texts(argument: Argument, rank: int) -> tuple[str, ...] | None:
     """One size for each spatial axis as text: of a literal, or of a name that surely holds an int."""
@@ -269,7 +272,8 @@ for rank in (1, 2, 3):
         short=conv_short(rank),
         spatial=rank,
         flax="nnx.Conv",
-        attributes={"weight": "kernel"},
+        attributes=NAMES,
+        held=("kernel_size",),
         switches={"bias": "use_bias"},
         settable={"stride": "strides", "padding": "padding", "dilation": "kernel_dilation"},
         jax="nnx.Conv(in_channels, out_channels, kernel_size, ..., rngs=rngs) between moveaxis",
@@ -281,7 +285,8 @@ for rank in (1, 2, 3):
         short=conv_transpose_short(rank),
         spatial=rank,
         flax="nnx.ConvTranspose",
-        attributes={"weight": "kernel"},
+        attributes=NAMES,
+        held=("kernel_size",),
         switches={"bias": "use_bias"},
         unheld=("padding",),
     )

@@ -63,7 +63,7 @@ layer(
     on_linear="nnx.Embed({num_embeddings}, {embedding_dim},"
     ' embedding_init=nnx.initializers.variance_scaling(1 / 3, "fan_out", "uniform"), rngs={rngs})',
     base="nnx.Embed",
-    attributes={"weight": "embedding"},
+    attributes={"weight": "embedding", "embedding_dim": "features"},
     ignore=["sparse"],
     held=("num_embeddings",),
     unheld=("max_norm", "norm_type", "scale_grad_by_freq", "sparse"),
@@ -86,7 +86,7 @@ layer(
     _given_table,
     helper="PretrainedEmbed",
     base="nnx.Embed",
-    attributes={"weight": "embedding"},
+    attributes={"weight": "embedding", "embedding_dim": "features"},
     ignore=["sparse"],
     held=("num_embeddings",),
     unheld=("max_norm", "norm_type", "scale_grad_by_freq", "sparse"),

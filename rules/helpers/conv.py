@@ -280,6 +280,7 @@ class ConvTransposeNd(nnx.ConvTranspose):
         if groups > 1 and bias:
             self.bias = nnx.Param(init["bias_init"](rngs.params(), (out_channels,), jnp.float32))
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.out_features = out_channels
         self.stride, self.dilation = self.strides, dilations
         self.output_padding = per_axis(output_padding, self.rank)
 

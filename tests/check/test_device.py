@@ -183,3 +183,28 @@ def test_activations_in_float64_are_exact_and_torchs_at_the_kinks(name: str) -> 
         values.append([y.detach(), *torch.autograd.grad(y.sum(), [x])])
     for torchs, own in zip(*values, strict=True):
         torch.testing.assert_close(own, torchs, rtol=0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["hardswish", "hardsigmoid", "celu"])
+def test_an_exact_activation_in_place_has_the_gradient_of_what_was_there(name: str) -> None:
+    function = torch_exact._in_float64(getattr(functional, name), getattr(torch_exact, f"_{name}"))
+    x = torch.tensor([-4.0, -1.0, 2.0, 5.0], dtype=torch.float64, requires_grad=True)
+    gradients = [torch.autograd.grad(function(x * 1.0, inplace=place).sum(), [x])[0] for place in (False, True)]
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=0.0, atol=0.0)
+
+
+@pytest.mark.parametrize(
+    ("torch_draw", "jax_draw"),
+    [
+        ("uniform_()", "uniform(jax.random.key(0), x.shape)"),
+        ("bernoulli_(0.5)", "bernoulli(jax.random.key(0), 0.5, x.shape)"),
+        ("cauchy_()", "cauchy(jax.random.key(0), x.shape)"),
+    ],
+)
+def test_where_a_device_is_the_default_a_method_draws_once(torch_draw: str, jax_draw: str, check: Check) -> None:
+    """As it is on a card. PyTorch then calls by its name what was called: it drew again, and JAX had the first draw."""
+    head = "# t2j: x=f32[4, 3]\ndef f(x):\n"
+    torch_text = f"{head}    with torch.device('cpu'):\n        return x + torch.empty(4, 3).{torch_draw}\n"
+    right = f"def f(x):\n    return x + jax.random.{jax_draw}\n"
+    assert check(torch_text, right).verdict is VerdictKind.EQUIVALENT
+    assert check(torch_text, right.replace("x + ", "x + 0.9 * ")).verdict is VerdictKind.DIFFERENT

@@ -162,9 +162,9 @@ def test_other_files_may_read_attributes_of_a_module_that_a_program_has_for_itse
 def test_a_layer_of_flax_has_no_attributes_of_pytorchs_unless_its_file_asks_for_them() -> None:
     source = LIBRARY.format("conv = nn.Conv1d(3, 5, 2, padding_mode='circular')", "self.conv(x){}")
     plain = ast.unparse(definitions(source.replace("{}", ""))["Conv1d"])
-    assert "weight" not in plain and "in_channels = " not in plain and "self.border" in plain
-    asked = ast.unparse(definitions(source.replace("{}", " + self.conv.in_channels"))["Conv1d"])
-    assert "self.in_channels = in_channels" in asked
+    assert "weight" not in plain and "self.stride = " not in plain and "self.border" in plain
+    asked = ast.unparse(definitions(source.replace("{}", " + self.conv.stride[0]"))["Conv1d"])
+    assert "self.stride = self.strides" in asked
 
 
 @pytest.mark.parametrize("change", ["net.rnn.batch_first = True", "setattr(net.rnn, 'batch_first', True)"])

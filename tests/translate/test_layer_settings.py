@@ -54,6 +54,36 @@ def test_a_layer_whose_settings_nothing_reads_stays_a_standard_one() -> None:
     assert "LayerNorm(5, rngs=rngs)" in convert(READS.format(read="self.norm.normalized_shape[0]")).code
 
 
+READ_BY_INITIAL_VALUES = """\
+import math
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, squeeze: nn.Module):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 8, 3)
+        self.squeeze = squeeze
+        for m in self.modules():
+            if isinstance(m, {kind}):
+                n = m.kernel_size[0] * m.out_channels
+                m.weight.data.normal_(0, math.sqrt(2.0 / n))
+
+    def forward(self, x):
+        return self.squeeze(self.conv(x))
+"""
+
+
+@pytest.mark.parametrize("kind", ["nn.Conv2d", "(nn.Conv2d, nn.ConvTranspose2d)"])
+def test_convolutions_are_asked_for_what_flaxs_have_whichever_file_made_them(kind: str) -> None:
+    """A part from another file is Flax's own convolution; ``out_channels`` of it was none of its attributes."""
+    both = sides(READ_BY_INITIAL_VALUES.format(kind=kind), "read_by_initial_values")
+    assert both.gaps() == []
+    assert "self.conv = nnx.Conv(" in both.translation.code
+    net = both.jax.Net(nnx.Conv(8, 2, (1, 1), rngs=nnx.Rngs(1)), rngs=nnx.Rngs(0))
+    assert np.std(net.squeeze.kernel[...]) > 0.5
+
+
 @pytest.mark.parametrize("read", ["self.bn.momentum", "self.emb.max_norm"])
 def test_a_setting_that_no_layer_of_flax_has_so_is_a_gap(read: str) -> None:
     assert [gap.code for gap in convert(READS.format(read=read)).gaps] == ["unsure"]

@@ -37,8 +37,9 @@ def _in_float64(original: Callable[..., Any], exact: Callable[..., torch.Tensor]
             return original(input, *args, **kwargs, **({"inplace": True} if inplace else {}))
         if args and isinstance(args[-1], bool):
             args, inplace = args[:-1], args[-1]
-        value = exact(input, *args, **kwargs)
-        return input.copy_(value) if inplace else value
+        if inplace:
+            return input.copy_(exact(input.clone(), *args, **kwargs))  # whose gradient is computed from what was there
+        return exact(input, *args, **kwargs)
 
     return call
 

@@ -112,14 +112,25 @@ def _put(tensor: torch.Tensor, values: Any) -> torch.Tensor:
 
 
 def _filled(draw: Callable[[Tape, torch.Tensor, tuple[Any, ...], dict[str, Any]], Any]) -> Any:
-    """Wraps a function whose result has the right shape and dtype, and then gets the tape's values."""
+    """Wraps a function whose result has the right shape and dtype, and then gets the tape's values.
+
+    With a default device, torch looks the function up by its name and calls what it finds: the wrapper once more, which
+    must not draw again.
+    """
 
     def decorate(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        within = False
+
         @functools.wraps(original)
         def call(*args: Any, **kwargs: Any) -> torch.Tensor:
-            if _tape is None:
+            nonlocal within
+            if _tape is None or within:
                 return original(*args, **kwargs)
-            tensor = original(*args, **kwargs)
+            within = True
+            try:
+                tensor = original(*args, **kwargs)
+            finally:
+                within = False
             _tape.begin(tensor if original.__name__.endswith("_") else None)
             return _put(tensor, draw(_tape, tensor, args, kwargs))
 

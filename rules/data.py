@@ -8,7 +8,7 @@ from __future__ import annotations
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import keep
 
-BATCHES = "The data pipeline stays in PyTorch; loops over it convert each batch with jnp.asarray."
+BATCHES = "The data pipeline stays in PyTorch; loops over it make arrays of each batch."
 KEPT = (
     "PyTorch's data pipeline stays as it is; the tensors it yields are converted with jnp.asarray where they are used."
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from t2j_lsp.translate.rule.facts import Fact, Tensor
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
 from ._arguments import rank_of
@@ -33,6 +34,7 @@ def _loss(signature: str, helper: str, result: Callable[[Call], Tensor] = loss_f
         return said if isinstance(said, Refusal) else said.emit(helper)
 
     shown = helper.replace("{", "").replace("}", "").replace("?", "")
+    trait(Trait.LOSS_FUNCTION, f"{F}.{signature.partition('(')[0]}")
     rule(f"{F}.{signature}", jax=shown, result=result, value=helper.partition("(")[0])(emit)
 
 
@@ -50,6 +52,7 @@ def _elementwise(signature: str, loss: str, helper: str) -> None:
         return call.emit(loss if reduction == "none" else f"jnp.{reduction}({loss})")
 
     shown = f"jnp.mean({loss})".replace("{", "").replace("}", "")
+    trait(Trait.LOSS_FUNCTION, f"{F}.{signature.partition('(')[0]}")
     rule(f"{F}.{signature}", jax=shown, result=loss_fact, value=helper.partition("(")[0])(emit)
 
 

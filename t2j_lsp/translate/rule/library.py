@@ -164,6 +164,7 @@ class Trait(Enum):
     PADS = "a call that pads sequences to the longest of them"
     BAGS = "a layer that takes ids of bags in one row, with the offsets where each starts"
     LOSS = "a layer that is a loss although its name doesn't end so"
+    LOSS_FUNCTION = "a function that is a loss"
     ELEMENTWISE = "a function that treats all axes alike"
     ELEMENTWISE_METHOD = "a tensor's method that treats all axes alike"
     JOINS = "a call that makes one tensor of a list of them"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cached_property
 
 from t2j_lsp import symbols
@@ -18,7 +18,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from .batch_loops import batch_targets, is_loader, is_object, is_walked, loader_of, names_in, zipped
 from .data import PIPELINE
 from .dict_order import DictOrder, shown_dicts
-from .kept_values import as_arrays
+from .kept_values import as_arrays, makes_numpy
 from .objects import Objects
 from .padded_ids import PaddedIds
 from .sample_parts import TEXTS, SampleParts, is_mixed
@@ -35,6 +35,9 @@ class Batches:
         self.samples = SampleParts(context.inference)
         self.inserted: dict[ast.stmt, list[tuple[str, bool]]] = {}
         """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
+        self.handed: Callable[[ast.Name], bool] = lambda target: False
+        """Whether compiled functions alone read a batch: once steps are planned."""
+        self.targets: dict[tuple[ast.stmt, str], ast.Name] = {}
         self.mixed: set[tuple[ast.stmt, str]] = set()
         """Those that may be or hold texts: by what samples hold, or since only some items are moved to a device."""
         self.ordered: set[tuple[ast.stmt, str]] = set()
@@ -261,7 +264,10 @@ class Batches:
 
     def _is_jax(self, statement: ast.stmt) -> bool:
         """Whether a statement makes arrays of the batch already, in a file that was converted before."""
-        return isinstance(statement, ast.Assign) and any(map(self._makes_arrays, symbols.walk(statement.value)))
+        calls = [n for n in symbols.walk(statement) if isinstance(n, ast.Call)]
+        return isinstance(statement, ast.Assign) and any(
+            self._makes_arrays(n) or makes_numpy(self.ctx, n) for n in calls
+        )
 
     def _names(self, node: ast.AST) -> set[str]:
         return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
@@ -349,6 +355,8 @@ class Batches:
         self.ctx.report.converted += not self.ctx.report.quiet
         if receiver in ids and dtype is None:
             return Piece(f"{renderer.need('padded_ids')}({receiver})")
+        if dtype is None and isinstance(moved := node.func.value, ast.Name) and self.handed(moved):
+            return Piece(f"{renderer.need('np')}.asarray({receiver})")
         options = f", dtype={renderer.render(dtype).text}" if dtype is not None else ""
         return Piece(f"{renderer.need('jnp')}.asarray({receiver}{options})")
 
@@ -369,6 +377,7 @@ class Batches:
 
     def _insert(self, loop: ast.For, waiting: dict[str, bool]) -> None:
         """Convert the batch in the first line of the loop."""
+        self.targets |= {(loop.body[0], target.id): target for target in self._targets(loop)}
         self.inserted[loop.body[0]] = list(waiting.items())
 
     def lines(self, statement: ast.stmt, renderer: ExpressionRenderer) -> list[str]:
@@ -385,6 +394,10 @@ class Batches:
         if (statement, name) in self.padded and not mixed:
             self.ctx.report.converted += not self.ctx.report.quiet
             return f"{renderer.need('padded_ids')}({name})"
+        target = self.targets.get((statement, name))
+        if one and not mixed and not ordered and target is not None and self.handed(target):
+            self.ctx.report.converted += not self.ctx.report.quiet
+            return f"{renderer.need('np')}.asarray({name})"
         return as_arrays(self.ctx.report, renderer, name, one, ordered, mixed).text
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.expressions.context import Report
+from t2j_lsp.translate.expressions.context import Context, Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import Fact, ListOf, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import CONDITIONAL, Piece
 
@@ -61,6 +62,26 @@ def written_names(statement: ast.stmt) -> set[str]:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr=method))):
             return {receiver} if method in ("append", "extend", "update") or method.endswith("_") else set()
     return {node.id for target in targets for node in symbols.walk(target) if isinstance(node, ast.Name)}
+
+
+def assigned_to(value: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> ast.Name | None:
+    """The variable that an assignment gives a value, which may be one of several: ``x, y = x.cuda(), y.cuda()``."""
+    match around := parents.get(value):
+        case ast.Assign(targets=[ast.Name() as given]):
+            return given
+        case ast.Tuple(elts=values):
+            match parents.get(around):
+                case ast.Assign(targets=[ast.Tuple(elts=targets)]) if len(targets) == len(values):
+                    one = targets[values.index(value)]
+                    return one if isinstance(one, ast.Name) else None
+    return None
+
+
+def makes_numpy(context: Context, call: ast.Call) -> bool:
+    """``x = np.asarray(x)``, as it is written of a batch that compiled functions alone read."""
+    named = assigned_to(call, context.source.parents)
+    given = [ast.unparse(one) for one in call.args]
+    return named is not None and given == [named.id] and context.fact(call.func) == Qual("numpy.asarray")
 
 
 def handed_on(statement: ast.stmt) -> ast.expr | None:

@@ -48,6 +48,8 @@ class OutsideUpdates:
         self.rates = GroupRates(context, optimizers)
         self.repeated = RepeatedCalls(context.inference, objects, steps.hosts, steps.used)
         self.methods = MethodCalls(context, objects, steps.jittable)
+        self.compiled: set[ast.Call] = set()
+        """Calls of modules that go through a compiled function."""
 
     def plan(self) -> None:
         left = {n for s in self.steps.refused for n in symbols.walk(s)}
@@ -168,6 +170,7 @@ class OutsideUpdates:
                 return
         method = self.methods.called(node) if not used else None
         if method is not None and self._repeated(node):
+            self.compiled.add(node)
             self.methods.plan(node, method)
         if not is_module(self.ctx.fact(called_module(self.ctx.inference, node))):
             return
@@ -240,6 +243,7 @@ class OutsideUpdates:
         if _has_objects(self.ctx.fact(node)):
             return
 
+        self.compiled.add(node)
         called = self.objects.trees.helper("forward", ast.unparse(module))
 
         def handler(renderer: ExpressionRenderer) -> Piece:

@@ -96,9 +96,10 @@ def set_hyperparameter(optimizer: nnx.Optimizer, name: str, value: Any, label: s
     Of all groups of an `optax.multi_transform`, or of the one with a label.
     """
     state = optimizer.opt_state if label is None else optimizer.opt_state.inner_states[label]
-    kept = optax.tree.get_all_with_path(state, name)
+    parts = jax.tree.leaves(state, is_leaf=lambda part: hasattr(part, "hyperparams"))
+    kept = [part.hyperparams[name] for part in parts if name in getattr(part, "hyperparams", ())]
     assert kept, f"the optimizer is made without optax.inject_hyperparams: its {name} can't be set"
-    for _, held in kept:
+    for held in kept:
         # one that began as a whole number is an integer
         held.set_value(jnp.asarray(value, jnp.result_type(held[...], float)))
 
@@ -113,18 +114,22 @@ class LRScheduler:
 
     def __init__(self, optimizer: nnx.Optimizer, **schedules: Callable[[float], Any]):
         self.optimizer, self.schedules, self.last_epoch = optimizer, schedules, -1
+        self.values: dict[str, Any] = {}
+        state = optimizer.opt_state
+        self.places = {name: optax.tree.get_all_with_path(state, name) for name in schedules}
         self.step()
 
     def step(self, epoch: float | None = None) -> None:
         """Goes on to the next count (or to `epoch`)."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for name, schedule in self.schedules.items():
-            for _, held in optax.tree.get_all_with_path(self.optimizer.opt_state, name):
-                held.set_value(jnp.asarray(schedule(self.last_epoch), float))
+            self.values[name] = schedule(self.last_epoch)
+            for _, held in self.places[name]:
+                held.set_value(jnp.asarray(self.values[name], float))
 
     def get_last_lr(self) -> list[float]:
         """The learning rate in use, in a list, as PyTorch has one for each parameter group."""
-        return [float(self.schedules["learning_rate"](self.last_epoch))]
+        return [float(self.values["learning_rate"])]
 
     def state_dict(self) -> dict[str, float]:
         """What goes into a checkpoint: the count."""
@@ -143,19 +148,22 @@ class GroupLRScheduler:
 
     def __init__(self, optimizer: nnx.Optimizer, schedules: dict[str, Callable[[float], Any]]):
         self.optimizer, self.schedules, self.last_epoch = optimizer, schedules, -1
+        self.values: dict[str, Any] = {}
+        states = optimizer.opt_state.inner_states
+        self.rates = {label: optax.tree.get_all_with_path(states[label], "learning_rate") for label in schedules}
         self.step()
 
     def step(self, epoch: float | None = None) -> None:
         """Goes on to the next count (or to `epoch`)."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for label, schedule in self.schedules.items():
-            state = self.optimizer.opt_state.inner_states[label]
-            for _, rate in optax.tree.get_all_with_path(state, "learning_rate"):
-                rate.set_value(jnp.asarray(schedule(self.last_epoch), rate[...].dtype))
+            self.values[label] = schedule(self.last_epoch)
+            for _, rate in self.rates[label]:
+                rate.set_value(jnp.asarray(self.values[label], rate[...].dtype))
 
     def get_last_lr(self) -> list[float]:
         """The learning rates in use, one for each group."""
-        return [float(schedule(self.last_epoch)) for schedule in self.schedules.values()]
+        return [float(value) for value in self.values.values()]
 
     def state_dict(self) -> dict[str, float]:
         """What goes into a checkpoint: the count."""

@@ -39,3 +39,50 @@ def test_what_is_called_elsewhere_is_not(rest: str) -> None:
     assert not done.gaps
     assert "other(x)" in done.code
     assert "forward(" not in done.code
+
+
+APART = """\
+import torch
+from torch import nn
+
+CLASS
+def train_step(model: nn.Module, x, optimizer):
+    optimizer.zero_grad()
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def test_step(model: torch.nn.Module, x):
+    model.eval()
+    with torch.inference_mode():
+        return model(x).square().mean().item()
+
+
+def train(model, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        print(train_step(model, X, optimizer), test_step(model, X))
+
+
+X = torch.randn(5, 3)
+train(MADE, 4)
+"""
+PLAIN = (
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.f = nn.Linear(3, 3)\n\n"
+)
+FORWARD = "    def forward(self, x):\n        return self.f(x)\n\n\n"
+
+
+def test_modules_that_are_only_known_to_be_some_are_followed_to_what_made_them() -> None:
+    code = translate(APART.replace("CLASS", PLAIN + FORWARD).replace("MADE", "Net()")).code
+    assert "forward(model, x)" in code.partition("def test_step")[2]
+    assert "forward_graph" not in code
+
+
+@pytest.mark.parametrize("does", [pytest.param("print(x.shape)", id="prints"), pytest.param("self.x = x", id="keeps")])
+def test_what_made_them_says_whether_they_can_be_compiled(does: str) -> None:
+    forward = FORWARD.replace("return", f"{does}\n        return")
+    code = translate(APART.replace("CLASS", PLAIN + forward).replace("MADE", "Net()")).code
+    assert "forward(model" not in code and "forward_graph(" not in code

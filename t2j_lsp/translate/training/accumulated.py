@@ -12,11 +12,11 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRewriter
 from t2j_lsp.translate.rule.facts import Qual
 
+from .allocations import Allocations
 from .composed_step import clip_lines
 from .step import limits
 from .step_calls import Item, Phase, Reader, Refused, StepCall
 from .text import rendered
-from .trees import Trees
 from .update import NOT_ZEROED, Update
 from .updates import Updates
 
@@ -43,10 +43,10 @@ class AddedGradients:
     """The gradients of a scope that several backward passes add to."""
 
     def __init__(
-        self, context: Context, trees: Trees, body: Sequence[ast.stmt], reader: Reader, used: set[ast.stmt]
+        self, context: Context, allocations: Allocations, body: Sequence[ast.stmt], reader: Reader, used: set[ast.stmt]
     ) -> None:
         self.ctx = context
-        self.trees = trees
+        self.allocations = allocations
         self.body = body
         self.reader = reader
         self.used = used
@@ -155,7 +155,9 @@ class AddedGradients:
                 case "clip":
                     lines = clipped(self.ctx, step_call, grads, statements)
                 case "step":
-                    lines = [f"{need(self.trees.helper('apply_gradients', module))}({module}, {optimizer}, {grads})"]
+                    lines = [
+                        f"{need(self.allocations.helper('apply_gradients', module))}({module}, {optimizer}, {grads})"
+                    ]
                 case _:
                     self.ctx.edits.delete(step_call.node)
                     return

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import AnyModule, Class, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.facts import AnyModule, Class, Fact, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .objects import DEPTH, Objects, VariableScope, same_module
@@ -29,7 +30,7 @@ class Allocations:
         Arrays among them hold none.
         """
         held = [places for places in modules if not places or not all(map(self._is_array, places))]
-        made = [self._made(places) for places in held]
+        made = [self.made(places) for places in held]
         trees = self.objects.trees
         for places, calls in zip(held, made, strict=True):
             unknown = [place for place in places if isinstance(self.ctx.fact(place), AnyModule)]
@@ -42,6 +43,27 @@ class Allocations:
         several = [calls for calls in made if calls is not None]
         apart = len(several) == len(held) and sum(map(len, several)) == len(set[ast.Call]().union(*several))
         return apart and all(self._stands_alone(call) for calls in several for call in calls)
+
+    def facts(self, module: ast.expr) -> list[Fact]:
+        """What a module may be: where no more is known than that it is one, what the calls that made it give."""
+        fact = self.ctx.fact(module)
+        made = self.made([module]) if isinstance(fact, AnyModule) else None
+        return [fact] if made is None else [self.ctx.fact(call) for call in sorted(made, key=_line)]
+
+    def helper(self, name: str, *modules: str) -> str:
+        """The helper that compiles something for modules, as the file names them: for a tree, or for any modules."""
+        is_tree = len(modules) == 1 and self.are_trees([self._read.get(modules[0], [])], "")
+        return name if is_tree else f"{name}_graph"
+
+    @cached_property
+    def _read(self) -> dict[str, list[ast.expr]]:
+        """Where variables and attributes are read, by their texts."""
+        out: dict[str, list[ast.expr]] = {}
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Load):
+                if is_module(self.ctx.fact(node)):
+                    out.setdefault(ast.unparse(node), []).append(node)
+        return out
 
     def are_arrays(self, inputs: Sequence[Input]) -> bool:
         """Whether nothing of what a step takes is a module, random state, or a variable of Flax."""
@@ -57,7 +79,7 @@ class Allocations:
         fact = self.ctx.fact(place)
         return isinstance(fact, Tensor) and not fact.variable
 
-    def _made(self, places: list[ast.expr]) -> set[ast.Call] | None:
+    def made(self, places: list[ast.expr]) -> set[ast.Call] | None:
         """The calls that may have made a module; None where it can't be told."""
         out: set[ast.Call] = set()
         for place in places:

@@ -19,6 +19,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .accumulated import AccumulatedTraining
+from .allocations import Allocations
 from .objects import Objects, VariableScope
 from .step_calls import CLOSURE, Phase, Refused
 from .stored_gradients import clip_stored
@@ -182,7 +183,7 @@ class ClosureGradients:
         module = modules[0] if len(modules) == 1 else f"({', '.join(modules)})"
 
         def write(statements: StatementRewriter) -> None:
-            named = self.objects.trees.helper("apply_gradients", *modules)
+            named = Allocations(self.objects).helper("apply_gradients", *modules)
             update = statements.renderer.need(named)
             lines = [f"{target}, {grads} = {self.function.name}()"]
             self.ctx.edits.insert_before(statement, lines)

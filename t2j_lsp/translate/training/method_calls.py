@@ -9,6 +9,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Instance, Tensor, Tuple, is_module
 from t2j_lsp.translate.rule.pieces import Piece, bracket
 
+from .allocations import Allocations
 from .jittable import Jittable
 from .objects import Objects
 
@@ -44,7 +45,7 @@ class MethodCalls:
         """Have a call go through a compiled function."""
         assert isinstance(node.func, ast.Attribute)
         module = node.func.value
-        called = self.objects.trees.helper("call_method", ast.unparse(module))
+        called = Allocations(self.objects).helper("call_method", ast.unparse(module))
 
         def handler(renderer: ExpressionRenderer) -> Piece:
             arguments = [bracket(renderer.argument(a), 1) for a in node.args]

@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Scalar, Tensor, T
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import Piece, bracket
 
+from .allocations import Allocations
 from .batch_loops import batch_targets
 from .batches import Batches
 from .dict_order import DictOrder, is_dict
@@ -46,7 +47,8 @@ class OutsideUpdates:
         self.steps = steps
         self.batches = batches
         self.rates = GroupRates(context, optimizers)
-        self.repeated = RepeatedCalls(context.inference, objects, steps.hosts, steps.used)
+        self.allocations = Allocations(objects)
+        self.repeated = RepeatedCalls(context.inference, objects, self.allocations, steps.hosts, steps.used)
         self.methods = MethodCalls(context, objects, steps.jittable)
         self.compiled: set[ast.Call] = set()
         """Calls of modules that go through a compiled function."""
@@ -236,7 +238,8 @@ class OutsideUpdates:
             return
         if not self.ctx.source.words.isdisjoint(HOOKS):
             return  # a hook runs with each call only in Python
-        if self.steps.jittable.module_problem(fact) is not None:
+        problems = map(self.steps.jittable.module_problem, self.allocations.facts(module))
+        if any(problem is not None for problem in problems):
             return
         if is_dict(self.ctx.fact(node)) and DictOrder(self.ctx).is_read:
             return  # jit would give it in the order of its keys
@@ -244,7 +247,7 @@ class OutsideUpdates:
             return
 
         self.compiled.add(node)
-        called = self.objects.trees.helper("forward", ast.unparse(module))
+        called = self.allocations.helper("forward", ast.unparse(module))
 
         def handler(renderer: ExpressionRenderer) -> Piece:
             given = ", ".join(bracket(renderer.argument(a), 1) for a in (module, *node.args))

@@ -20,7 +20,7 @@ from .data import Data
 from .data_seeds import plan_seeds
 from .frozen import Frozen
 from .gate import LOSSES
-from .handed_on import HandedOn
+from .handed_batches import HandedBatches
 from .kept_uses import KeptUses
 from .lost_parameters import LostParameters
 from .objects import Objects
@@ -63,7 +63,7 @@ def plan_training(context: Context) -> None:
     Undifferentiated(context, objects, steps).plan()
     outside = OutsideUpdates(context, objects, optimizers, steps, batches)
     outside.plan()
-    batches.handed = HandedOn(context, steps, outside.compiled).is_handed
+    batches.handed = HandedBatches(context, steps, outside.compiled).is_handed
     _convert_batches(context, batches, {n for s in steps.refused for n in symbols.walk(s)})
 
 

@@ -14,11 +14,11 @@ from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.source.positions import header_end
 
+from .allocations import Allocations
 from .composed_step import UpdateStep
 from .shared_draws import forward_outside
 from .step_calls import Item, Refused
 from .text import converted, indented, lead_comments, lead_lines, rendered
-from .trees import Trees
 from .update import Update
 
 AUTOCAST = (
@@ -32,10 +32,15 @@ class Region:
     """The part of one block that its updates take up."""
 
     def __init__(
-        self, context: Context, trees: Trees, block: Sequence[ast.stmt], items: list[Item], updates: list[Update]
+        self,
+        context: Context,
+        allocations: Allocations,
+        block: Sequence[ast.stmt],
+        items: list[Item],
+        updates: list[Update],
     ) -> None:
         self.ctx = context
-        self.trees = trees
+        self.allocations = allocations
         self.block = block
         self.items = items
         self.updates = updates
@@ -179,7 +184,7 @@ class Region:
                 return lines
             if update.mode == "apart" and update.step == index:
                 given = f"{update.optimized[0].modules[0]}, {update.optimized[0].text}, {update.grads}"
-                apply = self.trees.helper("apply_gradients", update.optimized[0].modules[0])
+                apply = self.allocations.helper("apply_gradients", update.optimized[0].modules[0])
                 lines = [*pending, f"{statements.renderer.need(apply)}({given})"]
                 pending.clear()
                 return lines
@@ -198,7 +203,7 @@ class Region:
         """A forward pass on a copy of the module, whose state must change only once."""
         need = statements.renderer.need
         for module in (m for o in update.optimized for m in o.modules):
-            copy = f"{need(self.trees.helper('forward', module))}({need('nnx')}.clone({module}), "
+            copy = f"{need(self.allocations.helper('forward', module))}({need('nnx')}.clone({module}), "
             lines = [re.sub(rf"(?<![\w.]){re.escape(module)}\(", lambda _: copy, line) for line in lines]  # noqa: B023
         return lines
 

@@ -14,6 +14,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, ListOf, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
+from .allocations import Allocations
 from .objects import Objects
 from .once import holds_arrays_alone
 
@@ -26,10 +27,16 @@ class RepeatedCalls:
     """Finds calls that are worth a compilation: eager calls of small modules cost more than what they compute."""
 
     def __init__(
-        self, inference: Inference, objects: Objects, hosts: Collection[ast.AST | None], used: Collection[ast.AST]
+        self,
+        inference: Inference,
+        objects: Objects,
+        allocations: Allocations,
+        hosts: Collection[ast.AST | None],
+        used: Collection[ast.AST],
     ) -> None:
         self.inference = inference
         self.objects = objects
+        self.allocations = allocations
         self.hosts = hosts
         """Functions that make updates."""
         self.used = used
@@ -46,7 +53,7 @@ class RepeatedCalls:
             return False
         if not all(isinstance(self.inference.fact(a), Tensor) for a in node.args):
             return False
-        if not holds_arrays_alone(self.inference.fact(_owner(self.inference, node))):
+        if not all(map(holds_arrays_alone, self.allocations.facts(_owner(self.inference, node)))):
             return False
         return self._is_step(info.node) or self._trains(info.owner) or self._is_called_in_loop(info)
 
@@ -59,7 +66,7 @@ class RepeatedCalls:
         inside = list(takewhile(lambda at: not isinstance(at, _SCOPES), loops))
         if len(inside) < 2 or not all(isinstance(self.inference.fact(a), Tensor) for a in node.args):
             return False
-        if not holds_arrays_alone(self.inference.fact(_owner(self.inference, node))):
+        if not all(map(holds_arrays_alone, self.allocations.facts(_owner(self.inference, node)))):
             return False
         trains = any(n in self.used for loop in inside[1:] for n in symbols.walk(loop))
         return trains and not any(self._grows(n) for n in symbols.walk(inside[0]))

@@ -16,6 +16,7 @@ from t2j_lsp.translate.inference.host_random import taken_out
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
 from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
+from .allocations import Allocations
 from .closures import ClosureGradients, Closures
 from .composed_step import unused
 from .effects import CallEffects
@@ -131,7 +132,7 @@ class _ScopePlan:
         self.info = info
         self.scope = VariableScope(info)
         self.body: Sequence[ast.stmt] = info.node.body if info is not None else self.ctx.source.tree.body
-        self.added = AddedGradients(self.ctx, steps.objects.trees, self.body, steps.reader, steps.used)
+        self.added = AddedGradients(self.ctx, Allocations(steps.objects), self.body, steps.reader, steps.used)
         effects = CallEffects(self.ctx.inference, self._self_name())
         self.flow = DataFlow(self.ctx.source.symbols, self._self_name(), steps.lifting.passed, effects=effects)
         self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow)
@@ -273,8 +274,8 @@ class _ScopePlan:
         if len(set(outer)) < len(outer) or not set(outer).isdisjoint(last) or self.steps.closures.calls(self.info):
             return False
         others = [s for s in self.body if s not in outer]
-        trees, reader = self.steps.objects.trees, self.steps.reader
-        if AddedGradients(self.ctx, trees, others, reader, self.steps.used).reads_gradients():
+        allocations, reader = Allocations(self.steps.objects), self.steps.reader
+        if AddedGradients(self.ctx, allocations, others, reader, self.steps.used).reads_gradients():
             return False
         for (one, phase, _), statement in zip(waiting, outer, strict=True):
             self._stored([cast("ast.stmt", statement)]).plan(one, phase)
@@ -284,7 +285,7 @@ class _ScopePlan:
 
     def _handle(self, one: AccumulatedTraining) -> None:
         """Put handlers on the statements that the updates of a block replace."""
-        region = Region(self.ctx, self.steps.objects.trees, one.block, one.items, one.updates)
+        region = Region(self.ctx, Allocations(self.steps.objects), one.block, one.items, one.updates)
         changed = region.changed()
         if changed[0] in self.ctx.plan.left:
             raise Refused(self.ctx.plan.left[changed[0]])

@@ -65,21 +65,6 @@ class Trees:
             return False
         return all(self.is_tree(self.ctx.fact(place)) for place in places)
 
-    def helper(self, name: str, *modules: str) -> str:
-        """The helper that compiles something for modules, as the file names them: for a tree, or for any modules."""
-        is_tree = len(modules) == 1 and self.are_passed(self._read.get(modules[0], []), "")
-        return name if is_tree else f"{name}_graph"
-
-    @cached_property
-    def _read(self) -> dict[str, list[ast.expr]]:
-        """Where variables and attributes are read, by their texts."""
-        out: dict[str, list[ast.expr]] = {}
-        for node in self.ctx.source.nodes:
-            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Load):
-                if is_module(self.ctx.fact(node)):
-                    out.setdefault(ast.unparse(node), []).append(node)
-        return out
-
     @cached_property
     def _nothing_is_tied(self) -> bool:
         """Whether attributes of modules are set in constructors alone, and by ``self.x = ...``."""

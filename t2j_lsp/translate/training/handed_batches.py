@@ -21,7 +21,7 @@ from .kept_values import assigned_to
 from .steps import Steps
 
 
-class HandedOn:
+class HandedBatches:
     """Looks at what reads a variable of a loop over batches."""
 
     def __init__(self, context: Context, steps: Steps, compiled: Collection[ast.Call]) -> None:

@@ -22,7 +22,9 @@ SHARED_WITH_WORKERS = tuple(
     f"t2j_lsp.check.{name}"
     for name in (
         "protocol",
+        "crossing",
         "messages",
+        "requests",
         "inputs",
         "program.slice",
         "program.marks",
@@ -31,6 +33,7 @@ SHARED_WITH_WORKERS = tuple(
         "program.project",
         "program.trimming",
         "arguments.command_line",
+        "arguments.recipe",
         "arguments.pairing",
         "process.budget",
         "process.processes",
@@ -118,7 +121,7 @@ BORDERS = (
     ),
     Border(
         "t2j_lsp.check.workers",
-        (*SHARED_WITH_WORKERS, "t2j_lsp.child.frames", "t2j_lsp.weights"),
+        (*SHARED_WITH_WORKERS, "t2j_lsp.child.frames", "t2j_lsp.contract", "t2j_lsp.weights"),
         JAX | TORCH | {"numpy", "ml_dtypes", "pytest"},
     ),
     Border(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from t2j_lsp.check.process.budget import OWN_TRAINING as LONGER
 from t2j_lsp.check.process.worker import RemoteError, TimedOut
 from t2j_lsp.check.program.counterparts import Counterpart
 from t2j_lsp.check.program.objects import CheckedObject
-from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.program.slice import Slice, Slicer
 from t2j_lsp.check.protocol import as_float64
 from t2j_lsp.check.training.comparison import OwnTraining
-from t2j_lsp.check.verdict.compare import Comparison, arrays_of, compare, kind_of
+from t2j_lsp.check.verdict.compare import Comparison, Difference, arrays_of, compare, kind_of
 from t2j_lsp.check.verdict.evidence import Evidence, Judgement, cannot_say
 from t2j_lsp.check.verdict.generation import calls_of
 from t2j_lsp.check.verdict.initial import compare_initial
@@ -31,6 +31,7 @@ from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, Sta
 
 from .inputs import OWN_TRAINING
 from .preparing import Preparing, comment_wanted, cut_jax, pairing_of, shared_names
+from .requests import InitialRequest, JaxInitialRequest, JaxRequest, TorchRequest
 from .rounding import PERTURBATIONS, Rounding
 from .session import CheckSession
 
@@ -118,34 +119,30 @@ class Attempt:
             raise NoVerdictError(refusal("torch", met[0]) if met else comment_wanted(self.item, plan.problems))
         self.jax_slice = self._cut(self.session.jax_side)
         self.budget.smaller = plan.smaller
-        self.call: dict[str, Any] = {
-            "init": plan.init,
-            "inputs": plan.inputs,
-            "variants": plan.variants,
-            "seed": seed,
-        }
+        self.call = TorchRequest(
+            slice=self.preparation.torch_slice, init=plan.init, inputs=plan.inputs, variants=plan.variants, seed=seed
+        )
 
     def observe_torch(self) -> None:
         """Torch in float64, then in float32 with the same state."""
         try:
-            given: dict[str, Any] = {"state": None, "cotangents": None, "steps": self.optimizer_steps}
-            wide = self._observe_torch(given | {"generate": {} if self.optimizer_steps else None}, self.budget.left)
+            steps, left = self.optimizer_steps, self.budget.left
+            request = replace(self.call, wide=True, steps=steps, generate={} if steps else None, seconds=left)
+            wide = self.requests.observe_torch(request)
             self.evidence.torch[64] = wide
             self._leave_out(wide)
-            given = {"state": wide.state, "cotangents": wide.cotangents, "steps": 0, "generate": calls_of(wide)}
-            self.evidence.torch[32] = self.requests.observe_torch(
-                slice=self.preparation.torch_slice, wide=False, **given, **self.call
-            )
+            again = replace(self.call, state=wide.state, cotangents=wide.cotangents, generate=calls_of(wide))
+            self.evidence.torch[32] = self.requests.observe_torch(again)
         except RemoteError as error:
             raise NoVerdictError(self.session.torch_failed("fails in float64", error)) from error
-        observed = {name: v for name, v in self.call["variants"].items() if name in wide.observed}
-        self.call = self.call | {"variants": observed}
+        observed = {name: v for name, v in self.call.variants.items() if name in wide.observed}
+        self.call = replace(self.call, variants=observed)
 
     # Each of these says whether it added to the evidence, which is then judged again.
 
     def observe_jax(self) -> bool:
         """The conversion in float64, with torch's state, inputs and draws."""
-        self.evidence.jax[64] = observed = self._jax(self.jax_slice, self.call, seconds=self.budget.left)
+        self.evidence.jax[64] = observed = self._jax(self.jax_slice, seconds=self.budget.left)
         self.first_call = observed.first
         self._leave_out(observed)
         return True
@@ -172,7 +169,7 @@ class Attempt:
         if not self._doubtful(64):
             return False
         self.careful = True
-        self.evidence.jax[64] = self._jax(self.jax_slice, self.call, careful=True)
+        self.evidence.jax[64] = self._jax(self.jax_slice, careful=True)
         return True
 
     def observe_narrow(self) -> bool:
@@ -180,7 +177,7 @@ class Attempt:
         wide = self.evidence.jax[64]
         if self.differs or wide.errors or not self.budget.affords("float32", NARROW * self.first_call):
             return False
-        self.evidence.jax[32] = observed = self._jax_narrow(self.jax_slice, self.call, self.careful, self.budget.left)
+        self.evidence.jax[32] = observed = self._jax_narrow(self.jax_slice, self.careful, self.budget.left)
         self._leave_out(observed)
         return True
 
@@ -203,7 +200,7 @@ class Attempt:
         narrow = 32 in self.evidence.jax and not self.differs_in_float64
         if not narrow or self.careful or self.evidence.initial or not self._doubtful(32):
             return False
-        self.evidence.jax[32] = self._jax_narrow(self.jax_slice, self.call, careful=True)
+        self.evidence.jax[32] = self._jax_narrow(self.jax_slice, careful=True)
         return True
 
     # --- what becomes of the judgement ----------------------------------------------------------------------------
@@ -211,10 +208,9 @@ class Attempt:
     def find_the_place(self) -> None:
         """Where the two part, why as far as that can be found, and the values if asked for."""
         torch = self.evidence.torch[64]
-        given = _replayed(torch) | {"varies": torch.varies}
-        given |= {**self.call, "steps": 0, "eager": False, "careful": self.careful, "generate": calls_of(torch)}
-        self.torch_request = {"slice": self.preparation.torch_slice, **given}
-        self.jax_request = {"slice": self.jax_slice, "pairing": self.pairing, **given}
+        calls = calls_of(torch)
+        self.torch_request = replace(self.call, state=torch.state, cotangents=torch.cotangents, generate=calls)
+        self.jax_request = replace(self._jax_request(self.jax_slice, self.careful), generate=calls)
         try:
             alignment = self.locator.locate(self.judgement, self.torch_request, self.jax_request, torch.observed)
             if self.settings.causes and self.judgement.verdict.divergence is not None:
@@ -256,15 +252,11 @@ class Attempt:
     def _leave_out(self, observed: TorchObserved | JaxObserved) -> None:
         """Notes what a run left out: one that repeats it with more care has no more time."""
         self.budget.left_out += observed.left_out
-        left = {n: v for n, v in self.call["variants"].items() if n not in observed.left_out}
-        self.call = self.call | {"variants": left}
-
-    def _observe_torch(self, given: dict[str, Any], seconds: float | None = None) -> TorchObserved:
-        part = self.preparation.torch_slice
-        return self.requests.observe_torch(slice=part, wide=True, seconds=seconds, **given, **self.call)
+        left = {n: v for n, v in self.call.variants.items() if n not in observed.left_out}
+        self.call = replace(self.call, variants=left)
 
     def _rounding(self) -> Rounding:
-        return Rounding(self.requests, self.preparation.torch_slice, self.call)
+        return Rounding(self.requests, self.call)
 
     def _round_otherwise(self, bits: int) -> bool:
         """Asks whether torch's own rounding makes values part."""
@@ -289,8 +281,8 @@ class Attempt:
 
     def _without_jit(self) -> Observations | None:
         """What the conversion computes in evaluation mode without ``jit``: sooner had than by compiling with care."""
-        observed = self._jax(self.jax_slice, self.call | {"variants": {}}, steps=0, seconds=self.budget.left, jit=False)
-        return observed.observed.get("eval")
+        request = replace(self._jax_request(self.jax_slice), wide=True, gradients=True, variants={}, jit=False)
+        return self.requests.observe_jax(replace(request, seconds=self.budget.left)).observed.get("eval")
 
     def _has_nan(self) -> bool:
         """Whether any observation of either side in float64 holds NaN."""
@@ -299,51 +291,48 @@ class Attempt:
         arrays = [array for tree in trees for array in arrays_of(tree).values()]
         return any(np.isnan(as_float64(a)).any() for a in arrays if kind_of(a) in ("floating", "complex"))
 
-    def _jax(
-        self,
-        part: Any,
-        call: dict[str, Any],
-        steps: int | None = None,
-        seconds: float | None = None,
-        careful: bool = False,
-        jit: bool = True,
-    ) -> JaxObserved:
+    def _jax_request(self, part: Slice, careful: bool = False) -> JaxRequest:
+        """A request for the conversion with what torch's run started from: its state, its cotangents, its draws."""
         torch = self.evidence.torch[64]
-        steps = self.optimizer_steps if steps is None else steps
-        given = _replayed(torch) | {
-            "varies": torch.varies,
-            "wide": True,
-            "eager": self.settings.eager,
-            "gradients": True,
-            "steps": steps,
-            "careful": careful,
-            "nan": careful and (part is not self.jax_slice or self._has_nan()),
-            "jit": jit,
-        }
-        given |= {"seconds": seconds, "generate": calls_of(torch) if steps else None}
-        return self.requests.observe_jax(slice=part, pairing=self.pairing, **call, **given)
+        run = {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes, "varies": torch.varies}
+        return self.call.as_a(JaxRequest, slice=part, pairing=self.pairing, careful=careful, **run)
 
-    def _jax_narrow(
-        self, part: Any, call: dict[str, Any], careful: bool = False, seconds: float | None = None
+    def _jax(
+        self, part: Slice, steps: int | None = None, seconds: float | None = None, careful: bool = False
     ) -> JaxObserved:
-        given = _replayed(self.evidence.torch[64])
-        given |= {"varies": False, "wide": False, "eager": False, "gradients": False, "steps": 0}
-        given |= {"careful": careful, "seconds": seconds}
-        return self.requests.observe_jax(slice=part, pairing=self.pairing, **call, **given)
+        steps = self.optimizer_steps if steps is None else steps
+        return self.requests.observe_jax(
+            replace(
+                self._jax_request(part, careful),
+                wide=True,
+                eager=self.settings.eager,
+                gradients=True,
+                steps=steps,
+                nan=careful and (part is not self.jax_slice or self._has_nan()),
+                seconds=seconds,
+                generate=calls_of(self.evidence.torch[64]) if steps else None,
+            )
+        )
 
-    def _initial(self) -> list[Any] | None:
+    def _jax_narrow(self, part: Slice, careful: bool = False, seconds: float | None = None) -> JaxObserved:
+        return self.requests.observe_jax(replace(self._jax_request(part, careful), varies=False, seconds=seconds))
+
+    def _initial(self) -> list[Difference] | None:
         """Differences between initial values; None where they can't be compared."""
         try:
-            given = {"init": self.call["init"], "wide": True}
-            torch = self.requests.initial("torch", slice=self.preparation.torch_slice, **given)
+            request = InitialRequest(slice=self.preparation.torch_slice, init=self.call.init, wide=True)
+            torch = self.requests.initial(request)
             if not torch.values:
                 return None
-            jax = self.requests.initial("jax", slice=self.jax_slice, pairing=self.pairing, count=torch.count, **given)
+            pairing, count = self.pairing, torch.count
+            jax = self.requests.initial(
+                request.as_a(JaxInitialRequest, slice=self.jax_slice, pairing=pairing, count=count)
+            )
         except RemoteError:
             return None
         return compare_initial(torch.values, jax.values, torch.seeded)
 
-    def _cut(self, side: Slicer) -> dict[str, Any]:
+    def _cut(self, side: Slicer) -> Slice:
         """What the object's counterpart needs, and what its arguments name, of a JAX text."""
         return cut_jax(side, self.other, self.preparation)
 
@@ -353,16 +342,16 @@ class Attempt:
         """The judgement on an edited conversion, without optimizer steps."""
         part = self._cut(self.session.jax_side.edited(text))
         evidence = Evidence(self.evidence.torch)
-        evidence.jax[64] = self._jax(part, self.call, steps=0, careful=self.careful)
+        evidence.jax[64] = self._jax(part, steps=0, careful=self.careful)
         if not evidence.jax[64].errors:
-            evidence.jax[32] = self._jax_narrow(part, self.call, self.careful)
+            evidence.jax[32] = self._jax_narrow(part, self.careful)
         return self._judged(evidence, "numeric")
 
     def _run_edited(self, text: str) -> Traced:
         """One run of an edited conversion."""
-        request = self.locator.request(self.judgement, self.torch_request)
         part = self._cut(self.session.jax_side.edited(text))
-        return self.requests.trace("jax", **{**self.jax_request, **request, "slice": part})
+        shown = self.locator.shown(self.judgement, self.jax_request)
+        return self.requests.trace(shown.of_jax(replace(self.jax_request, slice=part)))
 
     def _explain(self, alignment: Alignment | None) -> None:
         """Adds the values of both sides to the verdict."""
@@ -376,9 +365,9 @@ class Attempt:
         bits = 64 if is_wide(name) else 32
         observed = self.evidence.jax[bits].observed.values() if bits in self.evidence.jax else ()
         explained = Run(
-            self.locator.request(self.judgement, self.torch_request)["mode"],
+            self.locator.shown(self.judgement, self.jax_request).mode,
             is_wide(name),
-            (_lines(self.torch_request), _lines(self.jax_request)),
+            (_lines(self.torch_request.slice), _lines(self.jax_request.slice)),
             self.judgement.verdict.divergence,
             tuple(self.judgement.differences),
             self.evidence.torch[bits].observed,
@@ -412,14 +401,9 @@ class Attempt:
         return verdict
 
 
-def _replayed(torch: TorchObserved) -> dict[str, Any]:
-    """What of torch's run the other side's starts from: its state, its cotangents, its random draws."""
-    return {"state": torch.state, "cotangents": torch.cotangents, "tapes": torch.tapes}
-
-
-def _lines(request: dict[str, Any]) -> dict[str, list[str]]:
-    """The lines of the files that a request runs, by path."""
-    return {m["path"]: m["text"].splitlines() for m in request["slice"]["modules"]}
+def _lines(part: Slice) -> dict[str, list[str]]:
+    """The lines of the files that run, by path."""
+    return {m.path: m.text.splitlines() for m in part.modules}
 
 
 def _add(stage: StageResult, text: str | None) -> None:

@@ -20,6 +20,7 @@ from t2j_lsp.contract import ObjectVerdict, SourceMapEntry
 from .attempt import Attempt, unchecked
 from .inputs import CommentError
 from .preparing import Preparing, cut_jax, pairing_of
+from .requests import JaxRequest, TorchRequest
 from .session import CheckSession, CheckSettings
 
 FIRST_RUN = 0.4
@@ -89,11 +90,11 @@ class FileCheck:
         plan = preparation.prepared
         if plan.problems is not None:
             return None
-        call = {"init": plan.init, "inputs": plan.inputs, "seed": session.settings.seed, "wide": False}
-        pairing = pairing_of(session.torch_side, item, other)
-        torch = session.requests.clock("torch", slice=preparation.torch_slice, **call)
+        pairing, seed = pairing_of(session.torch_side, item, other), session.settings.seed
+        call = TorchRequest(slice=preparation.torch_slice, init=plan.init, inputs=plan.inputs, seed=seed)
+        torch = session.requests.clock(call)
         part = cut_jax(session.jax_side, other, preparation)
-        jax = session.requests.clock("jax", slice=part, pairing=pairing, state=torch.state, **call)
+        jax = session.requests.clock(call.as_a(JaxRequest, slice=part, pairing=pairing, state=torch.state))
         first, median = jax.seconds["first"], jax.seconds["median"]
         return {"torch": torch.seconds["median"], "jax": median, "compile": max(first - median, 0.0)}
 

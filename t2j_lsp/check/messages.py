@@ -5,13 +5,11 @@ Observations themselves stay what they are, trees of arrays by the name of the o
 
 from __future__ import annotations
 
-import dataclasses
-import types
-import typing
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Literal, Self
+from typing import Any, Literal
+
+from .crossing import Message
+from .inputs import Arguments, InputPlan
 
 Tree = Any
 """A tree of arrays and plain values, as `protocol.plain` makes it."""
@@ -22,61 +20,6 @@ Tape = list[dict[str, Any]]
 DrawKind = Literal["kind", "shape", "probability", "parameter", "reuse"]
 Frame = tuple[str, int, str]
 """A place that an error went through: file, line, function."""
-
-
-class Message:
-    """A dataclass that crosses the border as a dict of its fields."""
-
-    def to_plain(self) -> dict[str, Any]:
-        """The fields by name, messages among them too."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        return {f.name: _plain(getattr(self, f.name)) for f in fields}
-
-    @classmethod
-    def from_plain(cls, data: Mapping[str, Any]) -> Self:
-        """The message again. A field that the other side left out has its default; KeyError where it has none."""
-        kinds = _kinds(cls)  # type: ignore[arg-type]
-        unknown = data.keys() - kinds.keys()
-        if unknown:
-            raise KeyError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}")
-        return cls(**{name: _typed(kinds[name], value) for name, value in data.items()})
-
-
-@cache
-def _kinds(cls: Any) -> dict[str, Any]:
-    hints = typing.get_type_hints(cls)
-    return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Message):
-        return value.to_plain()
-    if type(value) is list and value and isinstance(value[0], Message | list):
-        return [_plain(v) for v in value]
-    if type(value) is dict and any(isinstance(v, Message | list) for v in value.values()):
-        return {k: _plain(v) for k, v in value.items()}
-    return value
-
-
-def _typed(kind: Any, value: Any) -> Any:
-    """A plain value as its field's type says: only messages have to be made again."""
-    if isinstance(kind, type) and issubclass(kind, Message):
-        return kind.from_plain(value)
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (types.UnionType, typing.Union):
-        inner = [k for k in arguments if k is not type(None)]
-        return None if value is None else _typed(inner[0], value)
-    if origin is list and _holds_messages(arguments[0]):
-        return [_typed(arguments[0], v) for v in value]
-    if origin is dict and _holds_messages(arguments[1]):
-        return {k: _typed(arguments[1], v) for k, v in value.items()}
-    return value
-
-
-def _holds_messages(kind: Any) -> bool:
-    if isinstance(kind, type) and issubclass(kind, Message):
-        return True
-    return any(_holds_messages(k) for k in typing.get_args(kind))
 
 
 @dataclass(frozen=True)
@@ -123,7 +66,7 @@ Trouble = Failure | DrawProblem | HalfCast
 class GenerateCall(Message):
     """A call of ``generate``: its arguments, and torch's draws in it."""
 
-    inputs: dict[str, Any]
+    inputs: Arguments
     tape: Tape
 
 
@@ -198,15 +141,15 @@ class JaxObserved(Message):
 class Prepared(Message):
     """Arguments with which a torch object runs; or ``problems``, what was tried without success."""
 
-    init: dict[str, Any] = field(default_factory=dict)
-    inputs: dict[str, Any] = field(default_factory=dict)
-    variants: dict[str, dict[str, Any]] = field(default_factory=dict)
+    init: Arguments = field(default_factory=Arguments)
+    inputs: Arguments = field(default_factory=Arguments)
+    variants: dict[str, Arguments] = field(default_factory=dict)
     """Other inputs by the name of their observation."""
     shown: str = ""
     source: str = ""
     """Where the arguments come from."""
-    parts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """How the run built and called other classes, as plans."""
+    parts: dict[str, list[InputPlan]] = field(default_factory=dict)
+    """How the run built and called other classes."""
     smaller: str | None = None
     """Which inputs became smaller, from what to what."""
     problems: list[str] | None = None
@@ -216,7 +159,7 @@ class Prepared(Message):
 class TrainingReference(Message):
     """What torch says of a training with a file's own optimizer, for JAX to repeat it."""
 
-    inputs: dict[str, Any]
+    inputs: Arguments
     tapes: dict[str, Tape]
     """Random draws, by mode: of these inputs, which need not be those of the other stages."""
     target: Any

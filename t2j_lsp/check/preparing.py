@@ -6,17 +6,17 @@ import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from t2j_lsp.check.arguments.plans import constructor, plans_for
 from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.process.worker import RemoteError
 from t2j_lsp.check.program.counterparts import Counterpart
 from t2j_lsp.check.program.objects import CheckedObject, find_objects
-from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.program.slice import Slice, Slicer
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
 from .inputs import InputPlan
+from .requests import ParameterPairing, PrepareRequest
 from .session import CheckSession
 
 SECONDS = 20.0
@@ -27,7 +27,7 @@ SECONDS = 20.0
 class Preparation:
     """A torch object's slice, the texts in it that build its arguments, and the arguments."""
 
-    torch_slice: dict[str, Any]
+    torch_slice: Slice
     code: list[str]
     prepared: Prepared
 
@@ -50,7 +50,7 @@ class Preparing:
         side = self.session.torch_side
         plans = plans_for(side, item, self.seen)
         code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
-        part = side.cut(item.name, code).to_plain()
+        part = side.cut(item.name, code)
         prepared = self._ask(part, plans, seed, small)
         if prepared.problems is not None and retry and self._through_others(item):
             return self.of(item, seed, retry=False, small=small)
@@ -66,22 +66,22 @@ class Preparing:
             plans = [p for p in plans_for(side, other, self.seen) if _mentions(p, item.name) or other.uses(item.name)]
             if not plans:
                 continue
-            part = side.cut(other.name, [text for p in plans for text in p.init.code]).to_plain()
+            part = side.cut(other.name, [text for p in plans for text in p.init.code])
             with contextlib.suppress(RemoteError):
                 self._remember(other.name, self._ask(part, plans, self.session.settings.seed).parts)
             if self.seen.get(item.name):
                 return True
         return False
 
-    def _ask(self, part: Any, plans: list[InputPlan], seed: int, small: bool = False) -> Prepared:
+    def _ask(self, part: Slice, plans: list[InputPlan], seed: int, small: bool = False) -> Prepared:
         seconds = min(SECONDS, self.session.settings.timeout / 3)
-        given = {"plans": [p.to_plain() for p in plans], "seed": seed, "wide": False}
-        return self.session.requests.prepare(slice=part, seconds=seconds, small=small, **given)
+        request = PrepareRequest(slice=part, plans=plans, seed=seed, seconds=seconds, small=small)
+        return self.session.requests.prepare(request)
 
-    def _remember(self, name: str, parts: Mapping[str, list[dict[str, Any]]]) -> None:
+    def _remember(self, name: str, parts: Mapping[str, list[InputPlan]]) -> None:
         for part, plans in parts.items():
             self.users.setdefault(part, name)
-            self.seen.setdefault(part, [InputPlan.from_plain(p) for p in plans])
+            self.seen.setdefault(part, plans)
 
     def settle(self, verdicts: dict[str, ObjectVerdict]) -> None:
         """A class without inputs of its own that ran inside a checked one has that one's verdict, where it agreed."""
@@ -106,15 +106,23 @@ def comment_wanted(item: CheckedObject, problems: list[str]) -> str:
     return f"no working inputs were found; write above it: # t2j: {init}{shown}{tried}"
 
 
-def pairing_of(torch_side: Slicer, item: CheckedObject, other: Counterpart) -> dict[str, Any]:
+def pairing_of(torch_side: Slicer, item: CheckedObject, other: Counterpart) -> ParameterPairing:
     """Which of the counterpart's parameters are which of the object's, as the JAX worker is told."""
     init = constructor(torch_side, torch_side.main, item.name) if item.is_class else None
-    return other.to_plain([a.arg for a in init.args.args[1:]] if init else [])
+    return ParameterPairing(
+        other.takes_parameters,
+        list(other.init),
+        other.weights,
+        other.renamed,
+        other.written,
+        [a.arg for a in init.args.args[1:]] if init else [],
+        other.layout,
+    )
 
 
-def cut_jax(side: Slicer, other: Counterpart, preparation: Preparation) -> dict[str, Any]:
+def cut_jax(side: Slicer, other: Counterpart, preparation: Preparation) -> Slice:
     """What a counterpart needs of a JAX text, and what its arguments name."""
-    return side.cut(other.name, [*shared_names(preparation), *other.init]).to_plain()
+    return side.cut(other.name, [*shared_names(preparation), *other.init])
 
 
 def shared_names(preparation: Preparation) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from .messages import Observations, TorchObserved
 from .process.requests import WorkerRequests
+from .requests import TorchRequest
 from .verdict.generation import calls_of
 from .verdict.stages import perturbed
 
@@ -20,17 +21,20 @@ PERTURBATIONS = 3
 class Rounding:
     """Asks torch what rounding does to one object, called with the same arguments."""
 
-    def __init__(self, requests: WorkerRequests, part: Any, call: dict[str, Any]) -> None:
+    def __init__(self, requests: WorkerRequests, call: TorchRequest) -> None:
         self.requests = requests
-        self.call = {"slice": part, **call}
+        self.call = call
 
     def moved(self, torch: TorchObserved, steps: int, seed: int) -> Observations:
         """What torch observes from a perturbed state, in float64."""
-        given = {"state": perturbed(torch.state, seed), "cotangents": torch.cotangents, "steps": steps}
-        moved = self.requests.observe_torch(wide=True, seconds=None, **given, generate=calls_of(torch), **self.call)
+        state, calls = perturbed(torch.state, seed), calls_of(torch)
+        moved = self.requests.observe_torch(
+            replace(self.call, wide=True, state=state, cotangents=torch.cotangents, steps=steps, generate=calls)
+        )
         return moved.observed | (moved.generate.observed if moved.generate else {})
 
     def otherwise(self, torch: TorchObserved, wide: bool) -> list[Observations]:
         """What torch observes rounding otherwise: a value on the edge of a step falls on either side."""
-        given = {"state": torch.state, "cotangents": torch.cotangents, "steps": 0, "generate": None, **self.call}
-        return [self.requests.observe_torch(wide=wide, rounding=seed, **given).observed for seed in range(ROUNDINGS)]
+        request = replace(self.call, wide=wide, state=torch.state, cotangents=torch.cotangents)
+        asked = (replace(request, rounding=seed) for seed in range(ROUNDINGS))
+        return [self.requests.observe_torch(one).observed for one in asked]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 _RESULT = "the result"
 _COMMENT = re.compile(r"^ *# Channels last, \(N, (\w(?:, \w)*), C\): (\w.*)$", re.MULTILINE)
@@ -30,9 +31,13 @@ class ChannelsLast:
         text = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
         return f"# Channels last, (N, {_SPACE[self.rank]}, C): {text}"
 
-    def to_plain(self) -> Mapping[str, object]:
+    def to_plain(self) -> dict[str, Any]:
         """For the worker."""
-        return {"rank": self.rank, "takes": list(self.takes), "gives": self.gives}
+        return asdict(self)
+
+    @staticmethod
+    def from_plain(data: Mapping[str, Any]) -> ChannelsLast:
+        return ChannelsLast(**data)
 
 
 def channels_last_of(text: str) -> ChannelsLast | None:

@@ -7,6 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from t2j_lsp.check.crossing import Message
+from t2j_lsp.check.inputs import Arguments, ArraySpec, Code
 from t2j_lsp.check.messages import (
     DrawProblem,
     Failure,
@@ -14,7 +16,6 @@ from t2j_lsp.check.messages import (
     HalfCast,
     JaxGenerated,
     JaxObserved,
-    Message,
     Prepared,
     TorchGenerated,
     TorchObserved,
@@ -22,7 +23,10 @@ from t2j_lsp.check.messages import (
     Traced,
     TrainingReference,
 )
+from t2j_lsp.check.program.slice import Slice, SlicedModule
 from t2j_lsp.check.protocol import pack, unpack
+from t2j_lsp.check.requests import JaxRequest, JaxTraceRequest, ParameterPairing
+from t2j_lsp.contract import ChannelsLast
 
 FAILURE = Failure("ValueError", ["ValueError", "Exception"], "no", [("/a.py", 3, "f")])
 DRAW = DrawProblem("reuse", "twice", [("/a.py", 4, "g")])
@@ -38,7 +42,7 @@ MESSAGES: tuple[Message, ...] = (
         halves=False,
         uncontrolled={"eval": False},
         varies=True,
-        generate=TorchGenerated({"generate": [3]}, {"generate": GenerateCall({"args": []}, [{"kind": "uniform"}])}, []),
+        generate=TorchGenerated({"generate": [3]}, {"generate": GenerateCall(Arguments(), [{"kind": "uniform"}])}, []),
     ),
     JaxObserved(
         observed={"eval under jit": {"eval output": 1.0}},
@@ -55,7 +59,7 @@ MESSAGES: tuple[Message, ...] = (
     Prepared(problems=["with nothing: no"]),
     TorchTrained(
         reference=TrainingReference(
-            {}, {"train": []}, None, {}, True, False, False, 0, "fc.weight", 0, {"optimizer": "SGD"}, []
+            Arguments(), {"train": []}, None, {}, True, False, False, 0, "fc.weight", 0, {"optimizer": "SGD"}, []
         )
     ),
     Traced([["/a.py", 3, "f", "x", []]], [(0, 1.0, None)], False, FAILURE),
@@ -70,7 +74,7 @@ def test_a_message_is_the_same_behind_the_border(message: Message) -> None:
 
 def test_arrays_are_not_copied_into_lists() -> None:
     array = np.arange(6.0).reshape(2, 3)
-    reference = TrainingReference({}, {}, array, {}, True, False, False, 0, "", 0, {}, [])
+    reference = TrainingReference(Arguments(), {}, array, {}, True, False, False, 0, "", 0, {}, [])
     text, buffers = pack(reference.to_plain())
     again = TrainingReference.from_plain(unpack(text, b"".join(buffers))).target
     assert isinstance(again, np.ndarray)
@@ -93,3 +97,22 @@ def test_every_field_of_a_message_has_a_type_that_can_be_read() -> None:
         again = type(message).from_plain(message.to_plain())
         for field in dataclasses.fields(again):  # type: ignore[arg-type]
             assert type(getattr(again, field.name)) is type(getattr(message, field.name)), field.name
+
+
+def test_a_request_is_the_same_behind_the_border() -> None:
+    """With the values of its own that are in it, as the worker reads them by attribute."""
+    part = Slice("m", "Net", (SlicedModule("m", "/m.py", "x = 1\n", ((0, None),)),))
+    call = GenerateCall(Arguments([ArraySpec("int64", (2, 3))]), [{"kind": "uniform"}])
+    request = JaxRequest(
+        slice=part,
+        wide=True,
+        init=Arguments([Code("nn.ReLU()")], {"bias": True}),
+        inputs=Arguments([[1, (2, 3.5)]]),
+        variants={"eval output (batch of 1)": Arguments([ArraySpec("float32", (1, 3))])},
+        pairing=ParameterPairing(True, ["init"], {"w": "fc.weight"}, layout=ChannelsLast(2, ("x",), True)),
+        generate={"generate": call},
+    )
+    text, buffers = pack(request.to_plain())
+    assert JaxRequest.from_plain(unpack(text, b"".join(buffers))) == request
+    trace = request.as_a(JaxTraceRequest, mode="eval", construct=False, wide=False)
+    assert (trace.slice, trace.wide, trace.variants, trace.mode) == (part, False, request.variants, "eval")

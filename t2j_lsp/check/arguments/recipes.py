@@ -10,8 +10,6 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 from t2j_lsp.check.program.calls import FoundCall, calls_of, defaults_of
 from t2j_lsp.check.program.frames import Frame, Function, frames, mentions
@@ -21,6 +19,8 @@ from t2j_lsp.check.program.scopes import ModuleScope, Use, bound, changed, uses
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.symbols import bindings
 
+from .recipe import Recipe
+
 OPTIMIZER, SCHEDULER, CRITERION, CLIPPING = "optimizer", "scheduler", "criterion", "clipping"
 _LOADER = "[None] * 5"
 _ADDING = frozenset({"add_param_group", "append", "extend", "insert", "update", "setdefault", "add_argument", "add"})
@@ -28,64 +28,6 @@ _ADDING = frozenset({"add_param_group", "append", "extend", "insert", "update", 
 
 Wanted = dict[str, tuple[str, int, str]]
 """For optimizer, schedule and loss: the name, the number of its statement, and what is called to make it."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Statements of one file that make an optimizer from a module.
-
-    ``names`` are those of the module (``model``), the optimizer, and where there are any the schedule and the loss;
-    ``lines`` where these three are made. ``given`` are expressions for the parameters of the function around them.
-    ``code`` are the expressions that they need of the file's top level.
-    """
-
-    path: str
-    names: dict[str, str]
-    lines: dict[str, int]
-    statements: tuple[tuple[str, int], ...]
-    given: dict[str, str]
-    code: tuple[str, ...] = ()
-    calls: dict[str, str] = field(default_factory=dict)
-    """What is called to make each: ``torch.optim.SGD``."""
-    choices: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
-    """Where one of several is made, what is called for each, and the line."""
-    ignored: int | None = None
-    """The class that the loss ignores, where the program says which."""
-    trained: str = ""
-    """In JAX the expression of what ``nnx.Optimizer`` is given: the module, or parts of it."""
-    before: tuple[tuple[str, int], ...] = ()
-    """Statements of whoever calls the function around them, which read the command line that it is given."""
-
-    def placed(self, kind: str, line: int) -> Recipe:
-        """The recipe with another line for where one of the three is made, if there is only one place."""
-        choices = self.choices.get(kind, ())
-        if len(choices) > 1:
-            return self
-        moved = {kind: tuple((called, line) for called, _ in choices)} if choices else {}
-        return replace(self, lines={**self.lines, kind: line}, choices={**self.choices, **moved})
-
-    def chosen(self, kind: str, called: str) -> int:
-        """Which of several is the one that a run made, by what was called."""
-        return next((i for i, (name, _) in enumerate(self.choices.get(kind, ())) if name == called), 0)
-
-    def at(self, kind: str, number: int) -> Recipe:
-        """The recipe with the line of the choice that a run made."""
-        choices = self.choices.get(kind, ())
-        if number >= len(choices):
-            return self
-        name, line = choices[number]
-        return replace(self, lines={**self.lines, kind: line}, calls={**self.calls, kind: name})
-
-    def without(self, kind: str) -> Recipe:
-        """The recipe without one of the things that it makes."""
-
-        def left(entries: dict[str, Any]) -> dict[str, Any]:
-            return {k: v for k, v in entries.items() if k != kind}
-
-        return replace(self, names=left(self.names), lines=left(self.lines), calls=left(self.calls))
-
-    def to_plain(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class RecipeRefused(Exception):

@@ -6,13 +6,15 @@ import ast
 import contextlib
 import re
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
 
-from t2j_lsp.check.messages import DrawProblem, Failure, HalfCast
+from t2j_lsp.check.inputs import Arguments
+from t2j_lsp.check.messages import DrawProblem, Failure, Frame, HalfCast, Observations, Tape
 from t2j_lsp.check.process.requests import WorkerRequests
 from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import Raised
+from t2j_lsp.check.requests import JaxRequest, JaxTraceRequest, TorchRequest, TorchTraceRequest
 from t2j_lsp.check.verdict.evidence import Judgement
 from t2j_lsp.check.verdict.generation import call_of
 from t2j_lsp.check.verdict.stages import mode_of
@@ -24,6 +26,28 @@ from .trace import MAX_BYTES
 
 SMALL = 500_000
 """Elements of a state up to which a module is constructed once more, to look at the values in its constructor."""
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """A run that shows a difference: in which mode and precision, of what inputs and with which draws."""
+
+    mode: str
+    wide: bool
+    gradients: bool
+    construct: bool
+    inputs: Arguments
+    tapes: dict[str, Tape]
+
+    def of_torch(self, request: TorchRequest, limit: int | None = None) -> TorchTraceRequest:
+        """Torch's, with its values recorded up to so many bytes."""
+        own = {"mode": self.mode, "gradients": self.gradients, "construct": self.construct, "bytes": limit}
+        return request.as_a(TorchTraceRequest, wide=self.wide, inputs=self.inputs, **own)
+
+    def of_jax(self, request: JaxRequest, limit: int | None = None) -> JaxTraceRequest:
+        """The conversion's."""
+        own = {"mode": self.mode, "gradients": self.gradients, "construct": self.construct, "bytes": limit}
+        return request.as_a(JaxTraceRequest, wide=self.wide, inputs=self.inputs, tapes=self.tapes, **own)
 
 
 class Locator:
@@ -38,7 +62,7 @@ class Locator:
         self.requests = requests
 
     def locate(
-        self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any], observed: dict[str, Any]
+        self, judgement: Judgement, torch: TorchRequest, jax: JaxRequest, observed: Observations
     ) -> Alignment | None:
         """Adds the place to a verdict. ``torch`` and ``jax`` are requests to run the object once more.
 
@@ -55,42 +79,42 @@ class Locator:
         return alignment
 
     def aligned(
-        self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any], limit: int = MAX_BYTES
+        self, judgement: Judgement, torch: TorchRequest, jax: JaxRequest, limit: int = MAX_BYTES
     ) -> Alignment | None:
         """The values of one run of both sides, chosen by what differs; None where a side can't be run.
 
         ``limit`` is the number of bytes from each side, about.
         """
         name = judgement.difference.name if judgement.difference else ""
-        request = self.request(judgement, torch) | {"bytes": limit}
+        shown = self.shown(judgement, jax)
         with contextlib.suppress(WorkerError, RemoteError):
-            torch_run = self.requests.trace("torch", **{**torch, **request})
-            jax_run = self.requests.trace("jax", **{**jax, **request})
+            torch_run = self.requests.trace(shown.of_torch(torch, limit))
+            jax_run = self.requests.trace(shown.of_jax(jax, limit))
             texts = (self.torch_side.text, self.jax_side.text)
-            return Alignment(torch_run, jax_run, is_wide(name), texts, (torch["slice"]["name"], jax["slice"]["name"]))
+            return Alignment(torch_run, jax_run, is_wide(name), texts, (torch.slice.name, jax.slice.name))
         return None
 
     @staticmethod
-    def request(judgement: Judgement, torch: dict[str, Any]) -> dict[str, Any]:
-        """How a run is asked for that shows a difference."""
+    def shown(judgement: Judgement, jax: JaxRequest) -> ShownRun:
+        """A run that shows a difference."""
         name = judgement.difference.name if judgement.difference else ""
-        mode = "train" if "train" in torch["tapes"] and (not name or mode_of(name) == "train") else "eval"
-        elements = sum(getattr(a, "size", 0) for a in torch["state"].values())
-        request: dict[str, Any] = {"mode": mode, "wide": is_wide(name), "gradients": "gradient" in name}
-        request |= {"construct": elements < SMALL or name.startswith("initial values")}
-        called = getattr(judgement.error, "call", "")
-        request |= call_of(called or name, torch["generate"]) or {}
-        other = next((v for k, v in torch["variants"].items() if name.removeprefix("in float32, ").startswith(k)), None)
-        return request | ({"inputs": other} if other is not None else {})
+        elements = sum(getattr(a, "size", 0) for a in (jax.state or {}).values())
+        construct = elements < SMALL or name.startswith("initial values")
+        variant = name.removeprefix("in float32, ")
+        inputs = next((v for k, v in jax.variants.items() if variant.startswith(k)), jax.inputs)
+        call = call_of(getattr(judgement.error, "call", "") or name, jax.generate)
+        if call is not None:
+            tapes = {"generate": call.tape}
+            return ShownRun("generate", is_wide(name), "gradient" in name, construct, call.inputs, tapes)
+        mode = "train" if "train" in jax.tapes and (not name or mode_of(name) == "train") else "eval"
+        return ShownRun(mode, is_wide(name), "gradient" in name, construct, inputs, jax.tapes)
 
-    def loading(self, frames: Sequence[Any]) -> Places:
+    def loading(self, frames: Sequence[Frame]) -> Places:
         """Where the converted file fails to load."""
         place = self.place(frames)
         return self._beside(place), place
 
-    def _parted(
-        self, judgement: Judgement, torch: dict[str, Any], jax: dict[str, Any]
-    ) -> tuple[Alignment | None, Places]:
+    def _parted(self, judgement: Judgement, torch: TorchRequest, jax: JaxRequest) -> tuple[Alignment | None, Places]:
         """Where values or gradients part, or else where an error was raised."""
         error = judgement.error
         place = self.place(error.frames) if error else None
@@ -108,7 +132,7 @@ class Locator:
             places = alignment.first_value() or moved or (torch_line, place)
         return alignment, places
 
-    def _raised(self, judgement: Judgement, observed: dict[str, Any]) -> Places | None:
+    def _raised(self, judgement: Judgement, observed: Observations) -> Places | None:
         """The line that raises in torch on inputs that are to raise, and what became of it."""
         difference = judgement.difference
         raised = observed.get(difference.name) if difference is not None else None
@@ -118,7 +142,7 @@ class Locator:
         place = None if line is None else Location(str(self.jax_side.path), line)
         return Location(raised.file, raised.line), place
 
-    def _misfit(self, judgement: Judgement, torch: dict[str, Any]) -> Places | None:
+    def _misfit(self, judgement: Judgement, torch: TorchRequest) -> Places | None:
         """The constructor's lines that make what torch's state does not fit."""
         error = judgement.error
         if not isinstance(error, Failure) or error.type != "WeightsError":
@@ -127,7 +151,7 @@ class Locator:
         if not names:
             return None
         with contextlib.suppress(WorkerError, RemoteError):
-            owners = self.requests.owners(wide=False, **torch)
+            owners = self.requests.owners(replace(torch, wide=False))
             owner, attribute = _owner(owners, names[0])
             return (
                 _line(self.torch_side, owner, attribute),
@@ -135,7 +159,7 @@ class Locator:
             )
         return None
 
-    def place(self, frames: Sequence[Any]) -> Location | None:
+    def place(self, frames: Sequence[Frame]) -> Location | None:
         """The innermost line of the converted file that an error went through, outside helpers if there is one."""
         path = str(self.jax_side.path)
         lines = [line for file, line, _ in frames if file == path]
@@ -165,7 +189,7 @@ def _definitions(body: Sequence[ast.stmt]) -> dict[str, ast.stmt]:
     return {s.name: s for s in body if isinstance(s, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
-def _owner(owners: dict[str, Any], parameter: str) -> tuple[str, str]:
+def _owner(owners: dict[str, list[str]], parameter: str) -> tuple[str, str]:
     """The user's class that a parameter belongs to, and the attribute of it that holds the parameter."""
     name = parameter
     while name not in owners and name:

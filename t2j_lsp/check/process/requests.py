@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from t2j_lsp.check.crossing import Message
 from t2j_lsp.check.messages import (
     CallTimes,
     InitialValues,
@@ -14,6 +15,17 @@ from t2j_lsp.check.messages import (
     TorchObserved,
     TorchTrained,
     Traced,
+)
+from t2j_lsp.check.requests import (
+    InitialRequest,
+    JaxInitialRequest,
+    JaxRequest,
+    JaxTraceRequest,
+    JaxTrainRequest,
+    PrepareRequest,
+    TorchRequest,
+    TorchTraceRequest,
+    TorchTrainRequest,
 )
 
 from .worker import Kind
@@ -28,39 +40,46 @@ class WorkerRequests:
     def __init__(self, ask: Callable[..., Any]) -> None:
         self._ask = ask
 
-    def prepare(self, **message: Any) -> Prepared:
+    def prepare(self, request: PrepareRequest) -> Prepared:
         """Arguments with which a torch object runs."""
-        return Prepared.from_plain(self._ask("torch", "prepare", **message))
+        return Prepared.from_plain(self._answer("torch", "prepare", request))
 
-    def observe_torch(self, **message: Any) -> TorchObserved:
+    def observe_torch(self, request: TorchRequest) -> TorchObserved:
         """What a torch object computes."""
-        return TorchObserved.from_plain(self._ask("torch", "observe", **message))
+        return TorchObserved.from_plain(self._answer("torch", "observe", request))
 
-    def observe_jax(self, **message: Any) -> JaxObserved:
+    def observe_jax(self, request: JaxRequest) -> JaxObserved:
         """What its conversion computes."""
-        return JaxObserved.from_plain(self._ask("jax", "observe", **message))
+        return JaxObserved.from_plain(self._answer("jax", "observe", request))
 
-    def trace(self, kind: Kind, **message: Any) -> Traced:
+    def trace(self, request: TorchTraceRequest | JaxTraceRequest) -> Traced:
         """One run with every statement's value."""
-        return Traced.from_plain(self._ask(kind, "trace", **message))
+        return Traced.from_plain(self._answer(_side(request), "trace", request))
 
-    def owners(self, **message: Any) -> dict[str, list[str]]:
+    def owners(self, request: TorchRequest) -> dict[str, list[str]]:
         """Which attribute of which class of the user's holds each submodule, parameter and buffer of a torch module."""
-        owned: dict[str, list[str]] = self._ask("torch", "owners", **message)["owners"]
+        owned: dict[str, list[str]] = self._answer("torch", "owners", request)["owners"]
         return owned
 
-    def initial(self, kind: Kind, **message: Any) -> InitialValues:
+    def initial(self, request: InitialRequest) -> InitialValues:
         """Samples of initial values."""
-        return InitialValues.from_plain(self._ask(kind, "initial", **message))
+        return InitialValues.from_plain(self._answer(_side(request), "initial", request))
 
-    def train_torch(self, **message: Any) -> TorchTrained:
+    def train_torch(self, request: TorchTrainRequest) -> TorchTrained:
         """A training with the file's own optimizer."""
-        return TorchTrained.from_plain(self._ask("torch", "train", **message))
+        return TorchTrained.from_plain(self._answer("torch", "train", request))
 
-    def train_jax(self, **message: Any) -> JaxTrained:
+    def train_jax(self, request: JaxTrainRequest) -> JaxTrained:
         """The same with the conversion's."""
-        return JaxTrained.from_plain(self._ask("jax", "train", **message))
+        return JaxTrained.from_plain(self._answer("jax", "train", request))
 
-    def clock(self, kind: Kind, **message: Any) -> CallTimes:
+    def clock(self, request: TorchRequest | JaxRequest) -> CallTimes:
         """Seconds of a call."""
-        return CallTimes.from_plain(self._ask(kind, "clock", **message))
+        return CallTimes.from_plain(self._answer(_side(request), "clock", request))
+
+    def _answer(self, kind: Kind, operation: str, request: Message) -> Any:
+        return self._ask(kind, operation, **request.to_plain())
+
+
+def _side(request: InitialRequest) -> Kind:
+    return "jax" if isinstance(request, JaxRequest | JaxInitialRequest) else "torch"

@@ -41,18 +41,6 @@ class Counterpart:
     layout: ChannelsLast | None = None
     """What it takes and gives channels-last, as a comment in it says."""
 
-    def to_plain(self, arguments: list[str]) -> dict[str, Any]:
-        """What the JAX worker is told. ``arguments`` are the names of the torch constructor's parameters."""
-        return {
-            "takes_parameters": self.takes_parameters,
-            "init": list(self.init),
-            "weights": self.weights,
-            "renamed": self.renamed,
-            "written": self.written,
-            "arguments": arguments,
-            "layout": self.layout.to_plain() if self.layout is not None else None,
-        }
-
 
 def counterpart(jax_side: Slicer, item: CheckedObject) -> Counterpart | None:
     """The object of the JAX file for one of the torch file; None where there is none. Raises CommentError."""

@@ -6,7 +6,7 @@ import ast
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from t2j_lsp.check.process.compile_cache import project_of
 from t2j_lsp.check.process.containment import projects
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.worker import Kind, RemoteError, TimedOut, WorkerError
-from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.program.slice import Slice, Slicer
 from t2j_lsp.check.program.workspace import read_text
+from t2j_lsp.check.requests import JaxProgramRequest, ProgramRequest, TorchProgramRequest
 from t2j_lsp.check.verdict.refusals import refusal, refused
 from t2j_lsp.contract import (
     MARK,
@@ -121,7 +122,7 @@ class _Run:
     ) -> None:
         self.pool, self.settings, self.source_map = pool, settings, source_map
         self.sides: dict[Kind, Slicer] = {"torch": torch_side, "jax": jax_side}
-        self.slices = {kind: asdict(side.whole()) for kind, side in self.sides.items()}
+        self.slices = {kind: side.whole() for kind, side in self.sides.items()}
         defining = (_defining(self.slices[kind], method) for kind, method in FORWARD.items())
         self.classes = sorted(set.intersection(*defining))
         """The module classes that both programs have: their draws are counted apart."""
@@ -209,9 +210,8 @@ class _Run:
         if torch.exit_code == 2 and not self.settings.arguments:
             raise NotRunError("the PyTorch program ends with exit code 2: arguments for it go behind --")
         self.on_progress(f"running the conversion{words}")
-        jax = self._request(
-            "jax", wide, made=[m.to_plain() for m in torch.made], steps=torch.steps if torch.stopped else None
-        )
+        steps = torch.steps if torch.stopped else None
+        jax = self._ask("jax", JaxProgramRequest(**self._asked("jax", wide, steps), made=torch.made))
         if jax.failure is not None:
             self._refuse_outside("jax", jax)
             if torch.failure is None:
@@ -222,27 +222,27 @@ class _Run:
         return torch, jax
 
     def _torch(self, wide: bool, moved: float | None = None, steps: int | None = None) -> ProgramRun:
-        return self._request("torch", wide, moved=moved, steps=self.settings.steps if steps is None else steps)
+        asked = self._asked("torch", wide, self.settings.steps if steps is None else steps)
+        return self._ask("torch", TorchProgramRequest(**asked, moved=moved))
 
-    def _request(self, kind: Kind, wide: bool, **message: Any) -> ProgramRun:
-        budget = self.settings.timeout / 2 if kind == "torch" and message["steps"] is None else None
+    def _asked(self, kind: Kind, wide: bool, steps: int | None) -> dict[str, Any]:
+        """What both sides are asked alike."""
+        return {
+            "slice": self.slices[kind],
+            "folder": str(self.sides["torch"].path.parent),
+            "arguments": list(self.settings.arguments),
+            "seed": _SEED,
+            "synthetic": self.settings.synthetic,
+            "wide": wide,
+            "steps": steps,
+            "budget": self.settings.timeout / 2 if kind == "torch" and steps is None else None,
+            "classes": self.classes,
+            "forward": FORWARD[kind],
+        }
+
+    def _ask(self, kind: Kind, request: ProgramRequest) -> ProgramRun:
         try:
-            answer = self.pool.request(
-                kind,
-                "program",
-                self.settings.timeout,
-                self.cancelled,
-                slice=self.slices[kind],
-                folder=str(self.sides["torch"].path.parent),
-                arguments=list(self.settings.arguments),
-                seed=_SEED,
-                synthetic=self.settings.synthetic,
-                wide=wide,
-                budget=budget,
-                classes=self.classes,
-                forward=FORWARD[kind],
-                **message,
-            )
+            answer = self.pool.request(kind, "program", self.settings.timeout, self.cancelled, **request.to_plain())
         except RemoteError as error:
             raise NotRunError(f"the {kind} side can't run the program: {error}") from error
         return ProgramRun.from_plain(answer)
@@ -272,10 +272,10 @@ class _Run:
     def _refuse_unconverted(self, run: ProgramRun) -> None:
         """Raises where a conversion failed, and a file that it imports wasn't converted as a whole."""
         own = str(self.sides["jax"].path)
-        for module in self.slices["jax"]["modules"]:
-            if module["path"] != own and (left := module["text"].count(MARK)):
+        for module in self.slices["jax"].modules:
+            if module.path != own and (left := module.text.count(MARK)):
                 places = "1 place" if left == 1 else f"{left} places"
-                name = Path(module["path"]).name
+                name = Path(module.path).name
                 raise NotRunError(f"{places} of {name} left as PyTorch, and the conversion fails: {run.failure}")
 
     def _hint(self) -> str:
@@ -354,12 +354,12 @@ def _draws(torch: ProgramRun, jax: ProgramRun) -> list[str]:
     return [f"JAX draws {what} {of_jax} times, and PyTorch {n} times" for what, n, of_jax in wrong if of_jax > n]
 
 
-def _defining(program: Mapping[str, Any], method: str) -> set[str]:
+def _defining(program: Slice, method: str) -> set[str]:
     """The classes of a program that define a method."""
     return {
         node.name
-        for module in program["modules"]
-        for node in ast.walk(ast.parse(module["text"]))
+        for module in program.modules
+        for node in ast.walk(ast.parse(module.text))
         if isinstance(node, ast.ClassDef)
         and any(isinstance(part, ast.FunctionDef) and part.name == method for part in node.body)
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from t2j_lsp.check.arguments.recipes import CRITERION, OPTIMIZER, SCHEDULER
 from t2j_lsp.check.messages import Failure, JaxTrained, Observations, TorchObserved, TorchTrained, TrainingReference
@@ -15,6 +14,7 @@ from t2j_lsp.check.program.marks import Mark, marks_of
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import NdArray
+from t2j_lsp.check.requests import JaxRequest, JaxTrainRequest, TorchRequest, TorchTrainRequest
 from t2j_lsp.check.verdict.compare import exact, scale_of
 from t2j_lsp.check.verdict.evidence import Judgement, cannot_say
 from t2j_lsp.check.verdict.stages import (
@@ -65,7 +65,7 @@ class OwnTraining:
         """What ran on each side, where the training was compared."""
 
     def judge(
-        self, judgement: Judgement, torch: TorchObserved, torch_request: dict[str, Any], jax_request: dict[str, Any]
+        self, judgement: Judgement, torch: TorchObserved, torch_request: TorchRequest, jax_request: JaxRequest
     ) -> None:
         """Adds to an equivalent verdict what the training shows.
 
@@ -95,13 +95,14 @@ class OwnTraining:
         self.marks = {"torch": marks_of(torch_run.ran), "jax": marks_of(jax_run.ran)}
 
     def _compare(
-        self, judgement: Judgement, torch_run: TorchTrained, jax: Observations, torch_request: dict[str, Any]
+        self, judgement: Judgement, torch_run: TorchTrained, jax: Observations, torch_request: TorchRequest
     ) -> None:
         verdict, observed = judgement.verdict, torch_run.observed
         allowed: Callable[[str, NdArray, float], float] = _clipped if self.training.clips_without_divisor else exact
         if compare_all(observed, jax, (), allowed).differences:
             for seed in range(_MOVES):
-                moved = self._torch({**torch_request, "state": perturbed(torch_request["state"], seed)}).observed
+                state = perturbed(torch_request.state or {}, seed)
+                moved = self._torch(replace(torch_request, state=state)).observed
                 chaotic = {d.name for d in compare_all(observed, moved, (), _most).differences}
                 observed = {name: tree for name, tree in observed.items() if name not in chaotic}
                 allowed = trajectory(allowed, observed, [moved], CARRIED * _MOST)
@@ -137,25 +138,27 @@ class OwnTraining:
         line = f", with the command line `{' '.join(reference.command_line)}`" if reference.command_line else ""
         return f"its own {text}{line}" + "".join(f", without {what}" for what in self.training.left_out)
 
-    def _torch(self, request: dict[str, Any]) -> TorchTrained:
+    def _torch(self, request: TorchRequest) -> TorchTrained:
         assert self.training.torch is not None
-        part = self.sides[0].cut(self.names[0], [*self.code[0], *self.training.torch.code]).to_plain()
-        more = {"slice": part, "recipe": self.training.torch.to_plain(), "wide": True, "steps": STEPS}
+        part = self.sides[0].cut(self.names[0], [*self.code[0], *self.training.torch.code])
+        recipe = self.training.torch
+        asked = request.as_a(TorchTrainRequest, slice=part, recipe=recipe, wide=True, steps=STEPS)
         try:
-            trained = self.requests.train_torch(**{**request, **more})
+            trained = self.requests.train_torch(asked)
         except (RemoteError, WorkerError) as error:
             trained = TorchTrained(problem=_said(error))
         if trained.problem is not None:
             trained.problem = re.sub(r"'self_(\w+)'", r"'self.\1'", trained.problem)
         return trained
 
-    def _jax(self, request: dict[str, Any], reference: TrainingReference) -> JaxTrained:
+    def _jax(self, request: JaxRequest, reference: TrainingReference) -> JaxTrained:
         assert self.training.jax is not None
-        part = self.sides[1].cut(self.names[1], [*self.code[1], *self.training.jax.code]).to_plain()
-        plain = replace(reference, each_update=self.training.each_update).to_plain()
-        more = {"slice": part, "recipe": self.training.jax.to_plain(), "reference": plain, "wide": True, "steps": STEPS}
+        part = self.sides[1].cut(self.names[1], [*self.code[1], *self.training.jax.code])
+        repeated = replace(reference, each_update=self.training.each_update)
+        own = {"recipe": self.training.jax, "reference": repeated}
+        asked = request.as_a(JaxTrainRequest, slice=part, wide=True, steps=STEPS, **own)
         try:
-            return self.requests.train_jax(**{**request, **more})
+            return self.requests.train_jax(asked)
         except (RemoteError, WorkerError) as error:
             return JaxTrained(problem=_said(error))
 

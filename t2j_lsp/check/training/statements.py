@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from t2j_lsp.check.arguments.recipe import Recipe
 from t2j_lsp.check.arguments.recipes import (
     CLIPPING,
     CRITERION,
     OPTIMIZER,
     SCHEDULER,
-    Recipe,
     RecipeRefused,
     Wanted,
     cut,

@@ -16,6 +16,7 @@ from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.worker import Kind, RemoteError
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.program.workspace import read_text
+from t2j_lsp.check.requests import TestsRequest
 from t2j_lsp.contract import Severity, Translation
 
 RUNS = 3
@@ -118,9 +119,9 @@ def run_tests(pool: Pool, kind: Kind, tests: Slicer, timeout: float, repeat: int
     names = [name for name in tests.scope.bindings if not name.startswith("__")]
     if not names:
         return [{} for _ in range(repeat)]
-    part = tests.cut(names[0], names[1:]).to_plain()
+    part = tests.cut(names[0], names[1:])
     try:
-        runs = pool.request(kind, "tests", timeout, slice=part, repeat=repeat)
+        runs = pool.request(kind, "tests", timeout, **TestsRequest(slice=part, repeat=repeat).to_plain())
     except RemoteError as error:
         if error.failure.type == _MISSING:
             raise PytestMissing(

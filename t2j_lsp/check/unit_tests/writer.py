@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from t2j_lsp.check.file_check import FileCheck
-from t2j_lsp.check.inputs import Arguments, CommentError
+from t2j_lsp.check.inputs import CommentError
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.worker import RemoteError
 from t2j_lsp.check.program.objects import CheckedObject, checking_order, find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.protocol import leaves
+from t2j_lsp.check.requests import ValuesRequest
 from t2j_lsp.check.session import CheckSettings
 from t2j_lsp.symbols import bound_as
 
@@ -112,8 +113,8 @@ class _TestWriter:
                 raise UnwritableError("no inputs are known with which it runs")
             subject = _Subject(
                 item,
-                CallArguments.of(Arguments.from_plain(inputs.init)),
-                CallArguments.of(Arguments.from_plain(inputs.inputs)),
+                CallArguments.of(inputs.init),
+                CallArguments.of(inputs.inputs),
             )
             self.subjects.append(subject)
             if item.is_class:
@@ -137,10 +138,9 @@ class _TestWriter:
             lines += ["", f"def {name}():", *(f"    {line}" for line in body), ""]
         side = Slicer(self.path, "\n".join(lines))
         names = list(functions)
-        part = side.cut(names[0], names[1:]).to_plain()
-        values: dict[str, Any] = self.pool.request(
-            "torch", "values", self.timeout, slice=part, names=names, wide=wide, seed=seed
-        )
+        part = side.cut(names[0], names[1:])
+        request = ValuesRequest(slice=part, names=names, wide=wide, seed=seed)
+        values: dict[str, Any] = self.pool.request("torch", "values", self.timeout, **request.to_plain())
         return values
 
     def _look_at_state(self, subject: _Subject) -> None:

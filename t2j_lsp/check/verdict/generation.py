@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from t2j_lsp.check.messages import DrawProblem, Failure, JaxObserved, Observations, TorchObserved
+from t2j_lsp.check.messages import DrawProblem, Failure, GenerateCall, JaxObserved, Observations, TorchObserved
 
 from .compare import Comparison
 from .stages import Conditioning, compare_all, describe
@@ -57,16 +56,15 @@ def generated(torch: Mapping[int, TorchObserved], jax: JaxObserved, moved: Obser
     return generation
 
 
-def calls_of(torch: TorchObserved) -> dict[str, Any] | None:
+def calls_of(torch: TorchObserved) -> dict[str, GenerateCall] | None:
     """The calls of ``generate`` in a run of torch's, for a request to make them again; None where there are none."""
     calls = torch.generate.calls if torch.generate is not None else {}
-    return {name: call.to_plain() for name, call in calls.items()} or None
+    return calls or None
 
 
-def call_of(name: str, calls: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What a request needs to trace the call that an observation is from; None where it is from none."""
+def call_of(name: str, calls: Mapping[str, GenerateCall] | None) -> GenerateCall | None:
+    """The call that an observation is from; None where it is from none."""
     names = [n for n in calls or {} if name.startswith(n)]
     if calls is None or not names:
         return None
-    call = calls[max(names, key=len)]
-    return {"mode": "generate", "inputs": call["inputs"], "tapes": {"generate": call["tape"]}}
+    return calls[max(names, key=len)]

@@ -8,11 +8,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
-from t2j_lsp.check.messages import Failure
+from t2j_lsp.check.messages import Failure, Frame
 from t2j_lsp.check.process.worker import Kind
-from t2j_lsp.check.program.slice import Slicer
+from t2j_lsp.check.program.slice import Slice, Slicer
 from t2j_lsp.contract import VerdictKind
 
 from .evidence import Judgement
@@ -21,9 +20,7 @@ from .refusals import one_sided
 _GAP = re.compile(r"\s*# TODO\(t2j\): (.*)")
 
 
-def obstacle(
-    judgement: Judgement, met: Mapping[Kind, Collection[str]], side: Slicer, part: Mapping[str, Any]
-) -> str | None:
+def obstacle(judgement: Judgement, met: Mapping[Kind, Collection[str]], side: Slicer, part: Slice) -> str | None:
     """Why a verdict `different` is none; ``part`` is the slice of the converted file that ran."""
     verdict = judgement.verdict
     if verdict.verdict is not VerdictKind.DIFFERENT:
@@ -44,7 +41,7 @@ def obstacle(
     return None  # The line where the two part is not one that was left.
 
 
-def failed_at_gap(side: Slicer, frames: Sequence[Any]) -> str | None:
+def failed_at_gap(side: Slicer, frames: Sequence[Frame]) -> str | None:
     """The reason where an error went through a statement that the rules left as it was."""
     for file, line, _ in reversed(frames):
         reason = unfinished(side.text, line) if file == str(side.path) else None
@@ -76,7 +73,7 @@ def _first(statement: ast.stmt) -> int:
     return min(statement.lineno, *(d.lineno for d in decorators)) if decorators else statement.lineno
 
 
-def gaps_in(side: Slicer, part: Mapping[str, Any], calls: bool = True) -> Iterator[tuple[int, str]]:
+def gaps_in(side: Slicer, part: Slice, calls: bool = True) -> Iterator[tuple[int, str]]:
     """The statements with a gap above them, by line, in what a slice runs of the converted file.
 
     Without ``calls``, those of ``__call__`` are left out.
@@ -85,7 +82,7 @@ def gaps_in(side: Slicer, part: Mapping[str, Any], calls: bool = True) -> Iterat
     body = tree.body
     named = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "__call__" and not calls]
     inside = {line for n in named for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
-    kept = next((m["keep"] for m in part["modules"] if m["path"] == str(side.path)), ())
+    kept = next((m.keep for m in part.modules if m.path == str(side.path)), ())
     for index, _ in kept:
         first, last = _first(body[index]), body[index].end_lineno or body[index].lineno
         for number in range(max(first - 1, 1), last + 1):

@@ -11,10 +11,11 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from t2j_lsp.check.arguments import command_line
-from t2j_lsp.check.messages import Failure, Message
+from t2j_lsp.check.crossing import Message
+from t2j_lsp.check.messages import Failure
 from t2j_lsp.check.protocol import Raised, frame, read_frame
 from t2j_lsp.check.workers.containment import guard, remains
 from t2j_lsp.check.workers.containment.folders import Folders
@@ -22,6 +23,7 @@ from t2j_lsp.check.workers.torch_side import compiler
 from t2j_lsp.child.frames import MAX_DATA
 
 Handler = Callable[[dict[str, Any]], Any]
+_Asked = TypeVar("_Asked", bound=Message)
 
 
 def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, layers: tuple[str, ...]) -> None:
@@ -34,7 +36,7 @@ def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, laye
     gc.enable()
     command_line.install()
     handlers: dict[str, Handler] = dict(module.HANDLERS)
-    handlers["hello"] = lambda request: {**module.hello(), "layers": list(layers)}
+    handlers["hello"] = lambda message: {**module.hello(), "layers": list(layers)}
     guard.install(folders)
     known = remains.Remains(lambda: (module.settings(), guard.rules()))
     scratch = folders.writable[0]
@@ -85,7 +87,7 @@ def _answer(handlers: Mapping[str, Handler], request: dict[str, Any], scratch: s
         folder = tempfile.mkdtemp(dir=scratch)
         os.chdir(folder)
         with guard.guarded():
-            value = handlers[request["operation"]](request)
+            value = handlers[request["operation"]](_message(request))
             return {"value": value.to_plain() if isinstance(value, Message) else value}
     except BaseException as error:  # noqa: BLE001 - the outermost guard: user code may raise anything, SystemExit too
         return {"error": failure(error).to_plain()}
@@ -96,6 +98,16 @@ def _answer(handlers: Mapping[str, Handler], request: dict[str, Any], scratch: s
         if folder is not None:
             os.chdir("/")
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def taking(kind: type[_Asked], handle: Callable[[_Asked], Any]) -> Handler:
+    """A handler that reads its request as one of a kind."""
+    return lambda message: handle(kind.from_plain(message))
+
+
+def _message(request: dict[str, Any]) -> dict[str, Any]:
+    """A request without what it is sent by."""
+    return {name: value for name, value in request.items() if name not in ("id", "operation")}
 
 
 def raised(error: BaseException, file: str) -> Raised:

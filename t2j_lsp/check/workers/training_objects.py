@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
+from t2j_lsp.check.arguments.recipe import Recipe
 from t2j_lsp.check.program.marks import RAN
 
 from .widen import widen
 
 
-def made(recipe: dict[str, Any], model: Any, namespace: dict[str, Any], wide: bool, **more: Any) -> dict[str, Any]:
+def made(recipe: Recipe, model: Any, namespace: dict[str, Any], wide: bool, **more: Any) -> dict[str, Any]:
     """What the recipe makes, by kind: ``optimizer``, and where the program has them ``scheduler`` and ``criterion``.
 
     Tracebacks show the lines of the program's file.
     """
     space = {**more, **namespace}
     around = dict(space)
-    _run(recipe["before"], recipe["path"], wide, around)
-    space |= {name: eval(text, dict(around)) for name, text in recipe["given"].items()}
-    space[recipe["names"]["model"]] = model
-    _run(recipe["statements"], recipe["path"], wide, space)
-    RAN.marks |= {(recipe["path"], "statement", line) for _, line in recipe["statements"]}
-    return {kind: space[name] for kind, name in recipe["names"].items() if kind != "model"}
+    _run(recipe.before, recipe.path, wide, around)
+    space |= {name: eval(text, dict(around)) for name, text in recipe.given.items()}
+    space[recipe.names["model"]] = model
+    _run(recipe.statements, recipe.path, wide, space)
+    RAN.marks |= {(recipe.path, "statement", line) for _, line in recipe.statements}
+    return {kind: space[name] for kind, name in recipe.names.items() if kind != "model"}
 
 
-def _run(statements: list[tuple[str, int]], path: str, wide: bool, space: dict[str, Any]) -> None:
+def _run(statements: Sequence[tuple[str, int]], path: str, wide: bool, space: dict[str, Any]) -> None:
     body: list[ast.stmt] = []
     for text, line in statements:
         body += _at(ast.parse(text).body, line)

@@ -26,6 +26,7 @@ from t2j_lsp.check.process.worker import RemoteError, WorkerError
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.programs.run import RunSettings, not_converted, run_program
+from t2j_lsp.check.requests import TorchRequest, TorchTraceRequest
 from t2j_lsp.check.run import check_files
 from t2j_lsp.check.verdict.coverage import Covered, decided_by
 from t2j_lsp.child.serve import Requests, step_back
@@ -55,13 +56,14 @@ class RecordingPool(Pool):
 
     def __init__(self, *settings: Any, **named: Any) -> None:
         super().__init__(*settings, **named)
-        self.observed: dict[str, dict[str, Any]] = {}
+        self.observed: dict[str, TorchRequest] = {}
 
     def request(self, kind: Any, operation: str, timeout: float, cancelled: Any = lambda: False, **message: Any) -> Any:
         answer = super().request(kind, operation, timeout, cancelled, **message)
         if kind == "torch" and operation == "observe" and message.get("wide"):
-            given = {k: answer[k] for k in ("state", "cotangents", "tapes", "varies")}
-            self.observed[message["slice"]["name"]] = {**message, **given, "steps": 0, "eager": False}
+            asked = TorchRequest.from_plain(message)
+            again = replace(asked, state=answer["state"], cotangents=answer["cotangents"], steps=0, seconds=None)
+            self.observed[asked.slice.name] = again
         return answer
 
 
@@ -202,9 +204,9 @@ class Checker:
         """The shapes of values by line of the source, from one more run of each object that was checked."""
         by_line: dict[int, list[list[Any]]] = {}
         for observed in pool.observed.values():
-            message = {**observed, "mode": "eval", "wide": True, "gradients": False, "construct": False}
+            request = observed.as_a(TorchTraceRequest, mode="eval", wide=True, gradients=False, construct=False)
             with contextlib.suppress(WorkerError, RemoteError):
-                trace = pool.request("torch", "trace", timeout, self.cancelled, **message)
+                trace = pool.request("torch", "trace", timeout, self.cancelled, **request.to_plain())
                 for site, value, *_ in trace["events"]:
                     file, line, _, target, *_ = trace["sites"][site]
                     shape = list(value.shape) if hasattr(value, "shape") else None

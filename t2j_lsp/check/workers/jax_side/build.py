@@ -17,8 +17,8 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.inputs import Arguments, Code, map_values
-from t2j_lsp.check.program.slice import Slice
 from t2j_lsp.check.protocol import Array, NdArray, RawArray
+from t2j_lsp.check.requests import JaxInitialRequest, JaxRequest, SliceRequest
 from t2j_lsp.check.workers.loading import Transform, loaded
 from t2j_lsp.check.workers.widen import enables_x64, widen
 from t2j_lsp.weights import WeightsError, load_torch_state
@@ -121,16 +121,16 @@ def realise(value: Any, namespace: dict[str, Any], wide: bool, rngs: str = FIXED
 
 @contextmanager
 def program(
-    request: dict[str, Any], transform: Transform | None = None, names: dict[str, Any] | None = None
+    request: SliceRequest, transform: Transform | None = None, names: dict[str, Any] | None = None
 ) -> Iterator[tuple[ModuleType, Any]]:
     """The request's slice, loaded in the request's precision, and its object."""
-    wide = request["wide"]
+    wide = request.wide
 
     def change(tree: Any, path: str) -> Any:
         tree = widen(tree, path) if wide else tree
         return transform(tree, path) if transform else tree
 
-    part = Slice.from_plain(request["slice"])
+    part = request.slice
     x64 = wide or any(enables_x64(m.text) for m in part.modules)
     with jax.enable_x64(x64), loaded(part, change, names) as module:
         target: Any = module
@@ -157,14 +157,11 @@ def construct(target: Any, init: Arguments, namespace: dict[str, Any], wide: boo
     return target(*args, **kwargs)
 
 
-def build(target: Any, namespace: dict[str, Any], request: dict[str, Any]) -> Any:
-    """An instance of a module class, with torch's state; a function stays as it is, if it takes no parameters.
-
-    The request holds ``init``, ``state``, ``wide``, and ``pairing``: how hand-written code holds the state.
-    """
-    init, wide, pairing = Arguments.from_plain(request["init"]), request["wide"], request["pairing"]
+def build(target: Any, namespace: dict[str, Any], request: JaxRequest) -> Any:
+    """An instance of a module class, with torch's state; a function stays as it is, if it takes no parameters."""
+    init, wide, pairing = request.init, request.wide, request.pairing
     if not isinstance(target, type):
-        if not pairing["takes_parameters"]:
+        if not pairing.takes_parameters:
             return target
         model = function_of_parameters(target, namespace, request)
         _load(model, request)
@@ -182,17 +179,16 @@ def build(target: Any, namespace: dict[str, Any], request: dict[str, Any]) -> An
 
 
 def function_of_parameters(
-    target: Any, namespace: dict[str, Any], request: dict[str, Any], key: Any = None, rngs: str = FIXED
+    target: Any, namespace: dict[str, Any], request: JaxRequest | JaxInitialRequest, key: Any = None, rngs: str = FIXED
 ) -> Any:
     """A function of a tree of parameters as a module, with initial values that are drawn with ``key``."""
-    init, wide, pairing = Arguments.from_plain(request["init"]), request["wide"], request["pairing"]
-    values = dict(zip(pairing["arguments"], realise(init.args, namespace, wide, rngs), strict=False))
+    init, wide, pairing = request.init, request.wide, request.pairing
+    values = dict(zip(pairing.arguments, realise(init.args, namespace, wide, rngs), strict=False))
     values |= realise(init.kwargs, namespace, wide, rngs)
-    functions = {"init": [namespace[name] for name in pairing["init"]], "weights": pairing["weights"]}
-    return parameter_function(target, functions, values, key)
+    return parameter_function(target, [namespace[name] for name in pairing.init], list(pairing.weights), values, key)
 
 
-def _outlined(create: Callable[[], Any], request: dict[str, Any]) -> Any | None:
+def _outlined(create: Callable[[], Any], request: JaxRequest) -> Any | None:
     """The module, built without computing its initial values, which would take longer than the rest of the check.
 
     None where torch's state does not fill it, or where the constructor looks at values: then it has to be run.
@@ -268,26 +264,26 @@ def widen_module(model: nnx.Module) -> None:
             node.dtype = jnp.dtype(WIDE[str(jnp.dtype(node.dtype))])  # It casts its table to what it was.
 
 
-def _load(model: nnx.Module, request: dict[str, Any]) -> None:
+def _load(model: nnx.Module, request: JaxRequest) -> None:
     """Loads torch's state; in float64 everything else that is narrow is widened too.
 
     Where the user said how the names go together, where the object is named otherwise than torch's, or none of its
     names is torch's, the state is paired first: a person wrote it. A conversion keeps torch's names, all of them.
     """
-    wide = request["wide"]
+    wide = request.wide
     if wide:
         widen_module(model)
     # Not yet JAX's, which would compile a program for each shape that is transposed.
-    state = {name: to_numpy(array, wide) for name, array in request["state"].items()}
-    weights = request["pairing"]["weights"]
+    state = {name: to_numpy(array, wide) for name, array in (request.state or {}).items()}
+    weights = request.pairing.weights
     if weights or isinstance(model, ParameterFunction):
-        if not load_paired(model, state, weights, request["pairing"].get("written", False)):
+        if not load_paired(model, state, weights, request.pairing.written):
             held = ", ".join(f"{n} {e.shape}" for n, e in own_entries(model).items())
             raise ValueError(f"torch's parameters can't be paired with {held}; say # t2j: weights={{...}}")
         return
     try:
         load_torch_state(model, state)
     except WeightsError as error:
-        own = request["pairing"]["renamed"] or not set(own_entries(model)) & set(state)
+        own = request.pairing.renamed or not set(own_entries(model)) & set(state)
         if not (own and error.missing and error.unexpected and load_paired(model, state, {})):
             raise

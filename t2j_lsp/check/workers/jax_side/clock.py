@@ -7,6 +7,7 @@ from typing import Any
 import jax
 
 from t2j_lsp.check.messages import CallTimes
+from t2j_lsp.check.requests import JaxRequest
 from t2j_lsp.check.workers.clock import median_of
 
 from .build import program
@@ -22,7 +23,7 @@ _OPTIMIZED: Options = {
 _NEVER = 1e9
 
 
-def clock(request: dict[str, Any]) -> CallTimes:
+def clock(request: JaxRequest) -> CallTimes:
     """Seconds of calls with the request's ``inputs`` and torch's ``state``; the first one compiles."""
     config: Any = jax.config
     ready: Any = jax.block_until_ready

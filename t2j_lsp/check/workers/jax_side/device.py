@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 from importlib.metadata import entry_points, version
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from t2j_lsp.check.process.processes import DEVICE
+from t2j_lsp.check.requests import EmptyRequest, MemoryRequest
 from t2j_lsp.check.workers.precision import kernel, permutation, telling
 
 PIECE = 2**28
@@ -59,7 +59,7 @@ def missing() -> str | None:
     return f"jax {jax.__version__} prefers {jax.devices()[0].platform}"
 
 
-def memory(request: dict[str, Any]) -> dict[str, int]:
+def memory(request: MemoryRequest) -> dict[str, int]:
     """Bytes that XLA holds and may hold; nothing on the CPU.
 
     ``hold`` is a share of what XLA may have, to be kept from now on.
@@ -69,15 +69,15 @@ def memory(request: dict[str, Any]) -> dict[str, int]:
         return {}
     _held.clear()
     limit = stats["bytes_limit"]
-    if request.get("hold"):
-        count = int(limit * request["hold"]) - stats["bytes_in_use"]
+    if request.hold:
+        count = int(limit * request.hold) - stats["bytes_in_use"]
         _held.extend(jnp.zeros(PIECE, jnp.uint8).block_until_ready() for _ in range(count // PIECE))
     stats = jax.devices()[0].memory_stats() or {}
     used = max(stats.get("pool_bytes", 0), stats["bytes_in_use"])
     return {"used": used, "peak": stats.get("peak_bytes_in_use", used), "limit": limit}
 
 
-def precision(request: dict[str, Any]) -> dict[str, float]:
+def precision(request: EmptyRequest) -> dict[str, float]:
     """How far float32 products of matrices and convolutions are from the right result, relative to it."""
     a, b = telling(), permutation()
     product = jnp.asarray(a) @ jnp.asarray(b)

@@ -8,8 +8,7 @@ from typing import Any
 
 from flax import nnx
 
-from t2j_lsp.check.inputs import Arguments
-from t2j_lsp.check.messages import GenerateCall, JaxGenerated
+from t2j_lsp.check.messages import JaxGenerated
 from t2j_lsp.check.protocol import plain
 from t2j_lsp.check.workers.serve import failure
 
@@ -20,15 +19,14 @@ from .session import ProgramSession
 
 def generation(session: ProgramSession) -> JaxGenerated | None:
     """What ``generate`` returns for each of torch's calls; None where none is asked for, or the module itself fails."""
-    asked: dict[str, Any] = session.request.get("generate") or {}
-    calls = {name: GenerateCall.from_plain(call) for name, call in asked.items()}
+    calls = session.request.generate or {}
     if not calls or session.errors:
         return None
     generated = JaxGenerated()
     if not callable(getattr(session.model, "generate", None)):
         return JaxGenerated(reasons=["its conversion has none"])
     for name, call in calls.items():
-        session.take(Arguments.from_plain(call.inputs))
+        session.take(call.inputs)
         model = session.fresh(train=False)
         try:
             inspect.signature(model.generate).bind(*session.args, **_keywords(session, model))
@@ -36,7 +34,7 @@ def generation(session: ProgramSession) -> JaxGenerated | None:
             generated.reasons.append(f"its conversion's takes other arguments: {error}")
             continue
         try:
-            with jax_random.replaying(call.tape, session.request["seed"]) as tape:
+            with jax_random.replaying(call.tape, session.request.seed) as tape:
                 generated.observed[name] = plain(called(session, model), to_array)
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
             generated.error = replace(failure(error), call=name)
@@ -48,7 +46,7 @@ def generation(session: ProgramSession) -> JaxGenerated | None:
 
 def called(session: ProgramSession, model: Any) -> Any:
     """What one call of a model's ``generate`` returns, with the session's inputs."""
-    jax_random.rewind(session.request["seed"])
+    jax_random.rewind(session.request.seed)
     output = model.generate(*session.args, **_keywords(session, model))
     return list(output) if inspect.isgenerator(output) else output
 

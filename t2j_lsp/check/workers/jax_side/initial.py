@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from t2j_lsp.check.inputs import Arguments
 from t2j_lsp.check.messages import InitialValues
+from t2j_lsp.check.requests import JaxInitialRequest
 from t2j_lsp.check.verdict.initial import picked
 from t2j_lsp.check.workers import host_random
 from t2j_lsp.weights import torch_names
@@ -23,9 +23,9 @@ EAGER = 48
 _RNGS = "_t2j_rngs"
 
 
-def initial(request: dict[str, Any]) -> InitialValues:
+def initial(request: JaxInitialRequest) -> InitialValues:
     """``values`` as on the torch side, from ``count`` constructions."""
-    init = Arguments.from_plain(request["init"])
+    init = request.init
     with program(request) as (module, target):
 
         def create(seed: Any) -> Any:
@@ -34,8 +34,8 @@ def initial(request: dict[str, Any]) -> InitialValues:
             namespace = {**vars(module), _RNGS: rngs}
             if not isinstance(target, type):
                 return own_entries(function_of_parameters(target, namespace, request, rngs(), _RNGS))
-            args = realise(init.args, namespace, request["wide"], _RNGS)
-            kwargs = realise(init.kwargs, namespace, request["wide"], _RNGS)
+            args = realise(init.args, namespace, request.wide, _RNGS)
+            kwargs = realise(init.kwargs, namespace, request.wide, _RNGS)
             if takes_rngs(target):
                 kwargs["rngs"] = rngs
             return torch_names(target(*args, **kwargs))
@@ -45,10 +45,10 @@ def initial(request: dict[str, Any]) -> InitialValues:
 
         before = host_random.state()
         try:
-            many = jax.jit(jax.vmap(sample))(jnp.arange(request["count"]))
+            many = jax.jit(jax.vmap(sample))(jnp.arange(request.count))
             if host_random.state() == before:
                 return InitialValues({name: np.asarray(array) for name, array in many.items()})
         except Exception:  # noqa: BLE001 - a constructor that looks at values runs once for each seed
             pass
-        samples = [sample(seed) for seed in range(min(request["count"], EAGER))]
+        samples = [sample(seed) for seed in range(min(request.count, EAGER))]
     return InitialValues({name: np.stack([np.asarray(s[name]) for s in samples]) for name in samples[0]})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,21 +102,25 @@ def _walk(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def parameter_function(
-    function: Callable[..., Any], request: dict[str, Any], arguments: dict[str, Any], key: Any = None
+    function: Callable[..., Any],
+    inits: Sequence[Callable[..., Any]],
+    weights: Sequence[str],
+    arguments: dict[str, Any],
+    key: Any = None,
 ) -> Any:
-    """The function as a module. ``request`` holds ``init`` (functions to make the tree) and ``weights``, if given.
+    """The function as a module. ``inits`` may make its tree; ``weights`` are the names in it, if given.
 
     ``arguments`` are the torch constructor's, by name; initial values are drawn with ``key``. Raises ValueError where
     the tree can't be made.
     """
     problems = []
-    for init in request["init"]:
+    for init in inits:
         try:
             return ParameterFunction(function, _made(init, arguments, key), arguments)
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything; the next one may do
             problems.append(f"{init.__name__}: {type(error).__name__}: {error}")
-    if request["weights"]:
-        nested = _nested(dict.fromkeys(request["weights"], np.zeros(())))
+    if weights:
+        nested = _nested(dict.fromkeys(weights, np.zeros(())))
         return ParameterFunction(function, nested, arguments)
     tried = f" (tried: {problems[0]})" if problems else ""
     raise ValueError(

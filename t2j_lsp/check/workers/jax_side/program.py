@@ -21,6 +21,7 @@ from flax.nnx.transforms import compilation
 
 from t2j_lsp.check.messages import MadeModule, ProgramRun
 from t2j_lsp.check.program.marks import RAN
+from t2j_lsp.check.requests import JaxProgramRequest
 from t2j_lsp.check.workers.programs.budget import StepBudget
 from t2j_lsp.check.workers.programs.files import listed, written
 from t2j_lsp.check.workers.programs.logs import Log, logging_here
@@ -58,18 +59,18 @@ class _ProgramCounts:
 _installed: list[str] = []
 
 
-def program(request: dict[str, Any]) -> ProgramRun:
+def program(request: JaxProgramRequest) -> ProgramRun:
     """The run of the slice, a whole program whose modules start as torch's did (``made``)."""
-    streams = Streams(request["seed"], request["classes"], request["forward"])
-    budget = StepBudget(request["steps"], request["budget"])
-    torch_made = [MadeModule.from_plain(one) for one in request["made"]]
-    wide = request["wide"]
-    texts = [m["text"] for m in request["slice"]["modules"]]
+    streams = Streams(request.seed, request.classes, request.forward)
+    budget = StepBudget(request.steps, request.budget)
+    torch_made = request.made
+    wide = request.wide
+    texts = [m.text for m in request.slice.modules]
     pairs: dict[int, nnx.Module] = {}
     problems: list[str] = []
     logs: list[Log] = []
-    made_up: dict[str, None] | None = {} if request["synthetic"] else None
-    copy_folder(request["folder"], os.getcwd())
+    made_up: dict[str, None] | None = {} if request.synthetic else None
+    copy_folder(request.folder, os.getcwd())
     before = listed(os.getcwd())
 
     @contextmanager

@@ -17,6 +17,7 @@ from t2j_lsp.check.process.budget import NARROW, TRAINING, TimeBudget
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
 from t2j_lsp.check.protocol import leaves, plain
+from t2j_lsp.check.requests import JaxRequest
 from t2j_lsp.check.workers.serve import failure, raised
 
 from . import random as jax_random
@@ -40,12 +41,12 @@ _SHOWING_NAN: Options = {"xla_disable_hlo_passes": "algsimp,fusion"}
 class ProgramSession:
     """One converted program with its state and inputs, and the results of its phases."""
 
-    def __init__(self, request: dict[str, Any], namespace: dict[str, Any], target: Any) -> None:
+    def __init__(self, request: JaxRequest, namespace: dict[str, Any], target: Any) -> None:
         self.request = request
         self.namespace = namespace
         self.target = target
-        self.wide: bool = request["wide"]
-        self.careful: bool = request.get("careful", False)
+        self.wide: bool = request.wide
+        self.careful: bool = request.careful
         self.model: Any = None
         self.observed: dict[str, dict[str, Any]] = {}
         self.errors: dict[str, Failure] = {}
@@ -54,10 +55,10 @@ class ProgramSession:
         self.seconds: dict[str, float] = {}
         self.arrays: list[jax.Array] = []
         self.slots: list[int] = []
-        self.budget = TimeBudget(request.get("seconds"))
+        self.budget = TimeBudget(request.seconds)
         self.first = 0.0
         """Seconds of the first call under ``jit`` in evaluation mode, with its compilation."""
-        self.reserve = TRAINING + NARROW if request.get("gradients") else 0.0
+        self.reserve = TRAINING + NARROW if request.gradients else 0.0
         """What is yet to be done and not to be left out, as a multiple of these."""
 
     def affords(self, what: str, multiple: float, seconds: float = 0.0) -> bool:
@@ -68,7 +69,7 @@ class ProgramSession:
         """Runs one phase; in a mode, with torch's draws of that mode."""
         start = time.monotonic()
         try:
-            with jax_random.replaying(self.request["tapes"].get(mode), self.request["seed"]) as tape:
+            with jax_random.replaying(self.request.tapes.get(mode), self.request.seed) as tape:
                 self.observed[name] = work()
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything; it is the result of this phase
             self.errors[name] = failure(error)
@@ -95,12 +96,12 @@ class ProgramSession:
 
     def create(self) -> Any:
         """The model as its constructor leaves it."""
-        return construct(self.target, Arguments.from_plain(self.request["init"]), self.namespace, self.wide)
+        return construct(self.target, self.request.init, self.namespace, self.wide)
 
     def construct(self) -> dict[str, Any]:
         """Builds the model and the list of its array inputs."""
         self.model = build(self.target, self.namespace, self.request)
-        self.take(Arguments.from_plain(self.request["inputs"]))
+        self.take(self.request.inputs)
         return {}
 
     def take(self, inputs: Arguments) -> None:
@@ -127,8 +128,8 @@ class ProgramSession:
         )
         if not isinstance(model, nnx.Module) and takes_rngs(model):
             kwargs = {**kwargs, "rngs": nnx.Rngs(0)}
-        jax_random.rewind(self.request["seed"])
-        return called(model, args, kwargs, self.request["pairing"].get("layout"))
+        jax_random.rewind(self.request.seed)
+        return called(model, args, kwargs, self.request.pairing.layout)
 
     def fresh(self, train: bool) -> Any:
         """The model with torch's state, in a mode."""
@@ -175,7 +176,7 @@ class ProgramSession:
     def differentiated(self, function: Run) -> Run:
         """As `jitted`, for a function that returns gradients."""
         values = self.jitted(function)
-        if not self.careful or not self.request.get("nan"):
+        if not self.careful or not self.request.nan:
             return values
         showing_nan = self.compiled(function, _SHOWING_NAN | usual_loops())
 
@@ -212,18 +213,18 @@ class ProgramSession:
         try:
             values |= self._with_other_inputs(run, shape, jit, times[2] - times[1])
         finally:
-            self.take(Arguments.from_plain(self.request["inputs"]))
+            self.take(self.request.inputs)
         return values
 
     def _with_other_inputs(self, run: Run, shape: OutputStructure, jit: bool, seconds: float) -> dict[str, Any]:
         """Calls with other inputs: those to raise an error without ``jit``, the others under it if they can be."""
         forms = [a.shape for a in self.arrays]
         values: dict[str, Any] = {}
-        for name, data in self.request["variants"].items():
+        for name, given in self.request.variants.items():
             raising = name.startswith(RAISING)
             if raising == jit and (jit or "eval under jit" not in self.errors):
                 continue  # Values can't decide about an error under ``jit``.
-            self.take(Arguments.from_plain(data))
+            self.take(given)
             again = forms != [a.shape for a in self.arrays]
             if not raising and not self.affords(name, float(again), seconds):
                 continue
@@ -279,7 +280,7 @@ class ProgramSession:
             return jax.value_and_grad(lambda f: loss(model, f, arrays), has_aux=True)(floats)
 
         run = self.differentiated(gradients) if jit else gradients
-        steps = self.request["steps"] if module else 0
+        steps = self.request.steps if module else 0
         adam = Adam()
         values: dict[str, Any] = {}
         for step in range(1, max(steps, 1) + 1):
@@ -313,7 +314,7 @@ class ProgramSession:
     def loss(self, shape: OutputStructure, output: list[Any], squared: bool = False) -> Any:
         """The output's inner product with torch's cotangents or distance from them, as on the torch side."""
         total = jnp.zeros((), jnp.float64 if self.wide else jnp.float32)
-        cotangents = self.request["cotangents"]
+        cotangents = self.request.cotangents or {}
         for path, array in zip(shape.paths, output, strict=True):
             if path in cotangents and cotangents[path].shape == array.shape:
                 if jnp.iscomplexobj(array):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from t2j_lsp.check.requests import TestsRequest
 from t2j_lsp.check.workers.unit_tests import Outcomes, run_tests
 
 from .build import program
 
 
-def tests(request: dict[str, Any]) -> list[Outcomes]:
+def tests(request: TestsRequest) -> list[Outcomes]:
     """The outcomes of the slice's tests, in ``repeat`` runs."""
-    with program({**request, "wide": False}) as (module, _):
-        return run_tests(module, lambda run: None, request["repeat"])
+    with program(request) as (module, _):
+        return run_tests(module, lambda run: None, request.repeat)

@@ -19,6 +19,7 @@ from flax import nnx
 from t2j_lsp.check.difference.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, Tracer
 from t2j_lsp.check.messages import Failure, Traced
 from t2j_lsp.check.protocol import plain
+from t2j_lsp.check.requests import JaxTraceRequest
 from t2j_lsp.check.workers.serve import failure
 from t2j_lsp.weights.stacks import whole_of
 
@@ -92,13 +93,13 @@ def _compiled(value: Any) -> bool:
     return any(type(leaf).__name__ == "DynamicJaxprTracer" for leaf in jax.tree.leaves(value))
 
 
-def trace(request: dict[str, Any]) -> Traced:
+def trace(request: JaxTraceRequest) -> Traced:
     """One call in ``mode`` with everything recorded, as on the torch side; ``error`` if it raised.
 
     Functions that the program compiles itself have no values to record: then it is called once more without compiling.
     """
     traced, compiled = _trace(request)
-    if compiled and any(re.search(r"\bjit\b|\bnnx\.scan\b", m["text"]) for m in request["slice"]["modules"]):
+    if compiled and any(re.search(r"\bjit\b|\bnnx\.scan\b", m.text) for m in request.slice.modules):
         with jax.disable_jit():
             again, _ = _trace(request)
         if again.error is None or traced.error is not None:
@@ -106,28 +107,28 @@ def trace(request: dict[str, Any]) -> Traced:
     return traced
 
 
-def _trace(request: dict[str, Any]) -> tuple[Traced, bool]:
+def _trace(request: JaxTraceRequest) -> tuple[Traced, bool]:
     """The trace, and whether there were values that could not be recorded."""
-    tracer, recorder = Tracer(), Recorder(request.get("bytes", MAX_BYTES))
+    tracer, recorder = Tracer(), Recorder(request.bytes or MAX_BYTES)
     with program(request, tracer, {NAME: recorder}) as (module, target):
         session = ProgramSession(request, vars(module), target)
         files = {s.file for s in tracer.sites}
         error: Failure | None = None
         norms: list[Any] = []
         try:
-            if request["construct"] and isinstance(target, type):
+            if request.construct and isinstance(target, type):
                 recorder.on = True
                 session.create()
             recorder.on = False
             session.construct()
-            mode = request["mode"]
-            with jax_random.replaying(request["tapes"].get(mode), request["seed"]), _watched(files, tracer, recorder):
+            mode = request.mode
+            with jax_random.replaying(request.tapes.get(mode), request.seed), _watched(files, tracer, recorder):
                 recorder.on = True
                 before = len(recorder.events)
                 model = _named(session.fresh(mode == "train"), recorder)
                 called(session, model) if mode == "generate" else session.call(model, session.arrays)
                 recorder.on = False
-                if request["gradients"]:
+                if request.gradients:
                     norms = [None] * before + _norms(session, recorder, mode)
         except Exception as raised:  # noqa: BLE001 - the user's code may raise anything; what came before counts
             error = failure(raised)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -10,10 +11,12 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 from flax import nnx
 
-from t2j_lsp.check.inputs import METRICS, OWN, OWN_TRAINING, PULLS, PUSH, Arguments
+from t2j_lsp.check.arguments.recipe import Recipe
+from t2j_lsp.check.inputs import METRICS, OWN, OWN_TRAINING, PULLS, PUSH
 from t2j_lsp.check.messages import JaxTrained, TrainingReference
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
+from t2j_lsp.check.requests import JaxTrainRequest
 from t2j_lsp.check.workers.training_objects import made
 
 from .build import program, to_array, to_jax
@@ -21,15 +24,12 @@ from .pairing import names_of, value_of
 from .session import OutputStructure, ProgramSession
 
 
-def train(request: dict[str, Any]) -> JaxTrained:
-    """What the torch side observed, computed here.
-
-    The request is one of ``observe`` with a ``recipe`` and torch's ``reference``, whose draws are replayed.
-    """
-    reference = TrainingReference.from_plain(request["reference"])
+def train(request: JaxTrainRequest) -> JaxTrained:
+    """What the torch side observed, computed here."""
+    reference = request.reference
     try:
         with program(request) as (module, target):
-            session = ProgramSession({**request, "tapes": reference.tapes}, vars(module), target)
+            session = ProgramSession(replace(request, tapes=reference.tapes), vars(module), target)
             session.phase("construct", "", session.construct)
             if not isinstance(session.model, nnx.Module):
                 return JaxTrained(problem="it is no module")
@@ -37,7 +37,7 @@ def train(request: dict[str, Any]) -> JaxTrained:
 
             def work() -> dict[str, Any]:
                 try:
-                    return Training(session, request["recipe"], reference).run(request["steps"])
+                    return Training(session, request.recipe, reference).run(request.steps)
                 except NotConverted as error:
                     problems.append((str(error), isinstance(error, NoLoss)))
                     return {}
@@ -68,10 +68,10 @@ def _widen_counts(optimizer: nnx.Optimizer[Any]) -> None:
 class Training:
     """What a recipe made for the session's model; ``reference`` is what the torch side says of its own run."""
 
-    def __init__(self, session: ProgramSession, recipe: dict[str, Any], reference: TrainingReference) -> None:
+    def __init__(self, session: ProgramSession, recipe: Recipe, reference: TrainingReference) -> None:
         self.session = session
         self.reference = reference
-        session.take(Arguments.from_plain(reference.inputs))
+        session.take(reference.inputs)
         self.model = session.fresh(train=True)
         try:
             optimizer = made(recipe, self.model, session.namespace, session.wide, rngs=nnx.Rngs(0))
@@ -97,7 +97,7 @@ class Training:
 
     def part(self, whole: Any) -> Any:
         """What the optimizer trains, of the module or of its gradients."""
-        text, name = self.recipe["trained"], self.recipe["names"]["model"]
+        text, name = self.recipe.trained, self.recipe.names["model"]
         return whole if text in ("", name) else eval(text, {name: whole})
 
     def update(self, model: Any, optimizer: Any, grads: Any) -> None:

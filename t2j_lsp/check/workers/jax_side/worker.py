@@ -7,7 +7,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from t2j_lsp.check.workers.serve import Handler
+from t2j_lsp.check.requests import (
+    EmptyRequest,
+    JaxInitialRequest,
+    JaxProgramRequest,
+    JaxRequest,
+    JaxTraceRequest,
+    JaxTrainRequest,
+    MemoryRequest,
+    TestsRequest,
+)
+from t2j_lsp.check.workers.serve import Handler, taking
 
 from . import convolution as jax_convolution
 from . import device as jax_device
@@ -54,13 +64,13 @@ def settings() -> tuple[Any, ...]:
 
 
 HANDLERS: dict[str, Handler] = {
-    "observe": observe,
-    "trace": trace,
-    "initial": initial,
-    "train": train,
-    "clock": clock,
-    "program": program,
-    "tests": tests,
-    "memory": jax_device.memory,
-    "precision": jax_device.precision,
+    "observe": taking(JaxRequest, observe),
+    "trace": taking(JaxTraceRequest, trace),
+    "initial": taking(JaxInitialRequest, initial),
+    "train": taking(JaxTrainRequest, train),
+    "clock": taking(JaxRequest, clock),
+    "program": taking(JaxProgramRequest, program),
+    "tests": taking(TestsRequest, tests),
+    "memory": taking(MemoryRequest, jax_device.memory),
+    "precision": taking(EmptyRequest, jax_device.precision),
 }

@@ -20,7 +20,7 @@ import numpy as np
 
 from t2j_lsp.check.arguments import command_line
 from t2j_lsp.check.messages import ProgramRun
-from t2j_lsp.check.program.slice import Slice
+from t2j_lsp.check.requests import ProgramRequest
 from t2j_lsp.check.workers.loading import Transform, main_program
 from t2j_lsp.check.workers.serve import failure
 
@@ -51,7 +51,7 @@ def copy_folder(source: str, target: str) -> None:
 
 
 def run(
-    request: dict[str, Any],
+    request: ProgramRequest,
     transform: Transform,
     shown: Shown,
     budget: StepBudget,
@@ -61,7 +61,7 @@ def run(
 
     ``around`` gives the context in which it runs.
     """
-    part = Slice.from_plain(request["slice"])
+    part = request.slice
     recorder = OutputRecorder(set(part.files), shown)
     result = ProgramRun()
     with main_program(part, transform) as (module, code):
@@ -70,14 +70,14 @@ def run(
         sys.path.insert(0, os.getcwd())
         if file.suffix == ".ipynb":
             module.__dict__["display"] = recorder.display
-        arguments, sys.argv = sys.argv, [module.__dict__["__file__"], *request["arguments"]]
+        arguments, sys.argv = sys.argv, [module.__dict__["__file__"], *request.arguments]
         try:
             with (
                 around(recorder),
                 recording(recorder),
                 same_time(recorder.files),
                 command_line.as_given(),
-                _seeded(request["seed"]),
+                _seeded(request.seed),
             ):
                 start = time.perf_counter()
                 try:

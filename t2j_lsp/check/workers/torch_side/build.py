@@ -14,9 +14,9 @@ import torch
 from torch import nn
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
-from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, draw, map_values
-from t2j_lsp.check.program.slice import Slice
+from t2j_lsp.check.inputs import ArraySpec, Code, draw, map_values
 from t2j_lsp.check.protocol import Array, RawArray
+from t2j_lsp.check.requests import CallRequest, SliceRequest
 from t2j_lsp.check.workers.loading import Transform, loaded
 from t2j_lsp.check.workers.widen import widen
 
@@ -75,20 +75,20 @@ def realise(value: Any, namespace: dict[str, Any], wide: bool, rng: np.random.Ge
 
 @contextmanager
 def program(
-    request: dict[str, Any], transform: Transform | None = None, names: dict[str, Any] | None = None
+    request: SliceRequest, transform: Transform | None = None, names: dict[str, Any] | None = None
 ) -> Iterator[tuple[ModuleType, Any]]:
     """The request's slice, loaded in the request's precision, and its object. Global torch state is put back."""
-    wide = request["wide"]
+    wide = request.wide
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
-    torch_device.seed(request.get("seed", 0))
+    torch_device.seed(request.seed)
 
     def change(tree: Any, path: str) -> Any:
         tree = widen(tree, path) if wide else tree
         return transform(tree, path) if transform else tree
 
     try:
-        part = Slice.from_plain(request["slice"])
+        part = request.slice
         with loaded(part, change, names) as module:
             target: Any = module
             for name in part.name.split("."):
@@ -115,12 +115,12 @@ def build(target: Any, init: Any, namespace: dict[str, Any], wide: bool, rng: np
     return instance.double() if wide else instance
 
 
-def give_sizes(model: Any, request: dict[str, Any], namespace: dict[str, Any]) -> None:
+def give_sizes(model: Any, request: CallRequest, namespace: dict[str, Any]) -> None:
     """Calls a model once if it has lazy layers, which take their sizes from their first input."""
     if not isinstance(model, nn.Module) or not any(isinstance(p, UninitializedTensorMixin) for p in _tensors(model)):
         return
-    inputs = Arguments.from_plain(request["inputs"])
-    args, kwargs = realise((inputs.args, inputs.kwargs), namespace, request["wide"])
+    inputs = request.inputs
+    args, kwargs = realise((inputs.args, inputs.kwargs), namespace, request.wide)
     training = model.training
     with torch.no_grad():
         model.eval()(*args, **kwargs)

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from t2j_lsp.check.inputs import Arguments
 from t2j_lsp.check.messages import CallTimes
+from t2j_lsp.check.requests import TorchRequest
 from t2j_lsp.check.workers.clock import median_of
 
 from . import device as torch_device
@@ -17,12 +17,12 @@ from .build import build, program, realise
 from .runs import set_state, state_of
 
 
-def clock(request: dict[str, Any]) -> CallTimes:
+def clock(request: TorchRequest) -> CallTimes:
     """Seconds of calls with the request's ``inputs``, and the ``state`` with which they were made."""
-    rng = np.random.default_rng(request["seed"])
-    inputs = Arguments.from_plain(request["inputs"])
+    rng = np.random.default_rng(request.seed)
+    inputs = request.inputs
     with program(request) as (module, target):
-        model = build(target, Arguments.from_plain(request["init"]), vars(module), False, rng)
+        model = build(target, request.init, vars(module), False, rng)
         is_module = isinstance(model, nn.Module)
         if is_module:
             set_state(model, None, rng, False)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from t2j_lsp.check.process.processes import DEVICE, GPU_SHARE
+from t2j_lsp.check.requests import EmptyRequest, MemoryRequest
 from t2j_lsp.check.workers.precision import kernel, permutation, telling
 
 _held: list[torch.Tensor] = []
@@ -118,7 +119,7 @@ def put(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.get_default_device())
 
 
-def memory(request: dict[str, Any]) -> dict[str, int]:
+def memory(request: MemoryRequest) -> dict[str, int]:
     """Bytes that torch holds and may hold, and those of the card; nothing on the CPU.
 
     ``hold`` is a share of what torch may have, to be kept from now on.
@@ -129,15 +130,15 @@ def memory(request: dict[str, Any]) -> dict[str, int]:
     limit = int(total * GPU_SHARE)
     _held.clear()
     torch.cuda.empty_cache()
-    if request.get("hold"):
-        _held.append(torch.empty(int(limit * request["hold"]) - torch.cuda.memory_reserved(), dtype=torch.uint8))
+    if request.hold:
+        _held.append(torch.empty(int(limit * request.hold) - torch.cuda.memory_reserved(), dtype=torch.uint8))
         torch.cuda.synchronize()
         free, total = torch.cuda.mem_get_info()
     used, peak = torch.cuda.memory_reserved(), torch.cuda.max_memory_reserved()
     return {"used": used, "peak": peak, "limit": limit, "free": free, "total": total}
 
 
-def precision(request: dict[str, Any]) -> dict[str, float]:
+def precision(request: EmptyRequest) -> dict[str, float]:
     """How far float32 products of matrices and convolutions are from the right result, relative to it."""
     a, b = telling(), permutation()
     product = put(torch.from_numpy(a)) @ put(torch.from_numpy(b))

@@ -17,6 +17,7 @@ from torch import nn
 from t2j_lsp.check.inputs import Arguments, map_values
 from t2j_lsp.check.messages import GenerateCall, Tape, TorchGenerated
 from t2j_lsp.check.protocol import Opaque, leaves, plain
+from t2j_lsp.check.requests import TorchRequest
 
 from . import device as torch_device
 from .build import realise, to_array
@@ -49,14 +50,9 @@ class _NotCalled(Exception):
     """Why the method can't be called."""
 
 
-def generation(runs: Runs, request: dict[str, Any]) -> TorchGenerated | None:
-    """What ``generate`` returns, and the calls.
-
-    ``generate`` in the request holds the calls to make: none are to be found out; None asks for nothing. None too
-    where no class of the workspace defines the method. A call has its arguments in ``inputs`` and its draws in
-    ``tape``.
-    """
-    asked: dict[str, Any] | None = request.get("generate")
+def generation(runs: Runs, request: TorchRequest) -> TorchGenerated | None:
+    """What ``generate`` returns, and the calls; None where none is asked for, or no class of the workspace has it."""
+    asked = request.generate
     if asked is None or not isinstance(runs.model, nn.Module) or not _defined(type(runs.model), request):
         return None
     model = runs.model
@@ -64,7 +60,7 @@ def generation(runs: Runs, request: dict[str, Any]) -> TorchGenerated | None:
     try:
         with _limited(runs):
             for name, call in asked.items():
-                generated.observed[name], _ = _copied(runs, model, Arguments.from_plain(call["inputs"]))
+                generated.observed[name], _ = _copied(runs, model, call.inputs)
             if not asked:
                 _search(runs, model, generated)
     except _NotCalled as error:
@@ -96,8 +92,8 @@ def _copied(runs: Runs, model: nn.Module, inputs: Arguments) -> tuple[Any, Tape]
     return called(runs, inputs)
 
 
-def _defined(cls: type, request: dict[str, Any]) -> bool:
-    own = {m["name"] for m in request["slice"]["modules"]}
+def _defined(cls: type, request: TorchRequest) -> bool:
+    own = {m.name for m in request.slice.modules}
     owner = next((c for c in cls.__mro__ if "generate" in vars(c)), None)
     return owner is not None and owner.__module__ in own and inspect.isfunction(vars(owner)["generate"])
 
@@ -143,7 +139,7 @@ def _add(name: str, runs: Runs, model: nn.Module, inputs: Arguments, generated: 
         generated.reasons.append("what it returns can't be compared")
     else:
         generated.observed[name] = output
-        generated.calls[name] = GenerateCall(inputs.to_plain(), tape)
+        generated.calls[name] = GenerateCall(inputs, tape)
 
 
 def _arguments(runs: Runs, model: nn.Module, cut: bool, sparing: bool, other: bool = False) -> Arguments:

@@ -8,17 +8,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from t2j_lsp.check.inputs import Arguments
 from t2j_lsp.check.messages import InitialValues
+from t2j_lsp.check.requests import InitialRequest
 from t2j_lsp.check.verdict.initial import MAX_ELEMENTS, constructions, picked
 
 from . import device as torch_device
 from .build import build, program, to_array
 
 
-def initial(request: dict[str, Any]) -> InitialValues:
+def initial(request: InitialRequest) -> InitialValues:
     """``values``: by name, an array (constructions, elements); empty for a function or a large module."""
-    init = Arguments.from_plain(request["init"])
+    init = request.init
     values: dict[str, list[Any]] = {}
     with program(request) as (module, target):
         count = 1
@@ -26,7 +26,7 @@ def initial(request: dict[str, Any]) -> InitialValues:
         seeded = False
         while number < count:
             torch_device.seed(1000 + number)
-            model = build(target, init, vars(module), request["wide"], np.random.default_rng(0))
+            model = build(target, init, vars(module), request.wide, np.random.default_rng(0))
             seeded |= torch.initial_seed() != 1000 + number
             if not isinstance(model, nn.Module):
                 break

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from t2j_lsp.check.inputs import Arguments, map_values
+from t2j_lsp.check.inputs import map_values
 from t2j_lsp.check.messages import TorchObserved
 from t2j_lsp.check.program.marks import RAN
+from t2j_lsp.check.requests import TorchRequest
 
 from .build import build, give_sizes, program
 from .generate import generation
@@ -20,29 +21,23 @@ from .runs import Runs, set_state, state_of
 _HALF = re.compile(r"\.half\b|float16|\bamp\b|autocast")
 
 
-def observe(request: dict[str, Any]) -> TorchObserved:
-    """Everything the checker compares, for one set of arguments.
-
-    The request holds ``slice``, ``init``, ``inputs`` (drawn), ``variants`` (other inputs by the name of the
-    observation), ``wide``, ``seed``, ``steps``, and ``state`` and ``cotangents`` from an earlier run, or None; maybe
-    ``generate`` (see `generation`) and ``rounding``, the seed with which results are rounded otherwise. Other inputs
-    are left out where not all is done within ``seconds``, as ``left_out`` says.
-    """
-    rng = np.random.default_rng(request["seed"])
+def observe(request: TorchRequest) -> TorchObserved:
+    """Everything the checker compares, for one set of arguments."""
+    rng = np.random.default_rng(request.seed)
     with program(request) as (module, target):
-        model = build(target, Arguments.from_plain(request["init"]), vars(module), request["wide"], rng)
+        model = build(target, request.init, vars(module), request.wide, rng)
         give_sizes(model, request, vars(module))
         if isinstance(model, nn.Module):
-            set_state(model, request["state"], rng, request["wide"])
+            set_state(model, request.state, rng, request.wide)
         runs = Runs(model, vars(module), request, rng)
         state, parameters = state_of(model), _parameters(model)
         # Before any call: a module that keeps what it computed can't be copied.
         generated = generation(runs, request)
-        with rounded_otherwise(request.get("rounding")):
-            observed = runs.forward() | runs.others(request["variants"])
+        with rounded_otherwise(request.rounding):
+            observed = runs.forward() | runs.others(request.variants)
             if isinstance(model, nn.Module):
                 runs.check_control("train")
-                observed |= runs.steps(request["steps"])
+                observed |= runs.steps(request.steps)
             else:
                 observed |= runs.function_gradients()
         return TorchObserved(
@@ -62,13 +57,13 @@ def observe(request: dict[str, Any]) -> TorchObserved:
         )
 
 
-def _mentions_half(request: dict[str, Any]) -> bool:
+def _mentions_half(request: TorchRequest) -> bool:
     """Whether a program may compute in half precision: its text says so, or its inputs or state are."""
-    if any(_HALF.search(m["text"]) for m in request["slice"]["modules"]):
+    if any(_HALF.search(m.text) for m in request.slice.modules):
         return True
-    given = Arguments.from_plain(request["inputs"])
+    given = request.inputs
     names: list[str] = []
-    arrays = (given.args, given.kwargs, request["state"] or {})
+    arrays = (given.args, given.kwargs, request.state or {})
     map_values(arrays, lambda v: names.append(str(getattr(v, "dtype", ""))))
     return any(_HALF.search(name) for name in names)
 

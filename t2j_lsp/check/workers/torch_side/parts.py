@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, InputPlan
+from t2j_lsp.check.program.slice import Slice
 
 LIMIT = 3
 """Uses kept for each class."""
@@ -22,8 +23,8 @@ LIMIT = 3
 class RecordedParts:
     """A context in which constructor arguments of the user's module classes are recorded, and then their inputs."""
 
-    def __init__(self, part: dict[str, Any]) -> None:
-        self.modules = {m["name"] for m in part["modules"]}
+    def __init__(self, part: Slice) -> None:
+        self.modules = {m.name for m in part.modules}
         self.made: dict[int, tuple[Any, Arguments]] = {}
         self.uses: dict[str, list[InputPlan]] = {}
         self.handles: list[Any] = []
@@ -116,9 +117,9 @@ class RecordedParts:
         if str(plan) not in map(str, uses):
             uses.append(plan)
 
-    def plans(self) -> dict[str, list[dict[str, Any]]]:
+    def plans(self) -> dict[str, list[InputPlan]]:
         """The uses by class name, as plain plans: none where a class was used but can't be built from plain data."""
-        return {name: [plan.to_plain() for plan in plans] for name, plans in self.uses.items()}
+        return self.uses
 
 
 def _text(value: Any) -> str:

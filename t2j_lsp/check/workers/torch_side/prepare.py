@@ -21,6 +21,7 @@ from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, In
 from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.program.names import layer_for
 from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
+from t2j_lsp.check.requests import PrepareRequest
 
 from . import device as torch_device
 from .build import build, program, realise, to_array
@@ -44,22 +45,17 @@ DRAWS, SMALL = 4, 20_000
 FAR = 512.0
 
 
-def prepare(request: dict[str, Any]) -> Prepared:
-    """The first plan that runs, with its inputs drawn; or why none does.
-
-    The request holds ``slice``, ``plans``, ``seed``, ``wide``, ``seconds`` and ``small``: whether inputs are to be made
-    smaller even where the program does not take long, and repeated blocks fewer. The answer also holds ``parts``, how
-    the run built and called other classes of the user's, and ``smaller``, which inputs became smaller.
-    """
+def prepare(request: PrepareRequest) -> Prepared:
+    """The first plan that runs, with its inputs drawn; or why none does."""
     problems: list[str] = []
-    deadline = time.monotonic() + request["seconds"]
-    plans = [InputPlan.from_plain(data) for data in request["plans"]]
+    deadline = time.monotonic() + request.seconds
+    plans = list(request.plans)
     for plan in plans:
-        with program(request) as (module, target), RecordedParts(request["slice"]) as parts:
-            rng = np.random.default_rng(request["seed"])
+        with program(request) as (module, target), RecordedParts(request.slice) as parts:
+            rng = np.random.default_rng(request.seed)
             try:
                 init = _computed(_evaluated(plan.init, vars(module)), vars(module), "torch.")
-                model = build(target, init, vars(module), request["wide"], rng)
+                model = build(target, init, vars(module), request.wide, rng)
                 if plan.source.startswith("its parameters") and (empty := _empty(model)) is not None:
                     raise ValueError(f"{empty} has no elements")
             except Exception as error:  # noqa: BLE001 - the user's constructor may raise anything
@@ -72,8 +68,8 @@ def prepare(request: dict[str, Any]) -> Prepared:
                     drawn = drawn_arguments(values, rng)
                     parts.watch(model)
                     began = time.process_time()
-                    run(model, drawn, vars(module), request["wide"])
-                    slow = time.process_time() - began > SLOW or request["small"]
+                    run(model, drawn, vars(module), request.wide)
+                    slow = time.process_time() - began > SLOW or request.small
                 except Exception as error:  # noqa: BLE001 - so may its forward
                     problems.append(f"with {inputs}: {_text(error)}")
                     plans += _repaired(plan, error, plans) + _as_sequence(plan, error, plans)
@@ -86,7 +82,7 @@ def prepare(request: dict[str, Any]) -> Prepared:
                 given, fewer = plan.init, _shallower(target, init, plan, drawn, vars(module), request, deadline)
                 if fewer is not None:
                     init = given = fewer[0]
-                    model = build(target, init, vars(module), request["wide"], rng)
+                    model = build(target, init, vars(module), request.wide, rng)
                 change = _smaller(model, values, vars(module), request, deadline) if slow else None
                 shown = str(inputs)
                 if change is not None:
@@ -96,9 +92,9 @@ def prepare(request: dict[str, Any]) -> Prepared:
                 if time.monotonic() < deadline:
                     others |= _other_lengths(model, inputs, plan.source == "the t2j comment", vars(module), request)
                 return Prepared(
-                    init=init.to_plain(),
-                    inputs=drawn.to_plain(),
-                    variants={name: a.to_plain() for name, a in others.items()},
+                    init=init,
+                    inputs=drawn,
+                    variants=others,
                     shown=f"{target.__name__}({given})({shown})" if isinstance(target, type) else shown,
                     source=plan.source,
                     parts=prepared,
@@ -114,15 +110,15 @@ def _empty(model: Any) -> str | None:
 
 
 def _smaller(
-    model: Any, inputs: Arguments, namespace: dict[str, Any], request: dict[str, Any], deadline: float
+    model: Any, inputs: Arguments, namespace: dict[str, Any], request: PrepareRequest, deadline: float
 ) -> tuple[Arguments, str] | None:
     """Smaller inputs that the program takes, and what became of which; None where there are none."""
 
     def call(arguments: Arguments) -> None:
-        run(model, drawn_arguments(arguments, np.random.default_rng(request["seed"])), namespace, request["wide"])
+        run(model, drawn_arguments(arguments, np.random.default_rng(request.seed)), namespace, request.wide)
 
     return smaller(
-        model, inputs, call, lambda: time.monotonic() < deadline + request["seconds"], 0.0 if request["small"] else SLOW
+        model, inputs, call, lambda: time.monotonic() < deadline + request.seconds, 0.0 if request.small else SLOW
     )
 
 
@@ -132,19 +128,19 @@ def _shallower(
     plan: InputPlan,
     drawn: Arguments,
     namespace: dict[str, Any],
-    request: dict[str, Any],
+    request: PrepareRequest,
     deadline: float,
 ) -> tuple[Arguments, str] | None:
     """Constructor arguments for fewer blocks where the program took too long, and how that is said."""
-    if not request["small"] or not isinstance(target, type) or plan.source == "the t2j comment":
+    if not request.small or not isinstance(target, type) or plan.source == "the t2j comment":
         return None
 
     def made(arguments: Arguments) -> tuple[Any, Callable[[], None]]:
-        rng = np.random.default_rng(request["seed"])
-        model = build(target, arguments, namespace, request["wide"], rng)
-        return model, lambda: run(model, drawn, namespace, request["wide"])
+        rng = np.random.default_rng(request.seed)
+        model = build(target, arguments, namespace, request.wide, rng)
+        return model, lambda: run(model, drawn, namespace, request.wide)
 
-    return shallower(target, init, made, lambda: time.monotonic() < deadline + request["seconds"])
+    return shallower(target, init, made, lambda: time.monotonic() < deadline + request.seconds)
 
 
 def _as_sequence(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list[InputPlan]:
@@ -272,18 +268,18 @@ def variants(model: Any, inputs: Arguments, plan: InputPlan, rng: np.random.Gene
 
 
 def _other_lengths(
-    model: Any, inputs: Arguments, stated: bool, namespace: dict[str, Any], request: dict[str, Any]
+    model: Any, inputs: Arguments, stated: bool, namespace: dict[str, Any], request: PrepareRequest
 ) -> dict[str, Arguments]:
     """Where inputs have axes too short to tell, the first of those with longer ones that the program takes.
 
     Inner axes that the user has ``stated`` stay: code may rest on them. Values are drawn apart from the others', which
     so stay what they are.
     """
-    rng = np.random.default_rng(request["seed"])
+    rng = np.random.default_rng(request.seed)
     for longer in unpaired(inputs)[stated:] if inputs.call is None else []:
         drawn = drawn_arguments(longer, rng)
         with contextlib.suppress(Exception):
-            run(model, drawn, namespace, request["wide"])
+            run(model, drawn, namespace, request.wide)
             return {BESIDE if stated else "eval output (other lengths)": drawn}
     return {}
 

@@ -15,6 +15,7 @@ from torch.optim import optimizer as torch_optimizer
 
 from t2j_lsp.check.messages import MadeModule, ProgramRun
 from t2j_lsp.check.program.marks import RAN
+from t2j_lsp.check.requests import TorchProgramRequest
 from t2j_lsp.check.workers.programs.budget import StepBudget
 from t2j_lsp.check.workers.programs.files import listed, written
 from t2j_lsp.check.workers.programs.logs import Log, logging_here
@@ -36,38 +37,38 @@ from .recurrent import layer_by_layer
 from .stand_ins import data_stood_in
 
 
-def program(request: dict[str, Any]) -> ProgramRun:
+def program(request: TorchProgramRequest) -> ProgramRun:
     """The run of the slice, a whole program, with its modules' first and last values."""
-    streams = Streams(request["seed"], request["classes"], request["forward"])
-    tape = ProgramTape(streams, request["moved"])
-    budget = StepBudget(request["steps"], request["budget"])
-    main = next(m for m in request["slice"]["modules"] if m["name"] == request["slice"]["module"])
-    names = assigned_names(main["text"])
+    streams = Streams(request.seed, request.classes, request.forward)
+    tape = ProgramTape(streams, request.moved)
+    budget = StepBudget(request.steps, request.budget)
+    main = next(m for m in request.slice.modules if m.name == request.slice.module)
+    names = assigned_names(main.text)
     rng = np.random.default_rng(2)
     held: list[tuple[nn.Module, MadeModule]] = []
     logs: list[Log] = []
     made_up: dict[str, None] = {}
-    copy_folder(request["folder"], os.getcwd())
+    copy_folder(request.folder, os.getcwd())
     before = listed(os.getcwd())
 
     @contextmanager
     def around(recorder: OutputRecorder) -> Iterator[None]:
         def on_made(module: nn.Module) -> None:
             tape.own(module)
-            if request["moved"] is not None:
-                _move(module, request["moved"], rng)
+            if request.moved is not None:
+                _move(module, request.moved, rng)
             file, line = recorder.place()
-            name = names.get(line, "") if file == main["path"] else ""
+            name = names.get(line, "") if file == main.path else ""
             made = MadeModule(type(module).__name__, line, name or type(module).__name__, _state(module))
             made.parameters = [name for name, _ in module.named_parameters(remove_duplicate=False)]
             if made.state:
                 held.append((module, made))
 
         made_here = reporting(Constructions(streams, on_made))
-        leaves = _leaves_moved(request["moved"], rng) if request["moved"] is not None else nullcontext()
+        leaves = _leaves_moved(request.moved, rng) if request.moved is not None else nullcontext()
         with ExitStack() as stack:
-            if request["synthetic"]:
-                texts = [m["text"] for m in request["slice"]["modules"]]
+            if request.synthetic:
+                texts = [m.text for m in request.slice.modules]
                 stack.enter_context(data_stood_in(texts, made_up.setdefault))
                 stack.enter_context(texts_stood_in(recorder.files, made_up.setdefault))
             logs.append(Log(recorder, logged_array))
@@ -83,9 +84,9 @@ def program(request: dict[str, Any]) -> ProgramRun:
             with _counted(budget), leaves:
                 yield
 
-    wide, default = request["wide"], torch.get_default_dtype()
+    wide, default = request.wide, torch.get_default_dtype()
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
-    torch_device.seed(request["seed"])
+    torch_device.seed(request.seed)
     try:
         with torch_device.chosen_by_program():
             result, module = run(request, lambda t, p: widen(t, p) if wide else t, shown, budget, around)

@@ -16,6 +16,7 @@ from t2j_lsp.check.messages import Tape
 from t2j_lsp.check.process.budget import TimeBudget
 from t2j_lsp.check.program.digest import compact, digest
 from t2j_lsp.check.protocol import RawArray, leaves, plain
+from t2j_lsp.check.requests import TorchRequest
 from t2j_lsp.check.workers.serve import raised
 
 from . import device as torch_device
@@ -97,17 +98,15 @@ class Saved:
 class Runs:
     """Calls of one model, each with fresh copies of the inputs and the same random draws."""
 
-    def __init__(
-        self, model: Any, namespace: dict[str, Any], request: dict[str, Any], rng: np.random.Generator
-    ) -> None:
+    def __init__(self, model: Any, namespace: dict[str, Any], request: TorchRequest, rng: np.random.Generator) -> None:
         self.model = model
         self.namespace = namespace
-        self.inputs = Arguments.from_plain(request["inputs"])
-        self.budget = TimeBudget(request.get("seconds"))
-        self.wide: bool = request["wide"]
-        self.seed: int = request["seed"]
+        self.inputs = request.inputs
+        self.budget = TimeBudget(request.seconds)
+        self.wide: bool = request.wide
+        self.seed: int = request.seed
         self.rng = rng
-        self.cotangents: dict[str, Any] = dict(request["cotangents"] or {})
+        self.cotangents: dict[str, Any] = dict(request.cotangents or {})
         self.tapes: dict[str, Tape] = {}
         self.uncontrolled: dict[str, bool] = {}
         self.varies = False
@@ -189,19 +188,19 @@ class Runs:
         self.restore(saved)
         return values
 
-    def others(self, variants: dict[str, Any]) -> dict[str, Any]:
+    def others(self, variants: dict[str, Arguments]) -> dict[str, Any]:
         """Outputs in evaluation mode for other inputs, by the name of the observation.
 
         Those that fail are left out, but where the user said that they would.
         """
         values: dict[str, Any] = {}
         first, saved = self.inputs, self.save()
-        for name, data in variants.items():
+        for name, inputs in variants.items():
             if self.tapes["eval"] and not name.startswith(RAISING):
                 continue  # Another shape would need other random numbers.
             if not name.startswith(RAISING) and not self.budget.affords(name, REST * self.one_call):
                 continue
-            self.inputs = Arguments.from_plain(data)
+            self.inputs = inputs
             try:
                 values[name] = plain(self.call("eval")[0], to_array)
             except Exception as error:  # noqa: BLE001 - the program may not take them

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.difference.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, Tracer
-from t2j_lsp.check.inputs import Arguments
 from t2j_lsp.check.messages import Traced
 from t2j_lsp.check.protocol import Opaque, plain
+from t2j_lsp.check.requests import TorchRequest, TorchTraceRequest
 
 from .build import build, give_sizes, program, to_array
 from .generate import called
@@ -83,33 +83,27 @@ def _sum(sums: list[torch.Tensor]) -> torch.Tensor | None:
     return torch.stack([s.double() for s in sums]).sum() if sums else None
 
 
-def trace(request: dict[str, Any]) -> Traced:
-    """One call in ``mode`` with everything recorded.
-
-    In the mode ``generate`` it is a call of this method, with ``inputs`` that are its own.
-    The request is that of `observe`, with ``mode``, ``gradients``
-    (whether norms are wanted), ``construct`` (whether the constructor is recorded too) and maybe ``bytes`` (of arrays
-    that are recorded, about).
-    """
-    tracer, recorder = Tracer(), Recorder(request["gradients"], request.get("bytes", MAX_BYTES))
-    rng = np.random.default_rng(request["seed"])
+def trace(request: TorchTraceRequest) -> Traced:
+    """One call with everything recorded."""
+    tracer, recorder = Tracer(), Recorder(request.gradients, request.bytes or MAX_BYTES)
+    rng = np.random.default_rng(request.seed)
     with program(request, tracer, {NAME: recorder}) as (module, target):
-        if request["construct"] and isinstance(target, type):
+        if request.construct and isinstance(target, type):
             recorder.on, recorder.generator = True, torch.get_rng_state()
-        model = build(target, Arguments.from_plain(request["init"]), vars(module), request["wide"], rng)
+        model = build(target, request.init, vars(module), request.wide, rng)
         recorder.on, recorder.generator = False, None
         give_sizes(model, request, vars(module))
         calls: dict[str, list[Any]] = {}
         if isinstance(model, nn.Module):
-            set_state(model, request["state"], rng, request["wide"])
+            set_state(model, request.state, rng, request.wide)
             _watch_calls(model, {s.file for s in tracer.sites}, calls, tracer, recorder)
         runs = Runs(model, vars(module), request, rng)
         recorder.on = True
         roots: dict[str, torch.Tensor] = {}
-        if request["mode"] == "generate":
+        if request.mode == "generate":
             called(runs, runs.inputs)
         else:
-            _, roots = runs.differentiated(request["mode"])
+            _, roots = runs.differentiated(request.mode)
         recorder.on = False
         parameters = dict(model.named_parameters()) if isinstance(model, nn.Module) else {}
         norms = _norms(recorder.events, {**parameters, **roots})
@@ -119,11 +113,11 @@ def trace(request: dict[str, Any]) -> Traced:
         return Traced(sites, events, recorder.full, calls=calls, owners=owners)
 
 
-def owners(request: dict[str, Any]) -> dict[str, Any]:
+def owners(request: TorchRequest) -> dict[str, Any]:
     """``owners`` alone, as `trace` gives them."""
-    rng = np.random.default_rng(request["seed"])
+    rng = np.random.default_rng(request.seed)
     with program(request) as (module, target):
-        model = build(target, Arguments.from_plain(request["init"]), vars(module), request["wide"], rng)
+        model = build(target, request.init, vars(module), request.wide, rng)
         return {"owners": _owners(model, request) if isinstance(model, nn.Module) else {}}
 
 
@@ -145,8 +139,8 @@ def _norms(events: list[Event], roots: dict[str, torch.Tensor]) -> list[dict[str
     return norms
 
 
-def _owners(model: nn.Module, request: dict[str, Any]) -> dict[str, list[str]]:
-    own = {m["name"] for m in request["slice"]["modules"]}
+def _owners(model: nn.Module, request: TorchRequest) -> dict[str, list[str]]:
+    own = {m.name for m in request.slice.modules}
     modules = dict(model.named_modules(remove_duplicate=False))
     users = {name for name, m in modules.items() if type(m).__module__ in own}
     owners: dict[str, list[str]] = {}

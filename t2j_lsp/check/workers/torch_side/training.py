@@ -11,10 +11,12 @@ import numpy as np
 import torch
 
 from t2j_lsp.check.arguments.command_line import GIVEN
+from t2j_lsp.check.arguments.recipe import Recipe
 from t2j_lsp.check.inputs import METRICS, OWN, PULLS, PUSH, Arguments, map_values
 from t2j_lsp.check.messages import TorchTrained, TrainingReference
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
+from t2j_lsp.check.requests import TorchTrainRequest
 from t2j_lsp.check.workers.training_objects import made
 
 from .build import build, give_sizes, program, to_array, to_tensor
@@ -29,19 +31,16 @@ _LONGEST = 400
 """Counts of a schedule that are looked at, at most."""
 
 
-def train(request: dict[str, Any]) -> TorchTrained:
-    """What is observed in updates of a module with the request's state, and what the other side needs for reference.
-
-    The request is one of ``observe`` with a ``recipe``.
-    """
-    rng = np.random.default_rng(request["seed"])
+def train(request: TorchTrainRequest) -> TorchTrained:
+    """What is observed in updates of a module with the request's state, and what the other side needs for reference."""
+    rng = np.random.default_rng(request.seed)
     try:
         with program(request) as (module, target), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = build(target, Arguments.from_plain(request["init"]), vars(module), request["wide"], rng)
+            model = build(target, request.init, vars(module), request.wide, rng)
             give_sizes(model, request, vars(module))
-            set_state(model, request["state"], rng, request["wide"])
-            return Training(Runs(model, vars(module), request, rng), request["recipe"]).run(request["steps"])
+            set_state(model, request.state, rng, request.wide)
+            return Training(Runs(model, vars(module), request, rng), request.recipe).run(request.steps)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - code of the user's, run with values that we made up
         return TorchTrained(problem=f"{type(error).__name__}: {error}".strip().splitlines()[0][:200])
 
@@ -49,7 +48,7 @@ def train(request: dict[str, Any]) -> TorchTrained:
 class Training:
     """What a recipe made for one model."""
 
-    def __init__(self, runs: Runs, recipe: dict[str, Any]) -> None:
+    def __init__(self, runs: Runs, recipe: Recipe) -> None:
         self.runs = runs
         if any(p.is_complex() for p in runs.model.parameters()):
             raise ValueError("its parameters are complex")
@@ -57,9 +56,9 @@ class Training:
         self.optimizer: torch.optim.Optimizer = optimizer["optimizer"]
         self.scheduler: Any = optimizer.get("scheduler")
         self.criterion: Any = optimizer.get("criterion")
-        self.ignored: int | None = recipe["ignored"]
+        self.ignored: int | None = recipe.ignored
         self.clipping: Any = optimizer.get("clipping")
-        self.kind: str = recipe["calls"].get("criterion", "").rpartition(".")[2]
+        self.kind: str = recipe.calls.get("criterion", "").rpartition(".")[2]
         self.target: torch.Tensor | None = None
         held = {id(p) for g in self.optimizer.param_groups for p in g["params"]}
         if not held & {id(p) for p in runs.model.parameters()}:
@@ -115,7 +114,7 @@ class Training:
             values[f"after {count} steps {OWN}: course of {followed}"] = course
         both = {"optimizer": self.optimizer, "scheduler": self.scheduler}
         reference = TrainingReference(
-            inputs=self.runs.inputs.to_plain(),
+            inputs=self.runs.inputs,
             tapes=self.runs.tapes,
             target=to_array(self.target),
             noise=noise,

@@ -7,7 +7,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from t2j_lsp.check.workers.serve import Handler
+from t2j_lsp.check.messages import Prepared
+from t2j_lsp.check.requests import (
+    EmptyRequest,
+    InitialRequest,
+    MemoryRequest,
+    PrepareRequest,
+    TestsRequest,
+    TorchProgramRequest,
+    TorchRequest,
+    TorchTraceRequest,
+    TorchTrainRequest,
+    ValuesRequest,
+)
+from t2j_lsp.check.workers.serve import Handler, taking
 
 from . import casts as torch_casts
 from . import device as torch_device
@@ -55,17 +68,22 @@ torch_exact.install()
 torch.set_num_threads(1)
 torch.backends.mha.set_fastpath_enabled(False)
 
+
+def _prepared(request: PrepareRequest) -> Prepared:
+    return torch_device.on_cpu_first(lambda: prepare(request), lambda it: it.problems is not None)
+
+
 HANDLERS: dict[str, Handler] = {
-    "prepare": lambda request: torch_device.on_cpu_first(lambda: prepare(request), lambda it: it.problems is not None),
-    "observe": observe,
-    "trace": trace,
-    "owners": owners,
-    "initial": initial,
-    "train": train,
-    "clock": clock,
-    "program": program,
-    "tests": torch_tests.tests,
-    "values": torch_tests.values,
-    "memory": torch_device.memory,
-    "precision": torch_device.precision,
+    "prepare": taking(PrepareRequest, _prepared),
+    "observe": taking(TorchRequest, observe),
+    "trace": taking(TorchTraceRequest, trace),
+    "owners": taking(TorchRequest, owners),
+    "initial": taking(InitialRequest, initial),
+    "train": taking(TorchTrainRequest, train),
+    "clock": taking(TorchRequest, clock),
+    "program": taking(TorchProgramRequest, program),
+    "tests": taking(TestsRequest, torch_tests.tests),
+    "values": taking(ValuesRequest, torch_tests.values),
+    "memory": taking(MemoryRequest, torch_device.memory),
+    "precision": taking(EmptyRequest, torch_device.precision),
 }

@@ -5,18 +5,24 @@ Observations themselves stay what they are, trees of arrays by the name of the o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .crossing import Message
+from .difference.trace import StatementSite
 from .inputs import Arguments, InputPlan
+from .program.marks import Mark
+from .protocol import Array, NdArray
 
 Tree = Any
 """A tree of arrays and plain values, as `protocol.plain` makes it."""
 Observations = dict[str, Tree]
 """Trees by the name of the observation: ``eval output``, ``gradient of parameter: fc.weight``, ``step 2: loss``."""
-Tape = list[dict[str, Any]]
-"""Random draws in their order, as `host_random` records them."""
+Observed = Mapping[str, Tree]
+"""The same, to be read."""
+State = dict[str, Array]
+"""Arrays by the names of torch's state dict."""
 DrawKind = Literal["kind", "shape", "probability", "parameter", "reuse"]
 Frame = tuple[str, int, str]
 """A place that an error went through: file, line, function."""
@@ -63,6 +69,19 @@ Trouble = Failure | DrawProblem | HalfCast
 
 
 @dataclass(frozen=True)
+class RecordedDraw(Message):
+    """Random numbers that torch drew, ``p`` being what they were drawn with."""
+
+    kind: str
+    values: NdArray
+    p: Any = None
+
+
+Tape = list[RecordedDraw]
+"""Random draws in their order."""
+
+
+@dataclass(frozen=True)
 class GenerateCall(Message):
     """A call of ``generate``: its arguments, and torch's draws in it."""
 
@@ -94,11 +113,11 @@ class JaxGenerated(Message):
 class TorchObserved(Message):
     """What torch computed for one set of arguments."""
 
-    state: dict[str, Any]
+    state: State
     parameters: dict[str, bool]
     """Tied ones under each of their names; whether they are trained."""
     observed: Observations
-    cotangents: dict[str, Any]
+    cotangents: dict[str, Array]
     elements: int
     """Elements of the largest input."""
     tapes: dict[str, Tape]
@@ -113,7 +132,7 @@ class TorchObserved(Message):
     """Whether outputs hold Python numbers or NumPy arrays."""
     generate: TorchGenerated | None = None
     left_out: list[str] = field(default_factory=list)
-    ran: list[Any] = field(default_factory=list)
+    ran: list[Mark] = field(default_factory=list)
 
 
 @dataclass
@@ -134,7 +153,7 @@ class JaxObserved(Message):
     x64: bool
     generate: JaxGenerated | None = None
     left_out: list[str] = field(default_factory=list)
-    ran: list[Any] = field(default_factory=list)
+    ran: list[Mark] = field(default_factory=list)
 
 
 @dataclass
@@ -162,9 +181,9 @@ class TrainingReference(Message):
     inputs: Arguments
     tapes: dict[str, Tape]
     """Random draws, by mode: of these inputs, which need not be those of the other stages."""
-    target: Any
+    target: Array | None
     """The loss's target; None where the loss is the distance from the cotangents."""
-    noise: dict[str, Any]
+    noise: dict[str, NdArray]
     """Elements of parameters whose gradient is only rounding."""
     uniform: bool
     """Whether there is one learning rate for all."""
@@ -194,7 +213,7 @@ class TorchTrained(Message):
     observed: Observations = field(default_factory=dict)
     reference: TrainingReference | None = None
     problem: str | None = None
-    ran: list[Any] = field(default_factory=list)
+    ran: list[Mark] = field(default_factory=list)
 
 
 @dataclass
@@ -206,22 +225,31 @@ class JaxTrained(Message):
     problem: str | None = None
     loss: bool = False
     """Whether the problem is that of the loss."""
-    ran: list[Any] = field(default_factory=list)
+    ran: list[Mark] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TraceEvent(Message):
+    """What one statement reported: its number among the sites, the value, and norms of gradients (`TracedEvent`)."""
+
+    site: int
+    value: Tree
+    norms: dict[str, float] | None
 
 
 @dataclass
 class Traced(Message):
     """One run with everything recorded."""
 
-    sites: list[Any]
-    """The statements that reported, as `trace.Site` gives them."""
-    events: list[Any]
-    """``(site, value, norms)``, in order."""
+    sites: list[StatementSite]
+    """The statements that reported."""
+    events: list[TraceEvent]
+    """In order."""
     full: bool
     """Whether something was left out because there was too much."""
     error: Failure | None = None
-    calls: dict[str, list[Any]] = field(default_factory=dict)
-    """On the torch side, from which line each submodule was called."""
+    calls: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """On the torch side, from which file and line each submodule was called."""
     owners: dict[str, list[str]] = field(default_factory=dict)
     """On the torch side, which attribute of which class of the user's holds each submodule, parameter and buffer."""
 
@@ -230,7 +258,7 @@ class Traced(Message):
 class InitialValues(Message):
     """Samples of how a module starts, by name."""
 
-    values: dict[str, Any]
+    values: dict[str, NdArray]
     count: int = 0
     """The number of samples that the other side is to draw."""
     seeded: bool = False
@@ -242,7 +270,7 @@ class CallTimes(Message):
     """Seconds of calls: ``first`` and ``median``."""
 
     seconds: dict[str, float]
-    state: dict[str, Any] = field(default_factory=dict)
+    state: State = field(default_factory=dict)
 
 
 @dataclass
@@ -274,7 +302,7 @@ class MadeModule(Message):
     line: int
     name: str
     """The name that it was given, or its class's."""
-    state: dict[str, Any]
+    state: State
     parameters: list[str] = field(default_factory=list)
     """Which of the names are parameters, and no buffers."""
 
@@ -311,4 +339,4 @@ class ProgramRun(Message):
     """What of its data was made up or left out."""
     draws: dict[str, int] = field(default_factory=dict)
     """How many draws it made outside of constructors, by their kind and shape."""
-    ran: list[Any] = field(default_factory=list)
+    ran: list[Mark] = field(default_factory=list)

@@ -20,6 +20,8 @@ from t2j_lsp.child import frames
 from t2j_lsp.child.frames import ProtocolError
 
 NdArray = npt.NDArray[Any]
+Namespace = dict[str, Any]
+"""What a program has at its top level."""
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from t2j_lsp.contract import ChannelsLast
 
 from .arguments.recipe import Recipe
 from .crossing import Message
 from .inputs import Arguments, InputPlan
-from .messages import GenerateCall, MadeModule, Tape, TrainingReference
+from .messages import GenerateCall, MadeModule, State, Tape, TrainingReference
 from .program.slice import Slice
-
-State = dict[str, Any]
-"""Arrays by the names of torch's state dict."""
+from .protocol import Array
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ class CallRequest(InitialRequest):
     inputs: Arguments
     variants: dict[str, Arguments] = field(default_factory=dict)
     state: State | None = None
-    cotangents: dict[str, Any] | None = None
+    cotangents: dict[str, Array] | None = None
     steps: int = 0
     """Optimizer steps to make."""
     generate: dict[str, GenerateCall] | None = None

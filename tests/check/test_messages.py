@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from t2j_lsp.check.crossing import Message
+from t2j_lsp.check.difference.trace import StatementSite
 from t2j_lsp.check.inputs import Arguments, ArraySpec, Code
 from t2j_lsp.check.messages import (
     DrawProblem,
@@ -17,10 +18,12 @@ from t2j_lsp.check.messages import (
     JaxGenerated,
     JaxObserved,
     Prepared,
+    RecordedDraw,
     TorchGenerated,
     TorchObserved,
     TorchTrained,
     Traced,
+    TraceEvent,
     TrainingReference,
 )
 from t2j_lsp.check.program.slice import Slice, SlicedModule
@@ -30,6 +33,7 @@ from t2j_lsp.contract import ChannelsLast
 
 FAILURE = Failure("ValueError", ["ValueError", "Exception"], "no", [("/a.py", 3, "f")])
 DRAW = DrawProblem("reuse", "twice", [("/a.py", 4, "g")])
+DRAWN = RecordedDraw("uniform", np.float64(0.5))  # type: ignore[arg-type]
 MESSAGES: tuple[Message, ...] = (
     FAILURE,
     TorchObserved(
@@ -38,11 +42,11 @@ MESSAGES: tuple[Message, ...] = (
         observed={"eval output": [1.0, {"a": (2, None)}]},
         cotangents={},
         elements=12,
-        tapes={"eval": [{"kind": "normal"}]},
+        tapes={"eval": [DRAWN]},
         halves=False,
         uncontrolled={"eval": False},
         varies=True,
-        generate=TorchGenerated({"generate": [3]}, {"generate": GenerateCall(Arguments(), [{"kind": "uniform"}])}, []),
+        generate=TorchGenerated({"generate": [3]}, {"generate": GenerateCall(Arguments(), [DRAWN])}, []),
     ),
     JaxObserved(
         observed={"eval under jit": {"eval output": 1.0}},
@@ -62,7 +66,7 @@ MESSAGES: tuple[Message, ...] = (
             Arguments(), {"train": []}, None, {}, True, False, False, 0, "fc.weight", 0, {"optimizer": "SGD"}, []
         )
     ),
-    Traced([["/a.py", 3, "f", "x", []]], [(0, 1.0, None)], False, FAILURE),
+    Traced([StatementSite("/a.py", 3, "f", "x", ("y",))], [TraceEvent(0, 1.0, None)], False, FAILURE),
 )
 
 
@@ -102,7 +106,7 @@ def test_every_field_of_a_message_has_a_type_that_can_be_read() -> None:
 def test_a_request_is_the_same_behind_the_border() -> None:
     """With the values of its own that are in it, as the worker reads them by attribute."""
     part = Slice("m", "Net", (SlicedModule("m", "/m.py", "x = 1\n", ((0, None),)),))
-    call = GenerateCall(Arguments([ArraySpec("int64", (2, 3))]), [{"kind": "uniform"}])
+    call = GenerateCall(Arguments([ArraySpec("int64", (2, 3))]), [DRAWN])
     request = JaxRequest(
         slice=part,
         wide=True,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from t2j_lsp.check.messages import Observed, Tree
 from t2j_lsp.check.protocol import Array, NdArray, as_float64, dtype_name
 from t2j_lsp.check.verdict.compare import Difference, arrays_of, is_array, pairs, scale_of
 from t2j_lsp.contract import Divergence, Explanation, Histogram, Location, Step, Value, Worst
@@ -42,8 +43,8 @@ class Run:
     lines: tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]
     divergence: Divergence | None = None
     differences: tuple[Difference, ...] = ()
-    torch: Mapping[str, Any] | None = None
-    jax: Mapping[str, Any] | None = None
+    torch: Observed | None = None
+    jax: Observed | None = None
     failed: bool = False
     raised: Location | None = None
     """Whether the JAX side raised an error, and where."""
@@ -226,7 +227,7 @@ def histogram(torch: NdArray, jax: NdArray) -> Histogram | None:
     return Histogram(tuple(float(e) for e in edges), counts[0], counts[1], *left_out)
 
 
-def _leaves(value: Any) -> dict[str, Array]:
+def _leaves(value: Tree) -> dict[str, Array]:
     """What can be compared of a value: its arrays by path, or else a number or numbers."""
     arrays = arrays_of(value)
     if arrays:

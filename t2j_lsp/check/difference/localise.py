@@ -9,11 +9,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from t2j_lsp.check.messages import Traced
+from t2j_lsp.check.messages import Traced, Tree
 from t2j_lsp.check.protocol import Array, NdArray, as_float64
 from t2j_lsp.check.verdict.compare import arrays_of, kind_of, scale_of
 from t2j_lsp.contract import Location
@@ -42,7 +41,7 @@ class TracedEvent:
     """
 
     site: StatementSite
-    value: Any
+    value: Tree
     norms: dict[str, float] | None
 
     @property
@@ -66,7 +65,7 @@ class Alignment:
         names: tuple[str, str] = ("", ""),
     ) -> None:
         self.torch, self.jax = _events(torch), _events(jax)
-        self.sites = [StatementSite.from_plain(s) for s in jax.sites]
+        self.sites = jax.sites
         self.torch_run, self.wide = torch, wide
         self.full = torch.full or jax.full
         self.error = jax.error
@@ -259,21 +258,20 @@ class Alignment:
 
 
 def _events(run: Traced) -> list[TracedEvent]:
-    sites = [StatementSite.from_plain(s) for s in run.sites]
-    return [TracedEvent(sites[site], value, norms) for site, value, norms in run.events]
+    return [TracedEvent(run.sites[e.site], e.value, e.norms) for e in run.events]
 
 
 def _location(event: TracedEvent | None) -> Location | None:
     return None if event is None or not event.site.line else Location(event.site.file, event.site.line)
 
 
-def _numbers(value: Any) -> list[float] | None:
+def _numbers(value: Tree) -> list[float] | None:
     """A number or a sequence of numbers: sizes, scales, settings."""
     items = list(value) if isinstance(value, list | tuple) else [value]
     return [float(v) for v in items] if items and all(isinstance(v, bool | int | float) for v in items) else None
 
 
-def _agree(left: Any, right: Any, tolerance: float, layouts: bool = True) -> bool:
+def _agree(left: Tree, right: Tree, tolerance: float, layouts: bool = True) -> bool:
     """Whether two values agree, as far as they can be compared: numbers, and arrays, channels last where allowed."""
     left_numbers, right_numbers = _numbers(left), _numbers(right)
     if left_numbers is not None and right_numbers is not None:
@@ -312,7 +310,7 @@ def arrangements(left: NdArray, right: NdArray, layouts: bool) -> Iterator[NdArr
         yield from (m for m in (np.moveaxis(right, -1, 1), np.moveaxis(right, -1, -3)) if m.shape == left.shape)
 
 
-def _close(left: Any, right: Any, tolerance: float) -> bool:
+def _close(left: Tree, right: Tree, tolerance: float) -> bool:
     if not np.array_equal(np.isnan(left), np.isnan(right)):
         return False
     finite = np.isfinite(left) & np.isfinite(right)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 MARK = "__t2j_ran__"
 Kind = Literal["definition", "branch", "statement"]
@@ -95,7 +95,7 @@ def _call(kind: Kind, line: int) -> ast.stmt:
     return ast.Expr(ast.Call(ast.Name(MARK, ast.Load()), arguments, []))
 
 
-def marks_of(ran: Iterable[Any]) -> set[Mark]:
+def marks_of(ran: Iterable[Mark]) -> set[Mark]:
     """The marks that a worker says ran."""
     return {(path, kind, line) for path, kind, line in ran}
 
@@ -110,8 +110,9 @@ class Ran:
         """What the marks in a file call."""
         return lambda kind, line: self.marks.add((path, kind, line))
 
-    def to_plain(self) -> list[list[Any]]:
-        return sorted([*mark] for mark in self.marks)
+    def reported(self) -> list[Mark]:
+        """The marks in their order."""
+        return sorted(self.marks)
 
 
 RAN = Ran()

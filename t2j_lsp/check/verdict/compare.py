@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from t2j_lsp.check.messages import Tree
 from t2j_lsp.check.protocol import Array, NdArray, Opaque, Raised, RawArray, Record, as_float64, dtype_name
 
 EXACT = 1e-9
@@ -70,7 +71,7 @@ def scale_of(values: NdArray, group: float = 0.0) -> float:
     return max(float(finite.max()) if finite.size else 0.0, GROUP * group)
 
 
-def pairs(torch: Any, jax: Any, path: str = "") -> list[tuple[str, Any, Any]] | str:
+def pairs(torch: Tree, jax: Tree, path: str = "") -> list[tuple[str, Tree, Tree]] | str:
     """The leaves of two outputs side by side, or what differs in their structure.
 
     Lists and tuples are alike, and so are records and dictionaries with the same names, and records and tuples.
@@ -97,7 +98,7 @@ def pairs(torch: Any, jax: Any, path: str = "") -> list[tuple[str, Any, Any]] | 
     return wrong if wrong is not None else [leaf for f in nested if not isinstance(f, str) for leaf in f]
 
 
-def _fields(tree: Any) -> Any:
+def _fields(tree: Tree) -> Tree:
     return {k: v for k, v in tree.fields.items() if v is not None} if isinstance(tree, Record) else tree
 
 
@@ -105,11 +106,11 @@ def _keys(tree: Mapping[Any, Any]) -> str:
     return ", ".join(map(repr, tree)) or "(none)"
 
 
-def _outcome(value: Any) -> str:
+def _outcome(value: Tree) -> str:
     return f"raises {value.type_name}" if isinstance(value, Raised) else f"gives {_what(value)}"
 
 
-def _what(value: Any) -> str:
+def _what(value: Tree) -> str:
     if is_array(value):
         return f"an array of shape {tuple(value.shape)}"
     if isinstance(value, list | tuple):
@@ -119,12 +120,12 @@ def _what(value: Any) -> str:
     return "a dictionary" if isinstance(value, dict) else f"{value!r}"
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: Tree) -> bool:
     """Whether a leaf is an array."""
     return isinstance(value, np.ndarray | RawArray)
 
 
-def arrays_of(tree: Any, numbers: bool = False) -> dict[str, Array]:
+def arrays_of(tree: Tree, numbers: bool = False) -> dict[str, Array]:
     """The array leaves of an observation by path; with ``numbers`` its floats, too."""
     leaves = pairs(tree, tree)
     if isinstance(leaves, str):
@@ -141,7 +142,9 @@ def kind_of(array: Array) -> str:
     return "integer" if name.startswith(("int", "uint")) else "complex" if name.startswith("complex") else "floating"
 
 
-def compare(name: str, torch: Any, jax: Any, result: Comparison, group: float = 0.0, allowed: Allowed = exact) -> None:
+def compare(
+    name: str, torch: Tree, jax: Tree, result: Comparison, group: float = 0.0, allowed: Allowed = exact
+) -> None:
     """Compares one observation and adds what is found to ``result``.
 
     ``group`` is the scale of the observation's group.
@@ -158,7 +161,7 @@ def compare(name: str, torch: Any, jax: Any, result: Comparison, group: float = 
         _leaf(f"{name}{path}", left, right, result, group, allowed)
 
 
-def _leaf(name: str, left: Any, right: Any, result: Comparison, group: float, allowed: Allowed) -> None:
+def _leaf(name: str, left: Tree, right: Tree, result: Comparison, group: float, allowed: Allowed) -> None:
     if isinstance(left, Opaque) or isinstance(right, Opaque):
         return
     if left is None or right is None or isinstance(left, str) or isinstance(right, str):
@@ -185,7 +188,7 @@ def _at_least(part: float, allowed: Allowed) -> Allowed:
     return lambda name, values, group: np.maximum(allowed(name, values, group), part * scale_of(values, group))
 
 
-def _integers(name: str, left: Any, right: Any, result: Comparison) -> None:
+def _integers(name: str, left: Tree, right: Tree, result: Comparison) -> None:
     wrong = (np.asarray(left).astype(np.int64) != np.asarray(right).astype(np.int64)) & ~_no_integers(left)
     if wrong.any():
         at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)

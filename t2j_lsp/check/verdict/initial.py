@@ -41,7 +41,7 @@ def picked(array: Any) -> Any:
     return flat[np.linspace(0, flat.size - 1, SAMPLES).astype(int)] if flat.size > SAMPLES else flat
 
 
-def compare_initial(torch: Mapping[str, Any], jax: Mapping[str, Any], seeded: bool = False) -> list[Difference]:
+def compare_initial(torch: Mapping[str, NdArray], jax: Mapping[str, NdArray], seeded: bool = False) -> list[Difference]:
     """Parameters that start otherwise. Both sides hold, by name, an array (constructions, elements).
 
     ``seeded``: all of torch's constructions are one draw, since the constructor sets the seed.

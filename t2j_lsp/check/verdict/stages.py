@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
 from t2j_lsp.check.inputs import BESIDE
-from t2j_lsp.check.protocol import NdArray, as_float64, dtype_name
+from t2j_lsp.check.messages import Observed
+from t2j_lsp.check.protocol import Array, NdArray, as_float64, dtype_name
 from t2j_lsp.contract import Result, StageResult
 
 from .compare import (  # fmt: skip
@@ -73,7 +74,7 @@ def group_of(name: str) -> str:
 class Conditioning:
     """How far torch in float32 is from torch in float64, by leaf: what rounding alone does to it."""
 
-    def __init__(self, wide: Mapping[str, Any], narrow: Mapping[str, Any], elements: int = 0) -> None:
+    def __init__(self, wide: Observed, narrow: Observed, elements: int = 0) -> None:
         self.elements = elements
         """The number of elements of the largest input."""
         self.errors: dict[str, float] = {}
@@ -87,7 +88,7 @@ class Conditioning:
             for path, left in arrays_of(wide[name], numbers=True).items():
                 self._leaf(name, path, left, right.get(path), scales[group_of(name)])
 
-    def _leaf(self, observation: str, path: str, left: Any, right: Any, group: float) -> None:
+    def _leaf(self, observation: str, path: str, left: Array, right: Array | None, group: float) -> None:
         name = observation + path
         if right is None or tuple(right.shape) != tuple(left.shape):
             self.ill.add(observation)
@@ -137,8 +138,8 @@ _MOST_CARRIED = 1e-6
 
 def trajectory(
     meaning: Callable[[str, NdArray, float], float],
-    observed: Mapping[str, Any],
-    moved: Sequence[Mapping[str, Any]],
+    observed: Observed,
+    moved: Sequence[Observed],
     most: float = _MOST_CARRIED,
 ) -> Callable[[str, NdArray, float], float]:
     """The bound after optimizer steps, in float64: that of ``meaning``, or what steps make of rounding.
@@ -166,15 +167,13 @@ _AS_FAR = 2
 """How much farther JAX may be than torch's own rounding moved a value."""
 
 
-def is_rounding(
-    name: str, torch: Mapping[str, Any], jax: Iterable[Mapping[str, Any]], rounded: Iterable[Mapping[str, Any]]
-) -> bool:
+def is_rounding(name: str, torch: Observed, jax: Iterable[Observed], rounded: Iterable[Observed]) -> bool:
     """Whether torch, rounding otherwise, parts from itself as far as JAX does from it."""
     observation = next((n for n in torch if name == n or name.startswith((f"{n}[", f"{n}."))), None)
     if observation is None or (held := arrays_of(torch[observation]).get(name.removeprefix(observation))) is None:
         return False
 
-    def apart(others: Iterable[Mapping[str, Any]]) -> float:
+    def apart(others: Iterable[Observed]) -> float:
         """The largest distance of any element; for integers, the number of elements that differ."""
         largest = 0.0
         for other in others:
@@ -191,12 +190,12 @@ def is_rounding(
     return moved > 0 and apart(jax) <= _AS_FAR * moved
 
 
-def is_float(array: Any) -> bool:
+def is_float(array: Array) -> TypeGuard[NdArray]:
     """Whether an array holds floats of 32 or 64 bits."""
     return array.dtype in (np.float32, np.float64)
 
 
-def perturbed(state: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
+def perturbed(state: Mapping[str, Array], seed: int = 0) -> dict[str, Array]:
     """A state whose floats are moved by up to `PERTURBATION` of themselves."""
     rng = np.random.default_rng(seed)
     return {name: array * (1 + PERTURBATION * rng.uniform(-1, 1, array.shape)) if is_float(array) else array
@@ -209,7 +208,7 @@ def last_place(values: NdArray, bits: int) -> NdArray:
     return spacing
 
 
-def group_scales(observed: Mapping[str, Any]) -> dict[str, float]:
+def group_scales(observed: Observed) -> dict[str, float]:
     """The largest magnitude in each group of observations."""
     scales: dict[str, float] = {}
     for name, tree in observed.items():
@@ -218,9 +217,7 @@ def group_scales(observed: Mapping[str, Any]) -> dict[str, float]:
     return scales
 
 
-def compare_all(
-    torch: Mapping[str, Any], jax: Mapping[str, Any], skip: Iterable[str] = (), allowed: Allowed = exact
-) -> Comparison:
+def compare_all(torch: Observed, jax: Observed, skip: Iterable[str] = (), allowed: Allowed = exact) -> Comparison:
     """Compares every observation that both sides have, but those in ``skip``."""
     result = Comparison()
     scales = group_scales(torch)
@@ -235,7 +232,7 @@ def compare_all(
     return result
 
 
-def compare_dtypes(torch: Mapping[str, Any], jax: Mapping[str, Any], x64: bool = False) -> list[Difference]:
+def compare_dtypes(torch: Observed, jax: Observed, x64: bool = False) -> list[Difference]:
     """Dtypes of outputs in the user's precision.
 
     Without 64-bit types JAX's are narrower, which is no difference; with them, only integers may be.

@@ -8,11 +8,12 @@ from typing import Any
 
 from t2j_lsp.check.arguments.recipe import Recipe
 from t2j_lsp.check.program.marks import RAN
+from t2j_lsp.check.protocol import Namespace
 
 from .widen import widen
 
 
-def made(recipe: Recipe, model: Any, namespace: dict[str, Any], wide: bool, **more: Any) -> dict[str, Any]:
+def made(recipe: Recipe, model: Any, namespace: Namespace, wide: bool, **more: Any) -> dict[str, Any]:
     """What the recipe makes, by kind: ``optimizer``, and where the program has them ``scheduler`` and ``criterion``.
 
     Tracebacks show the lines of the program's file.
@@ -27,7 +28,7 @@ def made(recipe: Recipe, model: Any, namespace: dict[str, Any], wide: bool, **mo
     return {kind: space[name] for kind, name in recipe.names.items() if kind != "model"}
 
 
-def _run(statements: Sequence[tuple[str, int]], path: str, wide: bool, space: dict[str, Any]) -> None:
+def _run(statements: Sequence[tuple[str, int]], path: str, wide: bool, space: Namespace) -> None:
     body: list[ast.stmt] = []
     for text, line in statements:
         body += _at(ast.parse(text).body, line)

@@ -19,6 +19,7 @@ from typing import Any
 from t2j_lsp import __version__
 from t2j_lsp.api import CONVERSIONS, both_sides, convert_expression, with_own_module
 from t2j_lsp.check.difference.explain import HEADERS, NUMERIC, closing, table
+from t2j_lsp.check.messages import Traced
 from t2j_lsp.check.process.compile_cache import project_of
 from t2j_lsp.check.process.containment import projects
 from t2j_lsp.check.process.pool import Pool
@@ -206,15 +207,15 @@ class Checker:
         for observed in pool.observed.values():
             request = observed.as_a(TorchTraceRequest, mode="eval", wide=True, gradients=False, construct=False)
             with contextlib.suppress(WorkerError, RemoteError):
-                trace = pool.request("torch", "trace", timeout, self.cancelled, **request.to_plain())
-                for site, value, *_ in trace["events"]:
-                    file, line, _, target, *_ = trace["sites"][site]
-                    shape = list(value.shape) if hasattr(value, "shape") else None
-                    if shape is None or Path(file).resolve() != source.resolve():
+                answer = pool.request("torch", "trace", timeout, self.cancelled, **request.to_plain())
+                trace = Traced.from_plain(answer)
+                for event in trace.events:
+                    site, shape = trace.sites[event.site], getattr(event.value, "shape", None)
+                    if shape is None or Path(site.file).resolve() != source.resolve():
                         continue
-                    shapes = by_line.setdefault(line, [])
-                    if [target, shape] not in shapes:
-                        shapes.append([target, shape])
+                    shapes = by_line.setdefault(site.line, [])
+                    if [site.target, [*shape]] not in shapes:
+                        shapes.append([site.target, [*shape]])
         return by_line
 
 

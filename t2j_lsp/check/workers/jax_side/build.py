@@ -17,7 +17,7 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.inputs import Arguments, Code, map_values
-from t2j_lsp.check.protocol import Array, NdArray, RawArray
+from t2j_lsp.check.protocol import Array, Namespace, NdArray, RawArray
 from t2j_lsp.check.requests import JaxInitialRequest, JaxRequest, SliceRequest
 from t2j_lsp.check.workers.loading import Transform, loaded
 from t2j_lsp.check.workers.widen import enables_x64, widen
@@ -68,7 +68,7 @@ class _Converted(ast.NodeTransformer):
     ``nn.BatchNorm2d`` is ``BatchNorm2d``, and what needs random numbers gets them.
     """
 
-    def __init__(self, namespace: dict[str, Any], rngs: str) -> None:
+    def __init__(self, namespace: Namespace, rngs: str) -> None:
         self.namespace = namespace
         self.rngs = rngs
 
@@ -85,7 +85,7 @@ class _Converted(ast.NodeTransformer):
         return node
 
 
-def evaluate(code: Code, namespace: dict[str, Any], wide: bool, rngs: str = FIXED) -> Any:
+def evaluate(code: Code, namespace: Namespace, wide: bool, rngs: str = FIXED) -> Any:
     """An expression of the torch file, evaluated in the converted file's namespace.
 
     What the file hasn't itself (a helper that stands for ``nn.GELU``) comes from the expression's own conversion.
@@ -105,7 +105,7 @@ def evaluate(code: Code, namespace: dict[str, Any], wide: bool, rngs: str = FIXE
     return eval(compile(tree, "<arguments>", "eval"), names)
 
 
-def realise(value: Any, namespace: dict[str, Any], wide: bool, rngs: str = FIXED) -> Any:
+def realise(value: Any, namespace: Namespace, wide: bool, rngs: str = FIXED) -> Any:
     """Arguments as the program gets them: code evaluated, arrays as JAX arrays.
 
     ``rngs`` is the expression of the generator that modules among them draw from.
@@ -148,7 +148,7 @@ def takes_rngs(target: Any) -> bool:
         return False  # A built-in function.
 
 
-def construct(target: Any, init: Arguments, namespace: dict[str, Any], wide: bool) -> Any:
+def construct(target: Any, init: Arguments, namespace: Namespace, wide: bool) -> Any:
     """An instance of a module class, as its constructor leaves it."""
     args = realise(init.args, namespace, wide)
     kwargs = realise(init.kwargs, namespace, wide)
@@ -157,7 +157,7 @@ def construct(target: Any, init: Arguments, namespace: dict[str, Any], wide: boo
     return target(*args, **kwargs)
 
 
-def build(target: Any, namespace: dict[str, Any], request: JaxRequest) -> Any:
+def build(target: Any, namespace: Namespace, request: JaxRequest) -> Any:
     """An instance of a module class, with torch's state; a function stays as it is, if it takes no parameters."""
     init, wide, pairing = request.init, request.wide, request.pairing
     if not isinstance(target, type):
@@ -179,7 +179,7 @@ def build(target: Any, namespace: dict[str, Any], request: JaxRequest) -> Any:
 
 
 def function_of_parameters(
-    target: Any, namespace: dict[str, Any], request: JaxRequest | JaxInitialRequest, key: Any = None, rngs: str = FIXED
+    target: Any, namespace: Namespace, request: JaxRequest | JaxInitialRequest, key: Any = None, rngs: str = FIXED
 ) -> Any:
     """A function of a tree of parameters as a module, with initial values that are drawn with ``key``."""
     init, wide, pairing = request.init, request.wide, request.pairing

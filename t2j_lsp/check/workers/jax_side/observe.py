@@ -44,5 +44,5 @@ def observe(request: JaxRequest) -> JaxObserved:
             elif request.varies and module_class and session.affords("whether draws repeat", 1.0):
                 session.phase("draws", "", session.fresh_draws)
         observed = session.result()
-        observed.generate, observed.ran = generation(session), RAN.to_plain()
+        observed.generate, observed.ran = generation(session), RAN.reported()
         return observed

@@ -105,7 +105,7 @@ def program(request: JaxProgramRequest) -> ProgramRun:
     result.problems = problems
     result.draws = streams.made
     result.stood_in = list(made_up or ())
-    result.ran = RAN.to_plain()
+    result.ran = RAN.reported()
     return result
 
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from t2j_lsp.check.messages import DrawKind, DrawProblem
+from t2j_lsp.check.messages import Tape as RecordedTape
 from t2j_lsp.check.workers import host_random
 
 from .draws import DRAWS
@@ -29,7 +30,7 @@ _SAME = 1e-4
 class Tape:
     """Recorded draws, to be taken again from the start at each call of the model."""
 
-    def __init__(self, entries: list[dict[str, Any]]) -> None:
+    def __init__(self, entries: RecordedTape) -> None:
         self.entries = entries
         self.taken: set[int] = set()
         self.problems: list[DrawProblem] = []
@@ -66,21 +67,21 @@ class Tape:
     def take(self, kind: str, shape: tuple[int, ...], p: Any = None) -> Any | None:
         """The next unused draw of a kind that fits, in the wanted shape; None if there is none."""
         for index, entry in enumerate(self.entries):
-            if index in self.taken or entry["kind"] != kind:
+            if index in self.taken or entry.kind != kind:
                 continue
-            values = fit(np.asarray(entry["values"]), shape)
+            values = fit(np.asarray(entry.values), shape)
             if values is None:
                 continue
             self.taken.add(index)
-            self._compare(entry["p"], p)
-            self._compare_arrays(kind, entry["p"], p)
+            self._compare(entry.p, p)
+            self._compare_arrays(kind, entry.p, p)
             return values
-        alike = [tuple(np.shape(e["values"])) for e in self.entries if e["kind"] == kind]
+        alike = [tuple(np.shape(e.values)) for e in self.entries if e.kind == kind]
         if alike or not self.entries:
             shapes = ", ".join(map(str, alike)) or "none"
             self._report("shape", f"JAX draws {kind} numbers of shape {shape}, and torch {shapes}")
         else:
-            kinds = ", ".join(sorted({e["kind"] for e in self.entries}))
+            kinds = ", ".join(sorted({e.kind for e in self.entries}))
             self._report("kind", f"JAX draws {kind} numbers, and torch only {kinds}")
         return None
 
@@ -134,7 +135,7 @@ _host_draws = True
 
 
 @contextmanager
-def replaying(entries: list[dict[str, Any]] | None, seed: int) -> Iterator[Tape | None]:
+def replaying(entries: RecordedTape | None, seed: int) -> Iterator[Tape | None]:
     """Draws come from the entries; with None, they are JAX's own."""
     global _tape
     outer, _tape = _tape, None if entries is None else Tape(entries)

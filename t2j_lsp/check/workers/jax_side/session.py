@@ -12,11 +12,11 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, map_values
-from t2j_lsp.check.messages import DrawProblem, Failure, HalfCast, JaxObserved
+from t2j_lsp.check.messages import DrawProblem, Failure, HalfCast, JaxObserved, Observations
 from t2j_lsp.check.process.budget import NARROW, TRAINING, TimeBudget
 from t2j_lsp.check.program.digest import digest
 from t2j_lsp.check.program.marks import RAN
-from t2j_lsp.check.protocol import leaves, plain
+from t2j_lsp.check.protocol import Namespace, leaves, plain
 from t2j_lsp.check.requests import JaxRequest
 from t2j_lsp.check.workers.serve import failure, raised
 
@@ -41,14 +41,14 @@ _SHOWING_NAN: Options = {"xla_disable_hlo_passes": "algsimp,fusion"}
 class ProgramSession:
     """One converted program with its state and inputs, and the results of its phases."""
 
-    def __init__(self, request: JaxRequest, namespace: dict[str, Any], target: Any) -> None:
+    def __init__(self, request: JaxRequest, namespace: Namespace, target: Any) -> None:
         self.request = request
         self.namespace = namespace
         self.target = target
         self.wide: bool = request.wide
         self.careful: bool = request.careful
         self.model: Any = None
-        self.observed: dict[str, dict[str, Any]] = {}
+        self.observed: dict[str, Observations] = {}
         self.errors: dict[str, Failure] = {}
         self.halves: list[HalfCast] = []
         self.draws: dict[str, list[DrawProblem]] = {}
@@ -65,7 +65,7 @@ class ProgramSession:
         """Whether there is time for what takes so often as long as the first call, or so many seconds more."""
         return self.budget.affords(what, (multiple + self.reserve) * self.first + seconds)
 
-    def phase(self, name: str, mode: str, work: Callable[[], dict[str, Any]]) -> None:
+    def phase(self, name: str, mode: str, work: Callable[[], Observations]) -> None:
         """Runs one phase; in a mode, with torch's draws of that mode."""
         start = time.monotonic()
         try:
@@ -91,14 +91,14 @@ class ProgramSession:
             paired_by_order=getattr(self.model, "t2j_pairs_sure", True) is False,
             x64=bool(jax.dtypes.canonicalize_dtype(np.float64) == np.float64),
             left_out=self.budget.left_out,
-            ran=RAN.to_plain(),
+            ran=RAN.reported(),
         )
 
     def create(self) -> Any:
         """The model as its constructor leaves it."""
         return construct(self.target, self.request.init, self.namespace, self.wide)
 
-    def construct(self) -> dict[str, Any]:
+    def construct(self) -> Observations:
         """Builds the model and the list of its array inputs."""
         self.model = build(self.target, self.namespace, self.request)
         self.take(self.request.inputs)
@@ -195,7 +195,7 @@ class ProgramSession:
 
         return self.jitted(run) if jit else run
 
-    def evaluate(self, jit: bool) -> dict[str, Any]:
+    def evaluate(self, jit: bool) -> Observations:
         """Two calls in evaluation mode and the buffers afterwards; under ``jit``, also calls with other inputs.
 
         Without ``jit``, calls with the inputs that are to raise an error.
@@ -216,10 +216,10 @@ class ProgramSession:
             self.take(self.request.inputs)
         return values
 
-    def _with_other_inputs(self, run: Run, shape: OutputStructure, jit: bool, seconds: float) -> dict[str, Any]:
+    def _with_other_inputs(self, run: Run, shape: OutputStructure, jit: bool, seconds: float) -> Observations:
         """Calls with other inputs: those to raise an error without ``jit``, the others under it if they can be."""
         forms = [a.shape for a in self.arrays]
-        values: dict[str, Any] = {}
+        values: Observations = {}
         for name, given in self.request.variants.items():
             raising = name.startswith(RAISING)
             if raising == jit and (jit or "eval under jit" not in self.errors):
@@ -238,27 +238,27 @@ class ProgramSession:
                 values[name] = raised(error, self.namespace["__file__"])
         return values
 
-    def train_forward(self) -> dict[str, Any]:
+    def train_forward(self) -> Observations:
         """One call in training mode under ``jit``."""
         model, shape = self.fresh(train=True), OutputStructure()
         output = self.forward(shape)(model, self.arrays)
         return {"train output": shape.fill(output)} | self.buffers("buffer after train", model)
 
-    def fresh_draws(self) -> dict[str, Any]:
+    def fresh_draws(self) -> Observations:
         """Whether two calls under ``jit`` in training mode draw different numbers, without a tape."""
         model = self.fresh(train=True)
         run = self.forward(OutputStructure())
         twice = zip(run(model, self.arrays), run(model, self.arrays), strict=True)
         return {"frozen": all(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in twice)}
 
-    def buffers(self, prefix: str, model: Any) -> dict[str, Any]:
+    def buffers(self, prefix: str, model: Any) -> Observations:
         """The buffers by torch's names."""
         if not isinstance(model, nnx.Module):
             return {}
         entries = names_of(model).items()
         return {f"{prefix}: {n}": to_array(value_of(e)) for n, e in entries if e.kind == "buffer" and e.variables}
 
-    def train(self, jit: bool) -> dict[str, Any]:
+    def train(self, jit: bool) -> Observations:
         """Training steps; for a function, its gradients."""
         model = self.fresh(train=True)
         module = isinstance(model, nnx.Module)
@@ -282,7 +282,7 @@ class ProgramSession:
         run = self.differentiated(gradients) if jit else gradients
         steps = self.request.steps if module else 0
         adam = Adam()
-        values: dict[str, Any] = {}
+        values: Observations = {}
         for step in range(1, max(steps, 1) + 1):
             (value, output), grads = run(model, self.arrays)
             by_name: dict[str, Any] = {}

@@ -17,7 +17,7 @@ import numpy as np
 from flax import nnx
 
 from t2j_lsp.check.difference.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, Tracer
-from t2j_lsp.check.messages import Failure, Traced
+from t2j_lsp.check.messages import Failure, Traced, TraceEvent
 from t2j_lsp.check.protocol import plain
 from t2j_lsp.check.requests import JaxTraceRequest
 from t2j_lsp.check.workers.serve import failure
@@ -133,8 +133,8 @@ def _trace(request: JaxTraceRequest) -> tuple[Traced, bool]:
         except Exception as raised:  # noqa: BLE001 - the user's code may raise anything; what came before counts
             error = failure(raised)
         norms += [None] * (len(recorder.events) - len(norms))
-        events = [[e.site, e.value, n] for e, n in zip(recorder.events, norms, strict=True)]
-        return Traced([s.to_plain() for s in tracer.sites], events, recorder.full, error), recorder.compiled
+        events = [TraceEvent(e.site, e.value, n) for e, n in zip(recorder.events, norms, strict=True)]
+        return Traced(tracer.sites, events, recorder.full, error), recorder.compiled
 
 
 _names: dict[int, str] = {}

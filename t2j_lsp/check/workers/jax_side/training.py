@@ -45,7 +45,7 @@ def train(request: JaxTrainRequest) -> JaxTrained:
             session.phase(OWN_TRAINING, "train", work)
             problem, loss = problems[0] if problems else (None, False)
             observed = session.observed.get(OWN_TRAINING, {})
-            return JaxTrained(observed, session.errors.get(OWN_TRAINING), problem, loss, RAN.to_plain())
+            return JaxTrained(observed, session.errors.get(OWN_TRAINING), problem, loss, RAN.reported())
     except SystemExit as error:
         return JaxTrained(problem=f"SystemExit: {error}")
 

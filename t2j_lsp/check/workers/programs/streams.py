@@ -11,9 +11,10 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
+
+from t2j_lsp.check.protocol import NdArray
 
 _BITS = 24
 _INSIDE = "construction: "
@@ -70,7 +71,7 @@ class Streams:
                 total[what] = total.get(what, 0) + number
         return total
 
-    def draw(self, kind: str, shape: tuple[int, ...], drawer: str) -> Any:
+    def draw(self, kind: str, shape: tuple[int, ...], drawer: str) -> NdArray:
         """The numbers of the next draw: standard normal or exponential, a permutation, or uniform in (0, 1)."""
         generator = self.generator(kind, shape, drawer)
         plain = kind.removeprefix(INITIAL)
@@ -83,7 +84,7 @@ class Streams:
         return uniform(generator, shape)
 
 
-def uniform(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
+def uniform(generator: np.random.Generator, shape: tuple[int, ...]) -> NdArray:
     """Numbers in (0, 1), exact in float32."""
     draws = (generator.integers(0, 2**_BITS, shape) + 0.5) / 2**_BITS
     return np.asarray(draws, np.float32).clip(2.0**-25, 1 - 2.0**-24)

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from t2j_lsp.check.inputs import ArraySpec, Code, draw, map_values
-from t2j_lsp.check.protocol import Array, RawArray
+from t2j_lsp.check.protocol import Array, Namespace, RawArray
 from t2j_lsp.check.requests import CallRequest, SliceRequest
 from t2j_lsp.check.workers.loading import Transform, loaded
 from t2j_lsp.check.workers.widen import widen
@@ -58,7 +58,7 @@ def _evaluate(text: str, names: dict[str, Any], wide: bool) -> Any:
     return eval(compile(ast.Expression(last.value), "<arguments>", "eval"), names)
 
 
-def realise(value: Any, namespace: dict[str, Any], wide: bool, rng: np.random.Generator | None = None) -> Any:
+def realise(value: Any, namespace: Namespace, wide: bool, rng: np.random.Generator | None = None) -> Any:
     """Arguments as the program gets them: code evaluated, specifications drawn, arrays as tensors."""
 
     def leaf(item: Any) -> Any:
@@ -99,7 +99,7 @@ def program(
         torch.set_grad_enabled(True)
 
 
-def build(target: Any, init: Any, namespace: dict[str, Any], wide: bool, rng: np.random.Generator) -> Any:
+def build(target: Any, init: Any, namespace: Namespace, wide: bool, rng: np.random.Generator) -> Any:
     """An instance of a module class; a function stays as it is."""
     if not isinstance(target, type):
         torch_device.pin()
@@ -115,7 +115,7 @@ def build(target: Any, init: Any, namespace: dict[str, Any], wide: bool, rng: np
     return instance.double() if wide else instance
 
 
-def give_sizes(model: Any, request: CallRequest, namespace: dict[str, Any]) -> None:
+def give_sizes(model: Any, request: CallRequest, namespace: Namespace) -> None:
     """Calls a model once if it has lazy layers, which take their sizes from their first input."""
     if not isinstance(model, nn.Module) or not any(isinstance(p, UninitializedTensorMixin) for p in _tensors(model)):
         return

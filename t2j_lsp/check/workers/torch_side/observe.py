@@ -53,7 +53,7 @@ def observe(request: TorchRequest) -> TorchObserved:
             on_host=runs.on_host,
             generate=generated,
             left_out=runs.budget.left_out,
-            ran=RAN.to_plain(),
+            ran=RAN.reported(),
         )
 
 

@@ -20,7 +20,7 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 from t2j_lsp.check.inputs import BESIDE, RAISING, Arguments, ArraySpec, Code, InputPlan, draw, map_values
 from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.program.names import layer_for
-from t2j_lsp.check.protocol import Opaque, RawArray, Record, leaves, plain
+from t2j_lsp.check.protocol import Namespace, Opaque, RawArray, Record, leaves, plain
 from t2j_lsp.check.requests import PrepareRequest
 
 from . import device as torch_device
@@ -110,7 +110,7 @@ def _empty(model: Any) -> str | None:
 
 
 def _smaller(
-    model: Any, inputs: Arguments, namespace: dict[str, Any], request: PrepareRequest, deadline: float
+    model: Any, inputs: Arguments, namespace: Namespace, request: PrepareRequest, deadline: float
 ) -> tuple[Arguments, str] | None:
     """Smaller inputs that the program takes, and what became of which; None where there are none."""
 
@@ -127,7 +127,7 @@ def _shallower(
     init: Arguments,
     plan: InputPlan,
     drawn: Arguments,
-    namespace: dict[str, Any],
+    namespace: Namespace,
     request: PrepareRequest,
     deadline: float,
 ) -> tuple[Arguments, str] | None:
@@ -209,7 +209,7 @@ def _text(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
 
 
-def _evaluated(arguments: Arguments, namespace: dict[str, Any]) -> Arguments:
+def _evaluated(arguments: Arguments, namespace: Namespace) -> Arguments:
     """Arguments given by a call such as ``get_inputs()``, as values."""
     if arguments.call is None:
         return arguments
@@ -221,7 +221,7 @@ def _evaluated(arguments: Arguments, namespace: dict[str, Any]) -> Arguments:
     return Arguments(value)
 
 
-def _computed(arguments: Arguments, namespace: dict[str, Any], naming: str = "") -> Arguments:
+def _computed(arguments: Arguments, namespace: Namespace, naming: str = "") -> Arguments:
     """Arguments in which expressions of the program's that give tensors or plain data are these values.
 
     Only those that name ``naming``. The other side could not evaluate them, or would compute them in its own precision.
@@ -268,7 +268,7 @@ def variants(model: Any, inputs: Arguments, plan: InputPlan, rng: np.random.Gene
 
 
 def _other_lengths(
-    model: Any, inputs: Arguments, stated: bool, namespace: dict[str, Any], request: PrepareRequest
+    model: Any, inputs: Arguments, stated: bool, namespace: Namespace, request: PrepareRequest
 ) -> dict[str, Arguments]:
     """Where inputs have axes too short to tell, the first of those with longer ones that the program takes.
 
@@ -304,7 +304,7 @@ def drawn_arguments(arguments: Arguments, rng: np.random.Generator) -> Arguments
     return Arguments(map_values(arguments.args, leaf), map_values(arguments.kwargs, leaf))
 
 
-def run(model: Any, inputs: Arguments, namespace: dict[str, Any], wide: bool) -> Any:
+def run(model: Any, inputs: Arguments, namespace: Namespace, wide: bool) -> Any:
     """One call in training mode, then one in evaluation mode."""
     output = None
     with (

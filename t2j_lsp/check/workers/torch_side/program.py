@@ -101,7 +101,7 @@ def program(request: TorchProgramRequest) -> ProgramRun:
     result.saved = written(os.getcwd(), before, _checkpoint)
     result.draws = streams.made
     result.stood_in = list(made_up)
-    result.ran = RAN.to_plain()
+    result.ran = RAN.reported()
     return result
 
 

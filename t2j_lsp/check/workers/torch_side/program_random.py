@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from t2j_lsp.check.protocol import NdArray
 from t2j_lsp.check.workers.programs.streams import INITIAL, Streams, uniform
 
 from .random import Tape
@@ -68,22 +69,22 @@ class ProgramTape(Tape):
                 self._wide = False
             turned.copy_(matrix.view(turned.shape))
 
-    def add(self, kind: str, values: Any, p: Any = None) -> Any:
+    def add(self, kind: str, values: NdArray, p: Any = None) -> NdArray:
         return values
 
     def generator(self, kind: str, shape: tuple[int, ...]) -> np.random.Generator:
         return self.streams.generator(self._kind(kind), shape, self.streams.drawer())
 
-    def uniform(self, shape: tuple[int, ...], kind: str = "uniform") -> Any:
+    def uniform(self, shape: tuple[int, ...], kind: str = "uniform") -> NdArray:
         return self._numbers(kind, shape)
 
-    def normal(self, shape: tuple[int, ...]) -> Any:
+    def normal(self, shape: tuple[int, ...]) -> NdArray:
         return self._numbers("normal", shape)
 
-    def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
+    def chances(self, kind: str, shape: tuple[int, ...]) -> NdArray:
         return uniform(self.generator(kind, shape), shape)
 
-    def by_parameters(self, kind: str, shape: tuple[int, ...], parameters: Any) -> Any:
+    def by_parameters(self, kind: str, shape: tuple[int, ...], parameters: Any) -> NdArray:
         values = super().by_parameters(kind, shape, parameters)
         return values if self.moved is None or kind != "gamma" else moved(values, self.moved, self._moves)
 
@@ -98,7 +99,7 @@ class ProgramTape(Tape):
     def _kind(self, kind: str) -> str:
         return f"{INITIAL}{kind}" if self._into and self.streams.constructing else kind
 
-    def _numbers(self, kind: str, shape: tuple[int, ...]) -> Any:
+    def _numbers(self, kind: str, shape: tuple[int, ...]) -> NdArray:
         axes = self._axes if self._axes is not None and len(self._axes) == len(shape) else None
         drawn = tuple(shape[i] for i in axes) if axes else shape
         values = self.streams.draw(self._kind(kind), drawn, self.streams.drawer())
@@ -106,6 +107,6 @@ class ProgramTape(Tape):
         return values if self.moved is None else moved(values, self.moved, self._moves)
 
 
-def moved(values: Any, by: float, rng: np.random.Generator) -> Any:
+def moved(values: NdArray, by: float, rng: np.random.Generator) -> NdArray:
     """Numbers moved up or down by a share of their size."""
     return values * (1 + by * rng.choice((-1.0, 1.0), np.shape(values)))

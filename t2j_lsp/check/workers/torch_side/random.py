@@ -20,6 +20,9 @@ import torch.nn.functional as F
 from torch.distributions import dirichlet
 from torch.utils.data import dataset
 
+from t2j_lsp.check.messages import RecordedDraw
+from t2j_lsp.check.messages import Tape as RecordedTape
+from t2j_lsp.check.protocol import NdArray
 from t2j_lsp.check.workers import host_random
 from t2j_lsp.check.workers.programs.parametric import BY_PARAMETERS
 
@@ -29,11 +32,11 @@ _EXACT_BITS = 24
 
 
 class Tape:
-    """The draws of one call, in order: ``{"kind", "values", "p"}``, of which ``p`` is what they were drawn with."""
+    """The draws of one call, in order."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.entries: list[dict[str, Any]] = []
+        self.entries: RecordedTape = []
 
     def begin(self, target: torch.Tensor | None) -> None:
         """A draw begins, into a tensor that was there before where one is given."""
@@ -46,23 +49,23 @@ class Tape:
         """Gives the numbers of the next draw."""
         return self.rng
 
-    def add(self, kind: str, values: Any, p: Any = None) -> Any:
-        self.entries.append({"kind": kind, "values": values, "p": p})
+    def add(self, kind: str, values: NdArray, p: Any = None) -> NdArray:
+        self.entries.append(RecordedDraw(kind, values, p))
         return values
 
-    def uniform(self, shape: tuple[int, ...], kind: str = "uniform") -> Any:
+    def uniform(self, shape: tuple[int, ...], kind: str = "uniform") -> NdArray:
         """Numbers in (0, 1), exact in float32."""
         numbers = (self.generator(kind, shape).integers(0, 2**_EXACT_BITS, shape) + 0.5) / 2**_EXACT_BITS
         return self.add(kind, numbers.astype(np.float32).clip(2.0**-25, 1 - 2.0**-24))
 
-    def normal(self, shape: tuple[int, ...]) -> Any:
+    def normal(self, shape: tuple[int, ...]) -> NdArray:
         return self.add("normal", np.asarray(self.generator("normal", shape).standard_normal(shape), np.float32))
 
-    def keep(self, shape: tuple[int, ...], probability: float) -> Any:
+    def keep(self, shape: tuple[int, ...], probability: float) -> NdArray:
         """A mask that is True with a probability."""
         return self.add("bernoulli", np.asarray(self.chances("bernoulli", shape) < probability), probability)
 
-    def by_parameters(self, kind: str, shape: tuple[int, ...], parameters: Any) -> Any:
+    def by_parameters(self, kind: str, shape: tuple[int, ...], parameters: Any) -> NdArray:
         """Numbers that depend on parameters in more than scale and place."""
         return self.add(kind, BY_PARAMETERS[kind](self.generator(kind, shape), parameters), parameters)
 
@@ -72,7 +75,7 @@ class Tape:
         self.add("slope of gamma", slope.cpu().double().numpy())
         return slope
 
-    def chances(self, kind: str, shape: tuple[int, ...]) -> Any:
+    def chances(self, kind: str, shape: tuple[int, ...]) -> NdArray:
         """Numbers in [0, 1), which are not recorded themselves."""
         return self.generator(kind, shape).random(shape)
 

@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.inputs import RAISING, Arguments, map_values
-from t2j_lsp.check.messages import Tape
+from t2j_lsp.check.messages import Observations, Tape
 from t2j_lsp.check.process.budget import TimeBudget
 from t2j_lsp.check.program.digest import compact, digest
-from t2j_lsp.check.protocol import RawArray, leaves, plain
+from t2j_lsp.check.protocol import Namespace, RawArray, leaves, plain
 from t2j_lsp.check.requests import TorchRequest
 from t2j_lsp.check.workers.serve import raised
 
@@ -98,7 +98,7 @@ class Saved:
 class Runs:
     """Calls of one model, each with fresh copies of the inputs and the same random draws."""
 
-    def __init__(self, model: Any, namespace: dict[str, Any], request: TorchRequest, rng: np.random.Generator) -> None:
+    def __init__(self, model: Any, namespace: Namespace, request: TorchRequest, rng: np.random.Generator) -> None:
         self.model = model
         self.namespace = namespace
         self.inputs = request.inputs
@@ -173,11 +173,11 @@ class Runs:
         self.restore(saved)
         return self.call(mode, leaf_gradients=True)
 
-    def forward(self) -> dict[str, Any]:
+    def forward(self) -> Observations:
         """The outputs of two calls in evaluation mode, and the buffers afterwards; the state is put back."""
         self.check_control("eval")
         saved = self.save()
-        values: dict[str, Any] = {}
+        values: Observations = {}
         start = time.monotonic()
         for again in ("", " again"):
             output = self.call("eval")[0]
@@ -188,12 +188,12 @@ class Runs:
         self.restore(saved)
         return values
 
-    def others(self, variants: dict[str, Arguments]) -> dict[str, Any]:
+    def others(self, variants: dict[str, Arguments]) -> Observations:
         """Outputs in evaluation mode for other inputs, by the name of the observation.
 
         Those that fail are left out, but where the user said that they would.
         """
-        values: dict[str, Any] = {}
+        values: Observations = {}
         first, saved = self.inputs, self.save()
         for name, inputs in variants.items():
             if self.tapes["eval"] and not name.startswith(RAISING):
@@ -247,7 +247,7 @@ class Runs:
                     tensor.copy_(saved.tensors[name])
         saved.attributes.restore()
 
-    def buffers(self, prefix: str) -> dict[str, Any]:
+    def buffers(self, prefix: str) -> Observations:
         """The buffers now."""
         if not isinstance(self.model, nn.Module):
             return {}
@@ -286,7 +286,7 @@ class Runs:
             total = term if total is None else total + term
         return total
 
-    def function_gradients(self) -> dict[str, Any]:
+    def function_gradients(self) -> Observations:
         """Gradients of a function's inputs."""
         output, roots = self.differentiated("eval")
         gradients = self._backward(self.loss(output), list(roots.values()))
@@ -301,12 +301,12 @@ class Runs:
             torch.autograd.backward([loss])
         return [t.grad if t.grad is not None else torch.zeros_like(t) for t in tensors]
 
-    def steps(self, count: int) -> dict[str, Any]:
+    def steps(self, count: int) -> Observations:
         """Training steps: outputs and gradients of the first, the course of all, parameters at the end."""
         named = dict(self.model.named_parameters(remove_duplicate=False))
         trained = [p for p in self.model.parameters() if p.requires_grad]
         optimizer = Adam(trained) if count else None
-        values: dict[str, Any] = {}
+        values: Observations = {}
         for step in range(1, max(count, 1) + 1):
             output, roots = self.differentiated("train")
             loss = self.loss(output)

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.difference.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, Tracer
-from t2j_lsp.check.messages import Traced
+from t2j_lsp.check.messages import Traced, TraceEvent
 from t2j_lsp.check.protocol import Opaque, plain
 from t2j_lsp.check.requests import TorchRequest, TorchTraceRequest
 
@@ -93,7 +93,7 @@ def trace(request: TorchTraceRequest) -> Traced:
         model = build(target, request.init, vars(module), request.wide, rng)
         recorder.on, recorder.generator = False, None
         give_sizes(model, request, vars(module))
-        calls: dict[str, list[Any]] = {}
+        calls: dict[str, tuple[str, int]] = {}
         if isinstance(model, nn.Module):
             set_state(model, request.state, rng, request.wide)
             _watch_calls(model, {s.file for s in tracer.sites}, calls, tracer, recorder)
@@ -107,10 +107,9 @@ def trace(request: TorchTraceRequest) -> Traced:
         recorder.on = False
         parameters = dict(model.named_parameters()) if isinstance(model, nn.Module) else {}
         norms = _norms(recorder.events, {**parameters, **roots})
-        events = [[e.site, e.value, n] for e, n in zip(recorder.events, norms, strict=True)]
+        events = [TraceEvent(e.site, e.value, n) for e, n in zip(recorder.events, norms, strict=True)]
         owners = _owners(model, request) if isinstance(model, nn.Module) else {}
-        sites = [s.to_plain() for s in tracer.sites]
-        return Traced(sites, events, recorder.full, calls=calls, owners=owners)
+        return Traced(tracer.sites, events, recorder.full, calls=calls, owners=owners)
 
 
 def owners(request: TorchRequest) -> dict[str, Any]:
@@ -156,7 +155,7 @@ def _owners(model: nn.Module, request: TorchRequest) -> dict[str, list[str]]:
 
 
 def _watch_calls(
-    model: nn.Module, files: set[str], calls: dict[str, list[Any]], tracer: Tracer, recorder: Recorder
+    model: nn.Module, files: set[str], calls: dict[str, tuple[str, int]], tracer: Tracer, recorder: Recorder
 ) -> None:
     """Reports the inputs and outputs of each submodule, with the innermost line of the user's that calls it."""
     places: dict[int, tuple[str, int]] = {}
@@ -168,7 +167,7 @@ def _watch_calls(
                 frame = frame.f_back  # type: ignore[assignment]
             if frame is not None:
                 places[id(module)] = frame.f_code.co_filename, frame.f_lineno
-                calls.setdefault(name, [*places[id(module)]])
+                calls.setdefault(name, places[id(module)])
                 recorder(tracer.module(*places[id(module)], name, "in"), args)
 
         return called

@@ -128,7 +128,7 @@ class Training:
             classes={kind: type(one).__name__ for kind, one in both.items() if one is not None},
             command_line=[*GIVEN],
         )
-        return TorchTrained(observed=values, reference=reference, ran=RAN.to_plain())
+        return TorchTrained(observed=values, reference=reference, ran=RAN.reported())
 
     def examples(self) -> None:
         """Makes the inputs single examples where the output has three axes: nobody knows which one holds classes."""

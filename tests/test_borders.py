@@ -17,6 +17,7 @@ import t2j_lsp
 import t2j_lsp.cli
 
 from .borders import FLOORS, JAX, MODULES, PACKAGE, ROOT, TORCH, allowed, imported, parsed, statements, strings, within
+from .floors import PARTS, circles, floors, rooms_of
 
 
 def test_modules_import_only_what_their_parts_may() -> None:
@@ -201,22 +202,23 @@ def test_imports_only_go_down(part: str) -> None:
     assert not upward
 
 
-def circles(imports: dict[str, set[str]]) -> list[list[str]]:
-    """The modules that import each other, directly or through others: each set of them that does."""
-    reached: dict[str, set[str]] = {}
-    for start in imports:
-        todo, seen = [start], set()
-        while todo:
-            for target in imports[todo.pop()] - seen:
-                seen.add(target)
-                todo.append(target)
-        reached[start] = seen
-    groups = {frozenset(n for n in reached[m] if m in reached[n]) for m in imports if m in reached[m]}
-    return sorted(sorted(group) for group in groups)
-
-
 def test_a_circle_is_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+
+
+def test_floors_are_counted() -> None:
+    imports = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a", "b"}, "e": set[str]()}
+    assert floors(imports) == [["b", "c", "e"], ["a"], ["d"]]
+
+
+def test_the_rooms_of_the_translator_stand_on_few_floors() -> None:
+    """Eight, which ``python -m tests.floors`` draws."""
+    assert len(floors(rooms_of("t2j_lsp.translate"))) <= 8
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_room_imports_itself_through_others(part: str) -> None:
+    assert circles(rooms_of(part)) == []
 
 
 def test_no_module_imports_itself_through_others() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from t2j_lsp.check.difference.experiment import Experiment
 from t2j_lsp.check.difference.explain import BYTES, Run, explanation
 from t2j_lsp.check.difference.localise import Alignment
@@ -18,9 +16,8 @@ from t2j_lsp.check.process.worker import RemoteError, TimedOut
 from t2j_lsp.check.program.counterparts import Counterpart
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slice, Slicer
-from t2j_lsp.check.protocol import as_float64
 from t2j_lsp.check.training.comparison import OwnTraining
-from t2j_lsp.check.verdict.compare import Comparison, Difference, arrays_of, compare, kind_of
+from t2j_lsp.check.verdict.compare import Comparison, Difference, compare
 from t2j_lsp.check.verdict.evidence import Evidence, Judgement, cannot_say
 from t2j_lsp.check.verdict.generation import calls_of
 from t2j_lsp.check.verdict.initial import compare_initial
@@ -284,13 +281,6 @@ class Attempt:
         request = replace(self._jax_request(self.jax_slice), wide=True, gradients=True, variants={}, jit=False)
         return self.requests.observe_jax(replace(request, seconds=self.budget.left)).observed.get("eval")
 
-    def _has_nan(self) -> bool:
-        """Whether any observation of either side in float64 holds NaN."""
-        jax = self.evidence.jax[64].observed.values() if 64 in self.evidence.jax else ()
-        trees = [tree for observed in (self.evidence.torch[64].observed, *jax) for tree in observed.values()]
-        arrays = [array for tree in trees for array in arrays_of(tree).values()]
-        return any(np.isnan(as_float64(a)).any() for a in arrays if kind_of(a) in ("floating", "complex"))
-
     def _jax_request(self, part: Slice, careful: bool = False) -> JaxRequest:
         """A request for the conversion with what torch's run started from: its state, its cotangents, its draws."""
         torch = self.evidence.torch[64]
@@ -308,7 +298,7 @@ class Attempt:
                 eager=self.settings.eager,
                 gradients=True,
                 steps=steps,
-                nan=careful and (part is not self.jax_slice or self._has_nan()),
+                nan=careful and (part is not self.jax_slice or self.evidence.has_nan),
                 seconds=seconds,
                 generate=calls_of(self.evidence.torch[64]) if steps else None,
             )

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .crossing import Message
-from .difference.trace import StatementSite
 from .inputs import Arguments, InputPlan
 from .program.marks import Mark
 from .protocol import Array, NdArray
@@ -226,6 +225,29 @@ class JaxTrained(Message):
     loss: bool = False
     """Whether the problem is that of the loss."""
     ran: list[Mark] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StatementSite:
+    """A statement: its place, the function it is in, what it assigns (or ``return``), and the names it reads."""
+
+    file: str
+    line: int
+    function: str
+    target: str
+    reads: tuple[str, ...]
+
+    def to_plain(self) -> list[Any]:
+        return [self.file, self.line, self.function, self.target, list(self.reads)]
+
+    @staticmethod
+    def from_plain(data: list[Any]) -> StatementSite:
+        return StatementSite(data[0], data[1], data[2], data[3], tuple(data[4]))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What the same statement has in common on both sides."""
+        return self.function.replace(".forward", ".__call__"), self.target.removesuffix("[...]")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from t2j_lsp.check import attempt
 from t2j_lsp.check.difference.explain import BINS, HEADERS, STEPS, Run, closing, errors, explanation, histogram, table
 from t2j_lsp.check.difference.localise import Alignment
-from t2j_lsp.check.messages import Traced
+from t2j_lsp.check.messages import StatementSite, Traced, TraceEvent
 from t2j_lsp.contract import Explanation, Location, ObjectVerdict, Step, VerdictKind
 
 from .conftest import Check
@@ -185,8 +185,8 @@ def test_of_large_values_only_the_first_are_compared_and_that_is_said(
 
 
 def trace(values: list[float]) -> Traced:
-    sites = [["f.py", n + 1, "f", f"x{n}", []] for n in range(len(values))]
-    events = [[n, np.array([value, 1.0]), None] for n, value in enumerate(values)]
+    sites = [StatementSite("f.py", n + 1, "f", f"x{n}", ()) for n in range(len(values))]
+    events = [TraceEvent(n, np.array([value, 1.0]), None) for n, value in enumerate(values)]
     return Traced(sites, events, full=False)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from t2j_lsp.check.crossing import Message
-from t2j_lsp.check.difference.trace import StatementSite
 from t2j_lsp.check.inputs import Arguments, ArraySpec, Code
 from t2j_lsp.check.messages import (
     DrawProblem,
@@ -19,6 +18,7 @@ from t2j_lsp.check.messages import (
     JaxObserved,
     Prepared,
     RecordedDraw,
+    StatementSite,
     TorchGenerated,
     TorchObserved,
     TorchTrained,

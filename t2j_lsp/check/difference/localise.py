@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from t2j_lsp.check.messages import Traced, Tree
+from t2j_lsp.check.messages import StatementSite, Traced, Tree
 from t2j_lsp.check.protocol import Array, NdArray, as_float64
 from t2j_lsp.check.verdict.compare import arrays_of, kind_of, scale_of
 from t2j_lsp.contract import Location
 
 from .statement_lines import assignment
-from .trace import StatementSite
 
 WIDE, NARROW = 1e-8, 1e-4
 """Parts of the scale by which values may differ in float64 and float32."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from typing import Any, cast
+
+from t2j_lsp.check.messages import StatementSite
 
 NAME = "__t2j__"
 MAX_EVENTS = 4000
@@ -17,29 +18,6 @@ MAX_BYTES = 400 * 1024**2
 GRADIENT_SECONDS = 20.0
 """Spent at most on the gradients of single statements."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@dataclass(frozen=True)
-class StatementSite:
-    """A statement: its place, the function it is in, what it assigns (or ``return``), and the names it reads."""
-
-    file: str
-    line: int
-    function: str
-    target: str
-    reads: tuple[str, ...]
-
-    def to_plain(self) -> list[Any]:
-        return [self.file, self.line, self.function, self.target, list(self.reads)]
-
-    @staticmethod
-    def from_plain(data: list[Any]) -> StatementSite:
-        return StatementSite(data[0], data[1], data[2], data[3], tuple(data[4]))
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What the same statement has in common on both sides."""
-        return self.function.replace(".forward", ".__call__"), self.target.removesuffix("[...]")
 
 
 class Tracer:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from t2j_lsp.check.messages import Failure, JaxObserved, Observations, TorchObserved, Trouble
+from t2j_lsp.check.protocol import as_float64
 from t2j_lsp.contract import STAGES, ObjectVerdict, Result, StageResult, VerdictKind
 
-from .compare import Difference
+from .compare import Difference, arrays_of, kind_of
 from .refusals import refusal, refused
 from .stages import describe
 
@@ -34,6 +37,14 @@ class Evidence:
     """What torch observed from perturbed states, which says how far optimizer steps carry rounding."""
     rounded: dict[int, list[Observations]] = field(default_factory=dict)
     """By precision, what torch observed rounding otherwise, which says where rounding alone decides."""
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether any observation of either side in float64 holds NaN."""
+        jax = self.jax[64].observed.values() if 64 in self.jax else ()
+        trees = [tree for observed in (self.torch[64].observed, *jax) for tree in observed.values()]
+        arrays = [array for tree in trees for array in arrays_of(tree).values()]
+        return any(np.isnan(as_float64(a)).any() for a in arrays if kind_of(a) in ("floating", "complex"))
 
 
 @dataclass

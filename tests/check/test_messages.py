@@ -63,7 +63,7 @@ MESSAGES: tuple[Message, ...] = (
     Prepared(problems=["with nothing: no"]),
     TorchTrained(
         reference=TrainingReference(
-            Arguments(), {"train": []}, None, {}, True, False, False, 0, "fc.weight", 0, {"optimizer": "SGD"}, []
+            Arguments(), {"train": []}, None, {}, True, False, False, False, 0, "fc.weight", 0, {"optimizer": "SGD"}, []
         )
     ),
     Traced([StatementSite("/a.py", 3, "f", "x", ("y",))], [TraceEvent(0, 1.0, None)], False, FAILURE),
@@ -78,7 +78,7 @@ def test_a_message_is_the_same_behind_the_border(message: Message) -> None:
 
 def test_arrays_are_not_copied_into_lists() -> None:
     array = np.arange(6.0).reshape(2, 3)
-    reference = TrainingReference(Arguments(), {}, array, {}, True, False, False, 0, "", 0, {}, [])
+    reference = TrainingReference(Arguments(), {}, array, {}, True, False, False, False, 0, "", 0, {}, [])
     text, buffers = pack(reference.to_plain())
     again = TrainingReference.from_plain(unpack(text, b"".join(buffers))).target
     assert isinstance(again, np.ndarray)

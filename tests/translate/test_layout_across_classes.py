@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import jax
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 from flax import nnx
 
 from t2j_lsp import convert
+from t2j_lsp.api import convert_file
 from t2j_lsp.contract import Options, channels_last_of
 from t2j_lsp.files.importers import used_elsewhere
 from t2j_lsp.translate import translate
@@ -366,6 +370,58 @@ def test_a_layer_that_is_exchanged_stands_in_pytorchs_axes(line: str) -> None:
     reference = randomized(pair.torch.other())
     with jax.enable_x64(True):
         compare(reference, pair.jax.other(rngs=nnx.Rngs(0)), [np.random.default_rng(0).normal(size=(2, 4, 8, 8))])
+
+
+GATED = """
+class Gate(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.fc = nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x):
+        return x * self.fc(self.pool(x))
+
+
+class Gated(Bottleneck):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 3, padding=1)
+        self.gate = Gate(4)
+
+    def forward(self, x):
+        return self.conv(super().forward(x))
+"""
+BOTTLENECK = """
+class Bottleneck(nn.Module):
+    def forward(self, x):
+        return self.gate(self.conv(x)) + x
+"""
+
+
+def test_what_a_base_calls_of_classes_that_derive_from_it_has_pytorchs_axes() -> None:
+    """A base without a constructor knows nothing of its ``self.gate``, and gave it PyTorch's axes."""
+    pair = sides(HEADER + BOTTLENECK + GATED, "across_bases")
+    with jax.enable_x64(True):
+        x = np.random.default_rng(0).normal(size=(2, 4, 8, 8))
+        compare(randomized(pair.torch.Gated()), pair.jax.Gated(rngs=nnx.Rngs(0)), [x])
+
+
+def test_so_it_has_where_the_base_stands_in_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in {"bottleneck": BOTTLENECK, "gated": f"from bottleneck import Bottleneck\n{GATED}"}.items():
+        (tmp_path / f"{name}.py").write_text(HEADER + text)
+    code = {name: convert_file(tmp_path / f"{name}.py", Options()).translation for name in ("bottleneck", "gated")}
+    assert not any(one.gaps for one in code.values())
+    pair = sides(HEADER + BOTTLENECK + GATED, "across_files")
+    with monkeypatch.context() as patch:
+        made = ModuleType("bottleneck")
+        exec(code["bottleneck"].code, vars(made))
+        patch.setitem(sys.modules, "bottleneck", made)
+        names: dict[str, Any] = {}
+        exec(code["gated"].code, names)
+    with jax.enable_x64(True):
+        x = np.random.default_rng(0).normal(size=(2, 4, 8, 8))
+        compare(randomized(pair.torch.Gated()), names["Gated"](rngs=nnx.Rngs(0)), [x])
 
 
 FROM_OUTSIDE = {

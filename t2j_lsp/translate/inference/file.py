@@ -364,16 +364,23 @@ class Inference:
 
     @cached_property
     def attribute_reads(self) -> dict[tuple[ClassInfo | None, str], list[ast.Attribute]]:
-        """Reads of attributes by name and by the class of their owner, with its bases; None for unknown owners."""
+        """Reads of attributes by name and by the class of their owner; None for unknown owners.
+
+        The owner may be of a class that derives from what is known of it, and what it reads a base's.
+        """
+        derived: dict[ClassInfo, list[ClassInfo]] = {}
+        for info in self.classes.values():
+            for base in info.ancestry()[1:]:
+                derived.setdefault(base, []).append(info)
         reads: dict[tuple[ClassInfo | None, str], list[ast.Attribute]] = {}
         for node in self.source.nodes:
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
                 owner = self.facts.get(node.value)
                 if isinstance(owner, Qual | Tensor):
                     continue
-                owners = owner.cls.info.ancestry() if isinstance(owner, Instance) else [None]
-                for info in owners:
-                    reads.setdefault((info, node.attr), []).append(node)
+                known = owner.cls.info if isinstance(owner, Instance) else None
+                for one in [*known.ancestry(), *derived.get(known, ())] if known is not None else [None]:
+                    reads.setdefault((one, node.attr), []).append(node)
         return reads
 
     def touches_torch(self) -> bool:

@@ -86,7 +86,7 @@ def called_attributes(inference: Inference, handed: HandedOn) -> Iterator[tuple[
 def _only_called(inference: Inference, info: ClassInfo, name: str) -> bool:
     """Whether the attribute is used, and every use of it in the file is ``self.name(x)`` in this class."""
     reads = inference.attribute_reads
-    if (None, name) in reads:
+    if (None, name) in reads or of_foreign_base(info, name):
         return False
     used = False
     for node in reads.get((info, name), ()):
@@ -102,6 +102,12 @@ def _only_called(inference: Inference, info: ClassInfo, name: str) -> bool:
             return False
         used = True
     return used
+
+
+def of_foreign_base(info: ClassInfo, name: str) -> bool:
+    """Whether a base of a class stands in another file and has to do with the attribute."""
+    bases = (base for base in info.ancestry()[1:] if base.external)
+    return any(isinstance(n, ast.Attribute) and n.attr == name for base in bases for n in symbols.walk(base.node))
 
 
 def makers_of_layers(inference: Inference) -> dict[ast.Call, set[ast.Call]]:

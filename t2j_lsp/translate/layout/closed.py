@@ -13,7 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Layer, Qual, Scalar, Tensor
 
-from .attributes import ExchangedAttributes
+from .attributes import ExchangedAttributes, of_foreign_base
 from .handed import HandedOn
 from .uses import compares_with_none, is_asked, is_of_super
 
@@ -111,7 +111,7 @@ class ClosedFunctions:
         fact, name = self.inference.facts.get(target.value), target.attr
         if not isinstance(fact, Instance) or (None, name) in self.inference.attribute_reads:
             return None
-        if (fact.cls.info, name) in self.exchanged:
+        if (fact.cls.info, name) in self.exchanged or of_foreign_base(fact.cls.info, name):
             return None
         reads = self.inference.attribute_reads.get((fact.cls.info, name), [])
         reads = [read for read in reads if not compares_with_none(self.parents[read])]

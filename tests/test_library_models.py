@@ -112,6 +112,17 @@ def test_without_the_option_nothing_is_taken_along(library: Path) -> None:
     assert not (library / "pictures_jax").exists()
 
 
+def test_coverage_counts_what_is_converted_along(library: Path) -> None:
+    counts = {}
+    for options in ((), ("--with", "pictures")):
+        report = library / f"{len(options)}.json"
+        main(["coverage", str(script(library, "a head")), *options, "--json", str(report)])
+        counts[options] = json.loads(report.read_text())
+    alone, along = counts.values()
+    assert alone["files"] == 1 < along["files"]
+    assert along["converted"] > alone["converted"] and along["gaps"] == 0
+
+
 def test_files_that_were_converted_before_keep_what_they_use(library: Path) -> None:
     assert convert(library, "a head") == 0
     other = library / "other.py"

@@ -23,6 +23,13 @@ def along_with(
     """What files use of the libraries that ``--with`` names, for a folder in which more of it may be already."""
     if arguments.libraries and not arguments.output:
         raise T2JError("--with needs -o OUT: what is converted along is written beside it")
+    return along_counted(arguments, files, options, folder)
+
+
+def along_counted(
+    arguments: argparse.Namespace, files: Sequence[Path], options: Options, folder: Path | None = None
+) -> AbstractContextManager[Along]:
+    """The same where nothing is written."""
     if arguments.libraries and options.target == "jax":
         raise T2JError("--with is for --target nnx: functions of a dict of parameters have no such form")
     return libraries_along(files, options, arguments.libraries, arguments.torch_python, folder)

@@ -15,6 +15,7 @@ from t2j_lsp.migration.coverage import CoverageCounts
 from t2j_lsp.migration.coverage_page import MARK, page
 from t2j_lsp.migration.state import SUFFIX, Migration, Surveyor
 
+from .along import along_counted
 from .check import add_target
 from .many_files import convert_all
 from .output import Subparsers, counted, print_table, progress, write_json
@@ -33,6 +34,15 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="files and folders")
     add_target(parser)
     parser.add_argument(
+        "--with",
+        dest="libraries",
+        metavar="PACKAGE",
+        action="append",
+        default=[],
+        help="count what the code uses of an installed library too, converted along as by convert --with (repeatable)",
+    )
+    parser.add_argument("--torch-python", metavar="PYTHON", help="the interpreter that has it (default: this one)")
+    parser.add_argument(
         "--json", metavar="FILE", help="write the counts as JSON (- for standard output, without the table)"
     )
     parser.add_argument("--html", metavar="FILE", type=Path, help="write a page that needs nothing but a browser")
@@ -48,16 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not sources:
             raise T2JError(f"{path} holds no .py or .ipynb files")
         files += sources
-    result = CoverageCounts()
-    with progress("reading", total=len(files)) as shown:
-        paths, options = list(dict.fromkeys(files)), Options(target=arguments.target)
-        for path, done in zip(paths, convert_all([(path, options) for path in paths]), strict=True):
-            shown.step(path.name)
-            if isinstance(done, T2JError):
-                result.errors[str(path)] = str(done)
-            else:
-                result.add(path, done.translation, done.python, done.cells)
-            shown.advance()
+    result = counts(list(dict.fromkeys(files)), arguments)
     for reason in result.errors.values():
         print(f"t2j: {reason}", file=sys.stderr)
     if not result.files:
@@ -71,6 +72,22 @@ def run(arguments: argparse.Namespace) -> int:
         _show(result)
         _show_migration(migration)
     return 1 if result.gaps else 0
+
+
+def counts(paths: list[Path], arguments: argparse.Namespace) -> CoverageCounts:
+    """Convert files, and what is converted along of libraries, and count."""
+    result, options = CoverageCounts(), Options(target=arguments.target)
+    with along_counted(arguments, paths, options) as along, progress("reading", total=len(paths)) as shown:
+        for path, done in zip(paths, convert_all([(path, along.options) for path in paths]), strict=True):
+            shown.step(path.name)
+            if isinstance(done, T2JError):
+                result.errors[str(path)] = str(done)
+            else:
+                result.add(path, done.translation, done.python, done.cells)
+            shown.advance()
+        for place, done in along.conversions.items():
+            result.add(Path(place), done.translation, done.python, done.cells)
+    return result
 
 
 def suffix_at(path: Path) -> str:

@@ -137,6 +137,16 @@ def test_what_a_neighbour_defines_in_python_is_converted_there(tmp_path: Path) -
     assert not translate(source, Options(resolve=lambda level, name: python if name == "op_ext" else None)).gaps
 
 
+@pytest.mark.parametrize("package", ["torch_einops_utils", "pytorch_msssim", "ema_pytorch.ops"])
+def test_a_package_whose_name_is_pytorchs_takes_pytorchs_tensors(package: str) -> None:
+    source = f"import torch\nfrom {package} import f\n\n\ndef g(x: torch.Tensor, n: int):\n    return f(x) + f(n)\n"
+    (gap,) = translate(source).gaps
+    root = package.partition(".")[0]
+    assert (gap.span.line, gap.code, gap.name) == (6, "torch-only", f"{package}.f")
+    assert f"--with {root}" in gap.reason
+    assert not translate(source.replace(package, package.replace("torch", "tool"))).gaps
+
+
 def test_a_package_that_is_converted_itself_is_no_finding() -> None:
     source = "import torch\nfrom torchvision.ops import nms\n\n\ndef f(x: torch.Tensor):\n    return nms(x, x, 0.5)\n"
     assert [f.code for f in translate(source).gaps] == ["torch-only"]

@@ -59,7 +59,7 @@ TORCH_PACKAGES = frozenset(
         *("causal_conv1d", "mamba_ssm", "bitsandbytes", "deepspeed", "pytorch_lightning", "lightning"),
     )
 )
-"""Packages whose functions take PyTorch's tensors."""
+"""Packages whose functions take PyTorch's tensors, beside those that say so by their name."""
 _MODELS = re.compile(
     r"torchvision\.models\.(?!_utils\.|(?:_api\.)?(?:list_|get_weight|get_model_weights|Weights)|.*_Weights\b)"
     r"|timm\.(?:create_model|(?:models|layers)\.(?:\w+\.)*(?:[A-Z]|create_))"
@@ -238,12 +238,18 @@ def _library(options: Options, name: str) -> tuple[str, str] | None:
     if is_torch(name):
         return None
     root, *parts = name.lstrip(".").split(".")
-    if root in TORCH_PACKAGES and not _own(options, root):
-        return name, f"{root} takes PyTorch's tensors, and no JAX arrays"
+    if _is_of_torch(root) and not _own(options, root):
+        along = "" if root in TORCH_PACKAGES else f"; what is used of it is converted along by --with {root}"
+        return name, f"{root} takes PyTorch's tensors, and no JAX arrays{along}"
     compiled = next((part for part in (root, *parts[:-1]) if _COMPILED.fullmatch(part)), None)
     if compiled is not None:
         return name, f"{compiled} is compiled for PyTorch's tensors, and takes no JAX arrays"
     return None
+
+
+def _is_of_torch(package: str) -> bool:
+    """Whether a package works on PyTorch's objects: ``torch_einops_utils``, ``ema_pytorch``."""
+    return package in TORCH_PACKAGES or "torch" in package
 
 
 def _own(options: Options, package: str) -> bool:
@@ -271,7 +277,7 @@ def torch_base(options: Options, info: ClassInfo) -> str | None:
                     continue
             if isinstance(base, Qual) and not base.name.startswith("torch.nn"):
                 package = base.name.partition(".")[0]
-                if is_torch(base.name) or package in TORCH_PACKAGES and not _own(options, package):
+                if is_torch(base.name) or _is_of_torch(package) and not _own(options, package):
                     return base.name
     return None
 

@@ -4,9 +4,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
+from flax import nnx
 
 from .convert import body, expect, run
+from .side_by_side import sides
 
 
 @pytest.mark.parametrize(
@@ -17,6 +21,8 @@ from .convert import body, expect, run
         ("each(partial(torch.clamp, min=b), a)", "each(partial(clamp, min=b), a)"),
         ("each(torch.clamp, a)", "each(clamp, a)"),
         ("each(partial(torch.add, alpha=2), a)", "each(lambda x, y: x + 2 * y, a)"),
+        ("each(partial(torch.add, alpha=b), a)", "each(lambda x, y: x + b * y, a)"),
+        ("each(partial(F.softmax, dim=b, dtype=torch.float64), a)", "each(lambda x: jax.nn.softmax(x.astype(jnp.float32), axis=b), a)"),
         ("each(torch.square, torch.is_tensor)", "each(jnp.square, lambda x: isinstance(x, jax.Array))"),
     ],
 )  # fmt: skip
@@ -28,7 +34,6 @@ def test_functions_that_are_given_some_arguments_are_functions_of_jax(given: str
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ("each(partial(torch.add, alpha=b), a)", "has no JAX function with the same arguments"),  # b may change meanwhile
         ("each(partial(torch.mul, torch.ones(3)), a)", "has no JAX function"),  # an array would have no gradient
         ("each(partial(F.gumbel_softmax, tau=b), a)", "draws random numbers"),
         ("each is F.gelu", "has no JAX function"),  # a partial is never what was compared with
@@ -143,9 +148,46 @@ def test_trees_keep_none_as_a_leaf() -> None:
     assert "".join(written.split()) in "".join(code.split())
 
 
-def test_a_partial_of_a_partial_has_jax_keywords_to_give() -> None:
-    source = "import torch\nimport torch.nn.functional as F\nfrom functools import partial\n\n\n"
-    source += "def f(x: torch.Tensor, b):\n    fn = partial(F.softmax, dim=-1)\n"
-    result = run(f"{source}    g = partial(fn, dtype=torch.float32) if b else fn\n    return g(x)\n")
+@pytest.mark.parametrize("change", ["b = 2\n    return g", "for b in a:\n        g(b)", "a = [b := 2]\n    return g"])
+def test_a_function_of_what_changes_meanwhile_stays(change: str) -> None:
+    source = f"from functools import partial\ndef f(a, b):\n    g = partial(torch.add, alpha=b)\n    {change}\n"
+    assert [gap.code for gap in run(source).gaps][:1] == ["function-value"]
+
+
+def test_a_partial_is_no_call_of_what_was_changed_in_between() -> None:
+    source = "from functools import partial\ndef f(x, b):\n    g = partial(F.softmax, dim=b)\n    {}return g(x)\n"
+    assert "return jax.nn.softmax(x, axis=b)" in run(source.format("")).code
+    assert "return g(x)" in run(source.format("b = 0\n    ")).code
+
+
+PARTIALS = """
+class Net(nn.Module):
+    def __init__(self, dim=-1, norm=False):
+        super().__init__()
+        softmax_fn = partial(F.softmax, dim=dim)
+        self.act = partial(softmax_fn, dtype=torch.float32) if not norm else softmax_fn
+
+    def forward(self, x):
+        return self.act(x) * torch.arange(3)
+"""
+
+
+@pytest.mark.parametrize("norm", [True, False])
+def test_a_partial_of_a_partial_is_one_of_all_arguments(norm: bool) -> None:
+    two = sides(
+        f"from functools import partial\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n{PARTIALS}",
+        "partials",
+    )
+    assert "self.act = (\n            lambda x: jax.nn.softmax(x.astype(jnp.float32), axis=dim)" in two.translation.code
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    given = two.torch.Net(norm=norm)(torch.from_numpy(x)).numpy()
+    np.testing.assert_allclose(two.jax.Net(norm=norm, rngs=nnx.Rngs(0))(x), given, rtol=1e-6)
+
+
+def test_a_partial_of_one_that_isnt_in_reach_has_jax_keywords_to_give() -> None:
+    source = (
+        "from functools import partial\n\n\ndef f(x: torch.Tensor, b, dim):\n    fn = partial(F.softmax, dim=dim)\n"
+    )
+    result = run(f"{source}    dim = 0\n    g = partial(fn, dtype=torch.float32) if b else fn\n    return g(x)\n")
     assert [(gap.name, gap.code) for gap in result.gaps] == [("torch.nn.functional.softmax", "function-value")]
-    assert "fn = partial(jax.nn.softmax, axis=-1)" in result.code
+    assert "fn = partial(jax.nn.softmax, axis=dim)" in result.code

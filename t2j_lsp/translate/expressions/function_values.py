@@ -14,13 +14,14 @@ from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Partial, Qual, Tensor, is_tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import is_dtype, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import IGNORED, REGISTRY, Call, CannotHoist, Rule
 from t2j_lsp.translate.source.folding.definitions import defaults, definition
 from t2j_lsp.translate.source.helpers import helpers
 
 from .context import Context
+from .given_names import keeps_value, reads_the_same
 from .handlers import ExpressionRenderer
 from .rule_application import CallSite, Sites
 
@@ -68,22 +69,34 @@ class FunctionValues:
         """``partial(torch.f, dim=1)``, whose arguments are no arrays; None after saying why not, and for others."""
         rule = self.rule_of(node)
         if rule is None:
-            self._again(node)
-            return None
+            return self._again(node)
         given = ast.Call(node.args[0], node.args[1:], node.keywords)
         piece = self._function(rule, node, given, self.renderer.render(node.func).text)
         if piece is None:
             self._leave(rule, node, f"a partial of {rule.name}")
         return piece
 
-    def _again(self, node: ast.Call) -> None:
-        """``partial(softmax, dtype=...)`` of what is a partial already: JAX's function has other keywords."""
+    def _again(self, node: ast.Call) -> Piece | None:
+        """``partial(softmax, dtype=...)`` of what is a partial already: one of all arguments."""
         fact = self.ctx.fact(node.args[0]) if node.args and self.ctx.fact(node.func) == Qual(_FUNCTION) else None
         more = len(node.args) > 1 or bool(node.keywords)
-        if more and isinstance(fact, Partial) and isinstance(fact.function, Qual) and is_torch(fact.function.name):
-            name = fact.function.name
+        if not more or not isinstance(fact, Partial) or not isinstance(fact.function, Qual):
+            return None
+        name, made = fact.function.name, fact.node
+        if not is_torch(name):
+            return None
+        rule = self.rule_of(made) if made in self.ctx.source.parents else None
+        piece = None
+        if made is not None and rule is not None and reads_the_same(self.ctx.source, made, node):
+            given = {k.arg for k in node.keywords}
+            keywords = [*(k for k in made.keywords if k.arg not in given), *node.keywords]
+            if all(k.arg is not None for k in keywords):
+                whole = ast.Call(made.args[0], [*made.args[1:], *node.args[1:]], keywords)
+                piece = self._function(rule, node, whole, self.renderer.render(node.func).text)
+        if piece is None:
             reason = f"a partial of a partial of {name} has JAX's keywords to give: write all of them in one"
             self.ctx.report.gap(node, name, "function-value", reason)
+        return piece
 
     def _leave(self, rule: Rule, node: ast.expr, what: str) -> None:
         reason = _DRAWS if rule.random else "has no JAX function with the same arguments"
@@ -159,7 +172,7 @@ class FunctionValues:
                 return Piece(known.head)
             partial = partial or f"{self.renderer.need('functools')}.partial"
             return None if compared else Piece(f"{partial}({known.head}, {known.fixed})")
-        if compared or not all(map(_is_literal, given)):
+        if compared or not all(map(self._stays, given)):
             return None  # a lambda reads what it was given when it is called
         text = result.text
         for name, made_up in coming.items():
@@ -170,6 +183,13 @@ class FunctionValues:
             return None
         function = f"lambda {', '.join(parameters)}: {text}"
         return Piece(function if self._stands_alone(node) else f"({function})")
+
+    def _stays(self, given: ast.expr) -> bool:
+        """Whether an argument has the same value later."""
+        fact = self.ctx.fact(given)
+        if isinstance(given, ast.Name):
+            return keeps_value(self.ctx.source, given)
+        return _is_literal(given) or isinstance(fact, Qual) and is_dtype(fact.name)
 
     def _stands_alone(self, node: ast.expr) -> bool:
         """Whether an expression of any kind can stand in the place of a node without brackets."""

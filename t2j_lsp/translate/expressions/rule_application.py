@@ -34,6 +34,7 @@ from .axisless import of_vectors, without_axes
 from .context import Context
 from .detached import is_detached
 from .evaluation_order import depends_on_order
+from .given_names import reads_the_same
 from .handlers import ExpressionRenderer
 from .known_values import KnownValues
 from .needs import NeededNames
@@ -272,7 +273,7 @@ class RuleApplication:
             or any(isinstance(a, ast.Starred) for a in made.args)
         ):
             return None
-        if not self._reads_the_same(made, node):
+        if not reads_the_same(self.ctx.source, made, node):
             if not node.keywords and self.ctx.edits.partials.get(made) == len(node.args):
                 return None  # it is a function of JAX now
             reason = f"a partial of {name} is called here, and what it was given is not in reach or may have changed"
@@ -292,27 +293,6 @@ class RuleApplication:
             if bound is not None:
                 return self._emit(rule, signature, node, bound, False)
         return None
-
-    def _reads_the_same(self, made: ast.Call, node: ast.Call) -> bool:
-        """Whether the names that a partial was given mean the same where it is called, and have the same values."""
-        names = {n.id for a in [*made.args[1:], *made.keywords] for n in symbols.walk(a) if isinstance(n, ast.Name)}
-        if not names or made not in self.ctx.source.parents:
-            return not names  # what another file gave it is not in reach here
-        scope = self._function_around(made)
-        if scope is not None and scope is not self._function_around(node):
-            return not names & self.ctx.source.symbols.bound(scope)
-        stores = [
-            n.id
-            for n in symbols.walk(scope or self.ctx.source.tree)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        ]
-        return all(stores.count(name) <= 1 for name in names)
-
-    def _function_around(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        place = self.ctx.source.parents.get(node)
-        while place is not None and not isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef):
-            place = self.ctx.source.parents.get(place)
-        return place
 
     def apply_value(self, rule: Rule, node: ast.expr) -> Piece | None:
         """A rule without parameters: ``torch.float32``."""

@@ -8,6 +8,7 @@ from t2j_lsp.translate.rule.facts import Function, Tensor
 from t2j_lsp.translate.rule.library import Trait, takes_tensors, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, refuse, rule
 
+from ._arguments import rank_of
 from ._facts import same
 
 F = "torch.nn.functional"
@@ -34,6 +35,28 @@ refuse(
     f"{F}.multi_head_attention_forward",
     "Its 20 arguments are the inside of nn.MultiheadAttention: use that layer, which t2j converts.",
 )
+
+
+@rule(
+    f"{F}._canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True)",
+    jax="additive_mask(mask, target_type)",
+    ignore=["mask_name", "other_type", "other_name", "check_other"],
+    result=lambda call: Tensor(rank_of(call["mask"])),
+    fidelity=CLOSE,
+    note="A mask of numbers gets the target's dtype too, and no mask is warned of.",
+)
+def canonical_mask(call: Call) -> Piece | Refusal:
+    if not isinstance(call["mask"].fact, Tensor):
+        return call.refuse("The mask may be None: ask for that, and convert what is one by additive_mask.")
+    return call.emit("additive_mask({mask}, {target_type})")
+
+
+@rule(f"{F}._none_or_dtype(input)", jax="x.dtype", result="dtype")
+def none_or_dtype(call: Call) -> Piece:
+    known = isinstance(call["input"].fact, Tensor)
+    return call.emit("{input}.dtype" if known else "None if {input} is None else {input}.dtype")
+
+
 KERNEL = "XLA chooses the attention kernel; drop the context."
 refuse("torch.nn.attention.sdpa_kernel", KERNEL)
 refuse("torch.nn.attention.SDPBackend.*", KERNEL)

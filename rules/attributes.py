@@ -38,17 +38,18 @@ refuse(
 
 # A traced array knows no device, and one process mostly has one.
 Row("torch.Tensor.device", "jax.devices()[0]", ignore=["self"], result="device")
-Row(
-    "torch.Tensor.is_cuda",
-    'jax.default_backend() == "gpu"',
-    ignore=["self"],
-    result="bool",
-    fidelity=CLOSE,
-    note="Asks for JAX's default device, not for the device of this array, which a traced array doesn't know.",
-)
+for name, backend in (("is_cuda", "gpu"), ("is_cpu", "cpu")):
+    Row(
+        f"torch.Tensor.{name}",
+        f'jax.default_backend() == "{backend}"',
+        ignore=["self"],
+        result="bool",
+        fidelity=CLOSE,
+        note="Asks for JAX's default device, not for the device of this array, which a traced array doesn't know.",
+    )
 for name in ("is_sparse", "is_quantized", "is_mkldnn", "is_nested", "is_sparse_csr"):
     Row(f"torch.Tensor.{name}", "False", ignore=["self"], result="bool")
-for name in ("is_meta", "is_mps", "is_cpu", "is_xla", "layout"):
+for name in ("is_meta", "is_mps", "is_xla", "layout"):
     refuse(f"torch.Tensor.{name}", "JAX arrays have no such attribute.")
 for name in ("type", "index"):
     refuse(f"torch.device.{name}", "A JAX device has platform ('cpu', 'gpu', 'tpu') and id instead.")

@@ -44,8 +44,25 @@ Row("torch.Size.numel(self)", "math.prod({self})", result="int")
 
 STRIDES = "JAX arrays have no strides or storage."
 VIEWS = ("as_strided_", "set_", "resize_", "resize_as_")
-for name in (*VIEWS, "stride", "storage", "untyped_storage", "storage_offset", "data_ptr"):
+for name in (*VIEWS, "storage", "untyped_storage", "storage_offset", "data_ptr"):
     refuse(f"torch.Tensor.{name}", STRIDES)
+
+
+@rule(
+    "torch.Tensor.stride(self, dim)",
+    jax="math.prod(x.shape[dim + 1:])",
+    result="int",
+    fidelity=CLOSE,
+    note="Every array lies row by row in JAX: a transposed or sliced one has the strides that a copy of it has.",
+)
+def stride(call: Call) -> Piece:
+    """The step from one item to the next along an axis: what the axes behind it hold."""
+    dim = integer(call["dim"])
+    if dim is not None and dim >= 0:
+        return call.emit("math.prod({holder}.shape[{next}:])", holder=holder(call["self"]), next=str(dim + 1))
+    return call.emit("math.prod({holder}.shape[{dim}:][1:])", holder=holder(call["self"]))
+
+
 Row("torch.Tensor.contiguous(self, memory_format=torch.contiguous_format)", "{self}", result="same")
 Row(
     "torch.Tensor.is_contiguous(self, memory_format=torch.contiguous_format)",

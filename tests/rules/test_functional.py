@@ -69,6 +69,8 @@ LAYERS = [
         "scaled_dot_product_attention(x, y, y, is_causal=True)",
         "xy",
     ),
+    ("F._canonical_mask(x > 0, 'm', F._none_or_dtype(y > 0), '', y.dtype)", "additive_mask(x > 0, y.dtype)", "xy"),
+    ("F._canonical_mask(x, 'm', None, '', y.dtype, check_other=False)", "additive_mask(x, y.dtype)", "xy"),
 ]
 
 LOSSES = [

@@ -18,6 +18,12 @@ ASKED = [
     ("x.shape.numel()", "math.prod(x.shape)", "x"),
     ("x.is_contiguous()", "True", "x"),
     ("x.contiguous()", "x", "x"),
+    (
+        "x.stride(0), x.stride(1), x.stride(2)",
+        "math.prod(x.shape[1:]), math.prod(x.shape[2:]), math.prod(x.shape[3:])",
+        "x",
+    ),
+    ("x.stride(-1), x.stride(dim=-3)", "math.prod(x.shape[-1:][1:]), math.prod(x.shape[-3:][1:])", "x"),
     ("x[None].contiguous(memory_format=torch.channels_last)", "x[None]", "x"),
 ]
 
@@ -171,7 +177,7 @@ def test_parameters_are_asked_for_their_shape_without_reading_them() -> None:
 
 
 REFUSED = [
-    ("x.stride()", "no strides", "x"),
+    ("x.stride()", "do not fit torch.Tensor.stride", "x"),
     ("x.data_ptr()", "no strides", "x"),
     ("x.untyped_storage()", "no strides", "x"),
     ("x.flatten(0, d)", "end_dim", "x"),

@@ -7,6 +7,7 @@ from functools import partial
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.packages import OF_NUMPY
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, rule
 
 from ._arguments import KINDS, LEGACY, holder, size_rank
@@ -18,8 +19,6 @@ _OF_LISTS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "stack", 
 """NumPy's functions that give arrays of at least one axis of a list."""
 _OF_AXES = frozenset(("numpy.arange", "numpy.linspace", "numpy.eye"))
 """Those that give arrays of at least one axis, whatever they are given: what is computed of these has one."""
-_WITHOUT_TENSORS = frozenset(("numpy", "gym", "gymnasium", "pettingzoo", "dm_env", "pandas", "sklearn"))
-"""Packages whose objects have shapes that are plain tuples: values to PyTorch's old constructors."""
 _OF_SIZES = {"normal": 2, "uniform": 2, "randint": 2, "random": 0, "zeros": 0, "ones": 0, "full": 0, "empty": 0}
 """Those that give arrays of a size, with the place of that."""
 
@@ -77,7 +76,7 @@ def _is_shape_of_numpy(call: Call, node: ast.expr | None) -> bool:
     while isinstance(root, ast.Attribute):
         root = root.value
     made = [name.partition(".")[0] for name, _ in call.site.made(root)]
-    return bool(made) and all(package in _WITHOUT_TENSORS for package in made)
+    return bool(made) and all(package in OF_NUMPY for package in made)
 
 
 def _is_torch_size(call: Call, argument: Argument) -> bool:

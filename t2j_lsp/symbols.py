@@ -291,6 +291,20 @@ def named_parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
+def parameter_names(function: FunctionNode | ast.Lambda) -> set[str]:
+    """The names of all parameters of a function, ``*args`` and ``**kwargs`` too."""
+    rest = (function.args.vararg, function.args.kwarg)
+    return {a.arg for a in (*named_parameters(function), *filter(None, rest))}
+
+
+def defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
+    """The parameters that have a default, each with it."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    by_place = zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [*by_place, *((a, default) for a, default in by_name if default is not None)]
+
+
 def ancestors(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
     """What a node stands in, from the inside out."""
     at = parents.get(node)

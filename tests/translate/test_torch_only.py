@@ -430,6 +430,7 @@ def test_a_class_whose_base_is_out_of_sight_stays(imported: str, base: str, held
     ("imported", "base", "held", "method"),
     [
         ("import gym", "gym.Env", "self.fc = nn.Linear(width, 2)", "step"),
+        ("import dm_env", "dm_env.Environment", "self.fc = nn.Linear(width, 2)", "step"),
         ("from metrics import Metric", "Metric", "self.width = width", "update"),
         ("", "object", "self.fc = nn.Linear(width, 2)", "forward"),
         ("from abc import ABC", "nn.Module, ABC", "self.fc = nn.Linear(width, 2)", "forward"),

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from t2j_lsp import symbols
 from t2j_lsp.check.inputs import Arguments, ArraySpec, Code, CommentError, InputPlan, comments_for
 from t2j_lsp.check.program.calls import CallFrame, FoundCall, Unknown, calls_of, resolve
 from t2j_lsp.check.program.names import spread, value_for
@@ -262,9 +263,7 @@ def _required(function: ast.FunctionDef) -> list[ast.arg]:
 
 def _optional(function: ast.FunctionDef) -> list[ast.arg]:
     """The parameters that are None by default."""
-    parameters = [*function.args.posonlyargs, *function.args.args]
-    pairs = [*zip(parameters[len(parameters) - len(function.args.defaults) :], function.args.defaults, strict=True)]
-    pairs += [(p, d) for p, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d is not None]
+    pairs = symbols.defaults(function.args)
     return [p for p, default in pairs if isinstance(default, ast.Constant) and default.value is None]
 
 

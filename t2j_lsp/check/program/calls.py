@@ -12,6 +12,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import bound_names
 
 from .scopes import ModuleScope
@@ -199,11 +200,7 @@ def _frames(
 
 def defaults_of(function: _Function) -> dict[str, ast.expr]:
     """The expressions that a function's parameters have by default."""
-    names = [*function.args.posonlyargs, *function.args.args]
-    given = function.args.defaults
-    defaults = {a.arg: d for a, d in zip(names[len(names) - len(given) :], given, strict=True)}
-    by_keyword = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-    return defaults | {a.arg: d for a, d in by_keyword if d is not None}
+    return {a.arg: default for a, default in symbols.defaults(function.args)}
 
 
 def _arguments(scope: ModuleScope, call: ast.Call, frame: CallFrame) -> tuple[list[ast.expr], dict[str, ast.expr]]:

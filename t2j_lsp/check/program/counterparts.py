@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from t2j_lsp import symbols
 from t2j_lsp.check.inputs import CommentError, comments_for
 from t2j_lsp.contract import HELPER_MARKS, HELPERS_DOCSTRING, ChannelsLast, channels_last_of, own_helpers
 
@@ -90,7 +91,7 @@ def given_from_outside(torch_side: Slicer, jax_side: Slicer, item: CheckedObject
     node = next((s for s in jax_side.scope.body if isinstance(s, ast.FunctionDef) and s.name == item.name), None)
     if isinstance(item.node, ast.ClassDef) or node is None or node.name != other.name:
         return []
-    own = {a.arg for a in ast.walk(item.node.args) if isinstance(a, ast.arg)}
+    own = symbols.parameter_names(item.node)
     names = [*node.args.posonlyargs, *node.args.args]
     more = [a.arg for a in names[: len(names) - len(node.args.defaults)] if a.arg not in own]
     return more if set(more) <= _read_outside(torch_side, item.node) else []

@@ -183,7 +183,7 @@ def holds_parameters(inference: Inference, holder: str) -> bool:
 
 def _averages(inference: Inference, info: FunctionInfo) -> bool:
     """Whether a function returns nothing but what is computed element by element of what it is given."""
-    given = {a.arg for a in symbols.walk(info.node.args) if isinstance(a, ast.arg)}
+    given = symbols.parameter_names(info.node)
     for statement in symbols.walk(info.node):
         if isinstance(statement, ast.Return):
             if statement.value is None or not _elementwise(inference, statement.value, given):

@@ -93,7 +93,7 @@ class Operators:
                 return None
         if not isinstance(fact, Qual) or fact.name != "torch.nn.Module" or function is None:
             return None
-        if name not in {a.arg for a in symbols.walk(function.node.args) if isinstance(a, ast.arg)}:
+        if name not in symbols.parameter_names(function.node):
             return None
         given = self.inference.fact(node.args[0])
         if is_module(given) and not (isinstance(given, Layer) and LAYERS[given.name].function) and given != AnyModule():

@@ -142,8 +142,7 @@ def _holds_tensors(fact: Fact) -> bool:
 
 
 def _parameters(function: FunctionInfo) -> list[ast.arg]:
-    arguments = function.node.args
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return symbols.named_parameters(function.node)
 
 
 def _members(kind: ast.expr) -> Iterator[ast.expr]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-import sys
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
@@ -30,6 +29,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.packages import NO_MODULES, TAKE_ANYTHING
 
 from .context import Context
 
@@ -83,14 +83,6 @@ OWN_GRADIENT = (
     "a custom autograd.Function converts if it has static forward(ctx, ...) and backward(ctx, ...) and keeps nothing "
     "but attributes and saved tensors; write this one with jax.custom_vjp"
 )
-_TAKE_ANYTHING = sys.stdlib_module_names | {
-    *("jax", "flax", "optax", "orbax", "chex", "numpy", "tqdm", "rich", "pytest", "einops", "cloudpickle", "t2j_lsp"),
-}
-"""Packages whose functions take any object, or JAX's."""
-_NO_MODULES = _TAKE_ANYTHING | {
-    *("gym", "gymnasium", "pydantic", "attr", "attrs", "typing_extensions", "omegaconf", "sklearn"),
-}
-"""Packages whose classes are no PyTorch modules."""
 _COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
 """Names that compiled extensions of PyTorch have: ``_C``, ``selective_scan_cuda``, ``fused_act_ext``."""
 
@@ -211,7 +203,7 @@ def _of_package(ctx: Context, func: ast.expr) -> str | None:
     if not isinstance(fact, Qual) or is_torch(fact.name):
         return None
     root = fact.name.partition(".")[0]
-    return fact.name if root and root not in _TAKE_ANYTHING and not _own(ctx.options, root) else None
+    return fact.name if root and root not in TAKE_ANYTHING and not _own(ctx.options, root) else None
 
 
 def namespace(ctx: Context, func: ast.expr) -> str | None:
@@ -306,7 +298,7 @@ def _unseen_bases(info: ClassInfo) -> Iterator[str]:
     """The names of a class's bases that may be anything of PyTorch: other packages', and those that nothing binds."""
     for fact, node in zip(info.bases, info.node.bases, strict=True):
         if isinstance(fact, Qual):
-            if not is_torch(fact.name) and fact.name.lstrip(".").partition(".")[0] not in _NO_MODULES:
+            if not is_torch(fact.name) and fact.name.lstrip(".").partition(".")[0] not in NO_MODULES:
                 yield fact.name
         elif fact == UNKNOWN:
             named = dotted(node.value if isinstance(node, ast.Subscript) else node)

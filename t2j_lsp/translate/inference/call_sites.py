@@ -267,12 +267,9 @@ def _is_through_class(inference: Inference, node: ast.Call) -> bool:
     return isinstance(inference.fact(node.func.value), Class)
 
 
-def defaults(info: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr]]:
+def defaults(info: FunctionInfo) -> list[tuple[ast.arg, ast.expr]]:
     """The parameters that have a default, each with it."""
-    arguments = info.node.args
-    plain = [*arguments.posonlyargs, *arguments.args]
-    yield from zip(reversed(plain), reversed(arguments.defaults), strict=False)
-    yield from ((a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None)
+    return symbols.defaults(info.node.args)
 
 
 def _holds_makers(fact: Fact) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import argument, rule_result
 from t2j_lsp.translate.rule.facts import (
     FLOAT,
@@ -220,8 +221,7 @@ def _yields(arguments: list[Fact]) -> bool:
 
 def _seeded_parameter(function: FunctionInfo, call: ast.Call, name: str) -> str:
     """The parameter that a function seeds torch's generator with, whatever else it does; else what was known of it."""
-    arguments = function.node.args
-    parameters = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    parameters = {a.arg for a in symbols.named_parameters(function.node)}
     given = argument(call, 0, "seed")
     direct = any(isinstance(s, ast.Expr) and s.value is call for s in function.node.body)
     if name not in _SEEDS or not direct or not isinstance(given, ast.Name) or given.id not in parameters:

@@ -154,10 +154,7 @@ def _of_calls(source: Source, node: ast.Call, name: ast.expr) -> Sequence[str]:
 
 def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """What the parameters of a function are where a call says nothing of them."""
-    plain = [*function.args.posonlyargs, *function.args.args]
-    ends = zip(reversed(plain), reversed(function.args.defaults), strict=False)
-    named = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-    return {parameter.arg: value for parameter, value in (*ends, *named) if value is not None}
+    return {parameter.arg: value for parameter, value in symbols.defaults(function.args)}
 
 
 def _spreads(call: ast.Call) -> bool:

@@ -171,8 +171,7 @@ class _Reading:
 
     def written(self) -> str | None:
         """The one parameter that the function writes into, which it never binds anew or gives another name."""
-        arguments = self.info.node.args
-        given = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+        given = {a.arg for a in symbols.named_parameters(self.info.node)}
         written = {name for n in self.nodes if isinstance(n, ast.expr) and (name := self._target(n)) in given}
         if len(written) != 1:
             return None

@@ -13,6 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.positions import position
 from t2j_lsp.translate.source.text import Source
 
 from .named_arrays import bare_calls
@@ -279,7 +280,7 @@ def _is_own_store(node: ast.AST) -> bool:
 
 def _is_late(stores: list[ast.AST], source: Source) -> bool:
     empty: dict[str, int] = {}
-    ordered = sorted((n for n in stores if isinstance(n, ast.Attribute)), key=lambda n: (n.lineno, n.col_offset))
+    ordered = sorted((n for n in stores if isinstance(n, ast.Attribute)), key=position)
     for index, store in enumerate(ordered):
         value = getattr(source.parents.get(store), "value", None)
         if isinstance(value, ast.Constant) and value.value is None:

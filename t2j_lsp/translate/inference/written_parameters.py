@@ -14,6 +14,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Instance, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.positions import position
 
 from .call_sites import bound_arguments
 from .containers import SEQUENTIAL
@@ -133,4 +134,4 @@ def _uses_beside(call: ast.Call, name: str, statement: ast.stmt, parents: Mappin
         while isinstance(user, ast.Attribute | ast.Subscript | ast.keyword | ast.Starred):
             user = parents[user]
         place = (getattr(user, "lineno", 0), getattr(user, "col_offset", 0))
-        yield user in around or place > (call.lineno, call.col_offset)
+        yield user in around or place > position(call)

@@ -46,7 +46,7 @@ class HandedOn:
         if isinstance(parent, ast.arguments):
             function = self.parents[parent]
             info = self.infos.get(function) if isinstance(function, ast.FunctionDef) else None
-            name = next((a.arg for a, default in _defaults(parent) if default is read), None)
+            name = next((a.arg for a, default in symbols.defaults(parent) if default is read), None)
             return self._calls(info, name) if info is not None and name is not None else None
         call = self.parents.get(parent) if isinstance(parent, ast.keyword) else parent
         if not isinstance(call, ast.Call) or call.func is read:
@@ -117,7 +117,7 @@ class HandedOn:
         for parameter, value in bound_arguments(call, info):
             if parameter.arg == name:
                 return value
-        return next((d for a, d in _defaults(info.node.args) if a.arg == name), None)
+        return next((d for a, d in symbols.defaults(info.node.args) if a.arg == name), None)
 
     def _bound(self, call: ast.Call) -> Iterator[tuple[FunctionInfo, ast.arg, ast.expr]]:
         """The parameters that a call gives something to, of each function that it may call."""
@@ -194,10 +194,3 @@ class HandedOn:
     def _makes_one(self, call: ast.Call) -> bool:
         """Whether a call makes an instance of a class of the file."""
         return isinstance(self.inference.facts.get(call.func), Class) or bool(self.made_by(call))
-
-
-def _defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """The parameters that have a default, with it."""
-    plain = [*arguments.posonlyargs, *arguments.args]
-    yield from zip(reversed(plain), reversed(arguments.defaults), strict=False)
-    yield from ((a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None)

@@ -155,7 +155,7 @@ class _ScopeWalk:
         else:
             for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
                 ways = self._read(default, ways)
-            parameters = frozenset(a.arg for a in symbols.walk(node.args) if isinstance(a, ast.arg))
+            parameters = frozenset(symbols.parameter_names(node))
             inner = _ScopeWalk(node.body, path, bound_names(node.body) | parameters, parameters)
         self.problems += inner.problems
         return ways.bind(node.name)

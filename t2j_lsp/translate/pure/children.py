@@ -134,9 +134,7 @@ class Constructor:
             raise Unconvertible(node, "its constructor takes any arguments: what the functions take is not known")
         plain = [*arguments.posonlyargs, *arguments.args]
         self.parameters = {a.arg: a for a in [*plain[1:], *arguments.kwonlyargs]}
-        given = [*zip(reversed(plain), reversed(arguments.defaults), strict=False)]
-        given += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-        self.defaults = {a.arg: d for a, d in given}
+        self.defaults = {a.arg: default for a, default in symbols.defaults(arguments)}
         assigned: dict[str, list[_Assigned]] = {}
         for statement in self._statements(node):
             self._statement(statement, assigned)
@@ -396,7 +394,7 @@ def bound_inside(node: ast.AST) -> set[str]:
     names: set[str] = set()
     for inner in symbols.walk(node):
         if isinstance(inner, ast.Lambda):
-            names |= {a.arg for a in symbols.walk(inner.args) if isinstance(a, ast.arg)}
+            names |= symbols.parameter_names(inner)
         elif isinstance(inner, Comprehension):
             targets = (n for g in inner.generators for n in symbols.walk(g.target))
             names |= {n.id for n in targets if isinstance(n, ast.Name)}

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
 
+from t2j_lsp import symbols
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -378,10 +380,7 @@ class FunctionInfo:
     @cached_property
     def none_parameters(self) -> frozenset[str]:
         """Parameters that are None unless the caller says otherwise."""
-        arguments = self.node.args
-        positional = [*arguments.posonlyargs, *arguments.args]
-        given = [*zip(reversed(positional), reversed(arguments.defaults), strict=False)]
-        given += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+        given = symbols.defaults(self.node.args)
         return frozenset(a.arg for a, d in given if isinstance(d, ast.Constant) and d.value is None)
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.facts import Fact
 
@@ -38,7 +39,7 @@ class Given:
         facts: dict[ast.AST, Fact] = {}
         for node in tree.body:
             if isinstance(node, FunctionNode):
-                for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+                for argument in symbols.named_parameters(node):
                     fact = self.parameters.get((node.name, argument.arg))
                     if fact is not None:
                         facts[argument] = fact

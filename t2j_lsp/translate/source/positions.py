@@ -11,6 +11,11 @@ def first_line(node: ast.stmt) -> int:
     return min([node.lineno, *(d.lineno for d in decorators)])
 
 
+def position(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    """The line and the column at which a node begins, by which nodes of a text are in order."""
+    return node.lineno, node.col_offset
+
+
 def header_end(owner: ast.AST) -> int:
     """The last line of a compound statement's header; 0 for a module."""
     lines = [getattr(owner, "lineno", 0)]

@@ -73,7 +73,7 @@ class CapturedModules:
         return isinstance(parent, ast.Call) and parent.func is node or isinstance(parent, ast.Attribute)
 
     def _free_names(self, node: ast.Lambda) -> list[ast.Name]:
-        own = {a.arg for a in symbols.walk(node.args) if isinstance(a, ast.arg)}
+        own = symbols.parameter_names(node)
         return [n for n in symbols.walk(node.body) if isinstance(n, ast.Name) and n.id not in own]
 
     def _is_held(self, node: ast.Name) -> bool:
@@ -87,7 +87,7 @@ class CapturedModules:
         owner = function.owner if function is not None else None
         if function is None or owner is None or not isinstance(node.value, ast.Lambda) or self.ctx.report.quiet:
             return False
-        init, taken = function.node, {a.arg for a in symbols.walk(function.node.args) if isinstance(a, ast.arg)}
+        init, taken = function.node, symbols.parameter_names(function.node)
         arguments = node.value.args
         if node not in init.body or function.name != "__init__" or not isinstance(target.value, ast.Name):
             return False

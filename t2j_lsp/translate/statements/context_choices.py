@@ -72,7 +72,7 @@ class ContextChoices:
     def _blocks(self, node: ast.Assign, name: str) -> list[ast.With] | None:
         """The blocks under what is assigned here; None where it is assigned elsewhere or used in any other way."""
         function, parents = self.ctx.scope.function, self.ctx.source.parents
-        if function is None or name in {a.arg for a in symbols.walk(function.node.args) if isinstance(a, ast.arg)}:
+        if function is None or name in symbols.parameter_names(function.node):
             return None
         around = parents.get(node)
         blocks: list[ast.With] = []

@@ -70,7 +70,7 @@ class Decorators:
 
     def _is_parameter(self, node: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef) -> TypeGuard[ast.Name]:
         """Whether a parameter is read."""
-        names = {a.arg for a in symbols.walk(function.args) if isinstance(a, ast.arg)}
+        names = symbols.parameter_names(function)
         return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names
 
     def _only_says_abstract(self, name: str) -> bool:

@@ -33,11 +33,7 @@ class Overwriting:
         function = self.ctx.scope.function
         if function is None or not self.code.is_traced:
             return []
-        given = (
-            set()
-            if function.runs_in_module
-            else {a.arg for a in symbols.walk(function.node.args) if isinstance(a, ast.arg)}
-        )
+        given = set() if function.runs_in_module else symbols.parameter_names(function.node)
         bound = {name.id for n in symbols.walk(node) for name in assigned_names(n)}
         names: dict[str, None] = {}
         for statement in (n for n in symbols.walk(node) if isinstance(n, ast.stmt)):

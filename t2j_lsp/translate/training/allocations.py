@@ -12,6 +12,7 @@ from functools import cached_property
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import AnyModule, Class, Fact, Qual, Tensor, is_module
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.source.positions import position
 
 from .objects import DEPTH, Objects, VariableScope, same_module
 from .passed import Input
@@ -35,7 +36,7 @@ class Allocations:
         for places, calls in zip(held, made, strict=True):
             unknown = [place for place in places if isinstance(self.ctx.fact(place), AnyModule)]
             known = [place for place in places if place not in unknown]
-            known += sorted(calls or (), key=_line) if unknown else []
+            known += sorted(calls or (), key=position) if unknown else []
             if unknown and calls is None or not trees.are_passed(known, body):
                 return False
         if len(held) < 2:
@@ -48,7 +49,7 @@ class Allocations:
         """What a module may be: where no more is known than that it is one, what the calls that made it give."""
         fact = self.ctx.fact(module)
         made = self.made([module]) if isinstance(fact, AnyModule) else None
-        return [fact] if made is None else [self.ctx.fact(call) for call in sorted(made, key=_line)]
+        return [fact] if made is None else [self.ctx.fact(call) for call in sorted(made, key=position)]
 
     def helper(self, name: str, *modules: str) -> str:
         """The helper that compiles something for modules, as the file names them: for a tree, or for any modules."""
@@ -137,7 +138,3 @@ class Allocations:
 
 def _is_load(node: ast.Attribute) -> bool:
     return isinstance(node.ctx, ast.Load)
-
-
-def _line(node: ast.expr) -> tuple[int, int]:
-    return node.lineno, node.col_offset

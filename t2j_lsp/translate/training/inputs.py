@@ -26,6 +26,7 @@ from t2j_lsp.translate.rule.facts import (
     is_module,
 )
 from t2j_lsp.translate.rule.library import is_loss, stands_alone
+from t2j_lsp.translate.source.positions import position
 
 from .flow import DataFlow
 from .given_functions import is_function
@@ -83,7 +84,7 @@ class Inputs:
             exposed = self.flow.exposed(part) - defined
             if any(isinstance(n, ast.For | ast.AsyncFor | ast.While | ast.Try) for n in symbols.walk(part)):
                 exposed |= self.flow.reads(part) & around - defined  # where a loop doesn't run
-            for node in sorted((n for n in symbols.walk(part) if isinstance(n, ast.expr)), key=_position):
+            for node in sorted((n for n in symbols.walk(part) if isinstance(n, ast.expr)), key=position):
                 if isinstance(node, ast.Call) and node in self.flow.passed:
                     self._add_passed(self.flow.passed[node], exposed, inputs)
                 elif self.flow.variable(node) in exposed and (_is_load(node) or self._is_added_to(node)):
@@ -365,10 +366,6 @@ def names_loss(node: ast.expr) -> bool:
     """Whether a name says that it is a loss, of which ``loss_fn: nn.Module`` says only that it may be called."""
     name = ast.unparse(node).rpartition(".")[2].lower()
     return any(part in name for part in ("loss", "crit"))
-
-
-def _position(node: ast.expr) -> tuple[int, int]:
-    return node.lineno, node.col_offset
 
 
 def _called(known: Object) -> str:

@@ -17,6 +17,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.facts import Class, Partial, Tensor, is_module
 from t2j_lsp.translate.rule.pieces import Piece, bracket
+from t2j_lsp.translate.source.positions import position
 
 from .accumulated import STORED, AccumulatedTraining, clipped
 from .data_writes import is_seen_outside, write_data, written_through_data
@@ -72,7 +73,7 @@ class StoredGradients:
         inside = {n for loop in loops for n in symbols.walk(loop.node)}
         direct = [n for n in self._gradients() if n not in inside]
         clearing = [s for s in self._statements() if s not in inside and cleared(s) is not None]
-        direct.sort(key=lambda n: (n.lineno, n.col_offset))
+        direct.sort(key=position)
         names = [self._leaf(n.value) for n in direct]
         lists = [loop for loop in loops if not is_module(self.ctx.fact(loop.walked))]
         modules = list(dict.fromkeys(ast.unparse(x.walked) for x in loops if x not in lists))

@@ -163,7 +163,7 @@ def _are_gone(name: str, constants: tuple[tuple[str, str], ...], texts: Mapping[
     function = _signature(name, texts)
     if function is None or function.args.kwarg is not None:
         return False
-    left = {a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    left = {a.arg for a in symbols.named_parameters(function)}
     return not left & {parameter for parameter, _ in constants}
 
 

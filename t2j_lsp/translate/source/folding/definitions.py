@@ -54,10 +54,7 @@ def names_in(places: Iterable[ast.expr]) -> set[ast.Name]:
 
 def defaults(node: ast.FunctionDef) -> dict[str, ast.expr]:
     """What the parameters of a function are where no call passes them, for those that have a default."""
-    plain = [*node.args.posonlyargs, *node.args.args]
-    by_name = {a.arg: d for a, d in zip(plain[::-1], node.args.defaults[::-1], strict=False)}
-    named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    return by_name | {a.arg: d for a, d in named if d is not None}
+    return {a.arg: default for a, default in symbols.defaults(node.args)}
 
 
 @cache

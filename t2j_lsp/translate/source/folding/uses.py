@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, FunctionNode
 from t2j_lsp.translate.source.assignments import target_of
 
@@ -293,16 +294,12 @@ class UseFinder:
 
     def _named(self, function: Function, keyword: str) -> Place | None:
         """Where the argument of a name goes."""
-        arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-        return (self._side(function), keyword) if any(a.arg == keyword for a in arguments) else None
+        names = [a.arg for a in symbols.named_parameters(function)]
+        return (self._side(function), keyword) if keyword in names else None
 
     def _defaults(self, arguments: ast.arguments, value: ast.expr) -> Iterator[Place | None]:
         """The parameter that has a default."""
-        plain = [*arguments.posonlyargs, *arguments.args]
-        defaulted = plain[len(plain) - len(arguments.defaults) :]
-        pairs = [*zip(defaulted, arguments.defaults, strict=True)]
-        pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-        for argument, default in pairs:
+        for argument, default in symbols.defaults(arguments):
             if default is value:
                 yield (self._side(argument), argument.arg)
 

@@ -1,0 +1,152 @@
+"""Functions that nobody called yet: inputs from names, from what is done with them, and from errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp.api import convert_expression
+from t2j_lsp.contract import VerdictKind
+
+from .conftest import Check
+
+
+def test_plain_parameters_of_functions_are_no_tensors(check: Check) -> None:
+    """An axis and a name of a reduction, which nothing annotates."""
+    torch = (
+        "def f(x, dim, reduction):\n    y = torch.softmax(x, dim)\n    return y.mean() if reduction == 'mean' else y\n"
+    )
+    jax = "def f(x, dim, reduction):\n    y = jax.nn.softmax(x, {axis})\n    return y.mean(){scale}\n"
+    assert check(torch, jax.format(axis="dim", scale="")).verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.format(axis="dim", scale=" * 2")).verdict is VerdictKind.DIFFERENT
+
+
+FUNCTIONS = {
+    "two of one shape, of which one is called as labels are": (
+        "def f(x, y):\n    if x.shape != y.shape: raise ValueError('the same dimensions')\n"
+        "    return ((x - y) ** 2).mean()\n",
+        "def f(x, y):\n    return ((x {sign} y) ** 2).mean()\n",
+    ),
+    "numbers by their names": (
+        "def f(h, w, embed_dim):\n    grid = torch.arange(h)[:, None] - 2 * torch.arange(w)\n"
+        "    return grid / embed_dim\n",
+        "def f(h, w, embed_dim):\n    return (jnp.arange(h)[:, None] {sign} 2 * jnp.arange(w)) / embed_dim\n",
+    ),
+    "a number where torch asks for one": (
+        "def f(x, many):\n    return x.sum() - torch.linspace(0, 1, many)\n",
+        "def f(x, many):\n    return x.sum() {sign} jnp.linspace(0, 1, many)\n",
+    ),
+    "axes of which the last has a length": (
+        "def f(x):\n    assert x.shape[-1] == 4, 'the last dimension of x should be 4'\n"
+        "    return x[..., 0] - x[..., 3]\n",
+        "def f(x):\n    return x[..., 0] {sign} x[..., 3]\n",
+    ),
+    "axes that are contracted, of one length": (
+        "def f(x, y):\n    return torch.tensordot(x.unsqueeze(1), y.unsqueeze(0), dims=1) - 1\n",
+        "def f(x, y):\n    return jnp.tensordot(x[:, None], y[None], axes=1) {sign} 1\n",
+    ),
+    "a size that an annotation names": (
+        "def f(x: torch.Tensor, size: torch.Size):\n    return x.reshape(-1, *x.shape[len(size):]) - size[0]\n",
+        "def f(x, size):\n    return x.reshape(-1, *x.shape[len(size):]) {sign} size[0]\n",
+    ),
+    "a list of as many numbers as it is unpacked into": (
+        "def f(x: torch.Tensor, box: list[int]):\n    left, top, right, low = box\n"
+        "    return x * (right + left) - low * top\n",
+        "def f(x, box):\n    left, top, right, low = box\n    return x * (right + left) {sign} low * top\n",
+    ),
+    "a dtype, first of all": (
+        "def f(dtype):\n    return torch.arange(5).to(dtype) / 2 - 3\n",
+        "def f(dtype):\n    return jnp.arange(5).astype(dtype) / 2 {sign} 3\n",
+    ),
+    "complex numbers": (
+        "def f(x):\n    return x.real - 2 * x.imag\n",
+        "def f(x):\n    return x.real {sign} 2 * x.imag\n",
+    ),
+    "a text that the code compares with": (
+        "def f(x, p: float, mode: str):\n    if mode not in ['batch', 'row']: raise ValueError(mode)\n"
+        "    return x.sum(0) - p if mode == 'batch' else x\n",
+        "def f(x, p, mode):\n    assert mode == 'batch'\n    return x.sum(0) {sign} p\n",
+    ),
+    "an object of which numbers are read": (
+        "def f(module: nn.Module, x: torch.Tensor):\n    return x - module.num_key_value_groups * module.scaling\n",
+        "def f(module, x):\n    return x {sign} module.num_key_value_groups * module.scaling\n",
+    ),
+    "two that are said to have one shape": (
+        "def f(x, y):\n    assert x.shape == y.shape, 'inputs must have the same shape'\n"
+        "    return x - 2 * y.float()\n",
+        "def f(x, y):\n    return x {sign} 2 * y\n",
+    ),
+    "a pair that is called a size": (
+        "def f(clip, crop_size):\n    th, tw = crop_size\n    return clip[..., :th, :tw] - clip[..., -th:, -tw:]\n",
+        "def f(clip, crop_size):\n    th, tw = crop_size\n"
+        "    return clip[..., :th, :tw] {sign} clip[..., -th:, -tw:]\n",
+    ),
+    "a list that is walked over": (
+        "def f(states):\n    first, rest = states[0], states[1:]\n"
+        "    return torch.stack([first - 2 * s for s in rest] + [states[-1]]), len(states)\n",
+        "def f(states):\n    first, rest = states[0], states[1:]\n"
+        "    return jnp.stack([first {sign} 2 * s for s in rest] + [states[-1]]), len(states)\n",
+    ),
+    "square matrices": (
+        "def f(x, y):\n    return torch.matmul(x, y) - torch.matmul(y, x)\n",
+        "def f(x, y):\n    return x @ y {sign} y @ x\n",
+    ),
+    "a mask as large as the scores": (
+        "def f(query: torch.Tensor, key: torch.Tensor, attention_mask):\n"
+        "    return query @ key.transpose(2, 3) - attention_mask.float() * 2\n",
+        "def f(query, key, attention_mask):\n    return query @ key.swapaxes(2, 3) {sign} attention_mask * 2.0\n",
+    ),
+    "tuples of several kinds": (
+        "from typing import List, Tuple\n\n\n"
+        "def f(parts: List[Tuple[torch.Tensor, float]]):\n    assert type(parts[0][1]) is float\n"
+        "    return sum(x - w * 3 for x, w in parts)\n",
+        "def f(parts):\n    return sum(x {sign} w * 3 for x, w in parts)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FUNCTIONS)
+def test_inputs_of_functions_are_found_and_tell(what: str, check: Check) -> None:
+    torch, jax = FUNCTIONS[what]
+    verdict = check(torch, jax.format(sign="-"), "f", expression=convert_expression)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    wrong = check(torch, jax.format(sign="+"), "f", expression=convert_expression)
+    assert wrong.verdict is VerdictKind.DIFFERENT
+
+
+def test_inputs_that_gradients_go_to_are_tried_before_integers(check: Check) -> None:
+    """Labels by its name, ``y`` is a matrix here: integers took its place, and no gradient was compared."""
+    torch, jax = FUNCTIONS["square matrices"]
+    assert check(torch, jax.format(sign="-").replace("return x", "return lax.stop_gradient(x)")).verdict is (
+        VerdictKind.DIFFERENT
+    )
+
+
+def test_what_attributes_are_set_of_is_no_tensor(check: Check) -> None:
+    """A function that becomes a method of a module: with a tensor for ``self`` it runs, but not under jit."""
+    text = "def explain(self, out):\n    out = out * 2\n    self.latest = out\n    return out\n"
+    verdict = check(text.replace("out)", "out: torch.Tensor)"), text, "explain")
+    assert verdict.verdict is VerdictKind.UNCHECKED, verdict.reason
+
+
+@pytest.mark.parametrize("annotation", ["nn.Module", "Module", "'torch.nn.Module'"])
+def test_what_an_annotation_calls_a_module_is_given_no_tensor(annotation: str, check: Check) -> None:
+    source = f"""
+from torch.nn import Module
+
+def grow(module: {annotation}, size: int) -> None:
+    module.scale = nn.Parameter(torch.ones(size))
+"""
+    result = check(source, "def grow(module, size):\n    module.scale = jnp.ones(size)\n", name="grow")
+    assert result.verdict is VerdictKind.UNCHECKED and "inputs" in result.reason, result.reason
+
+
+def test_the_longest_of_padded_sequences_is_as_long_as_the_batch(check: Check) -> None:
+    """PyTorch's own code cuts a batch at the longest of its lengths, or makes a mask that is as long."""
+    text = "def pooled(x: {array}, x_lengths: {array}):\n    x = x.reshape(x.shape[0], x.shape[1], -1)\n"
+    text += "    kept = {lib}.arange(x.shape[1]) {less} x_lengths[:, None]\n"
+    torch = "import torch\n" + text.format(array="torch.Tensor", lib="torch", less="<")
+    torch += "    kept = kept[:, :int(x_lengths.max())]\n    return (x * kept[:, :, None]).sum(1)\n"
+    jax = "import jax\nimport jax.numpy as jnp\n" + text + "    return (x * kept[:, :, None]).sum(1)\n"
+    right = jax.format(array="jax.Array", lib="jnp", less="<")
+    assert check(torch, right, "pooled").verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.format(array="jax.Array", lib="jnp", less="<="), "pooled").verdict is VerdictKind.DIFFERENT

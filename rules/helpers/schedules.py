@@ -18,8 +18,8 @@ def cosine_annealing(value: float, T_max: float, eta_min: float = 0.0) -> optax.
     optax.cosine_decay_schedule stays at the minimum.
     """
     if eta_min == 0:
-        return lambda count: value * (1 + jnp.cos(jnp.pi * count / T_max)) / 2
-    return lambda count: eta_min + (value - eta_min) * (1 + jnp.cos(jnp.pi * count / T_max)) / 2
+        return jax.jit(lambda count: value * (1 + jnp.cos(jnp.pi * count / T_max)) / 2)
+    return jax.jit(lambda count: eta_min + (value - eta_min) * (1 + jnp.cos(jnp.pi * count / T_max)) / 2)
 
 
 def cosine_warm_restarts(value: float, T_0: int, T_mult: int = 1, eta_min: float = 0.0) -> optax.Schedule:
@@ -35,7 +35,7 @@ def cosine_warm_restarts(value: float, T_0: int, T_mult: int = 1, eta_min: float
             part = (count - jnp.asarray(starts)[period]) / jnp.asarray(lengths)[period]
         return eta_min + (value - eta_min) * (1 + jnp.cos(jnp.pi * part)) / 2
 
-    return schedule
+    return jax.jit(schedule)
 
 
 def one_cycle(
@@ -67,7 +67,7 @@ def one_cycle(
         fall = anneal(peak, final, (count - top) / (last - top))
         return jnp.where(count <= top, rise, fall)
 
-    return schedule
+    return jax.jit(schedule)
 
 
 def cyclic(
@@ -94,7 +94,7 @@ def cyclic(
             return base + height / 2 ** (cycle - 1)
         return base + height * (gamma**count if mode == "exp_range" else 1.0)
 
-    return schedule
+    return jax.jit(schedule)
 
 
 def multiply_schedules(schedules: Sequence[optax.Schedule]) -> optax.Schedule:

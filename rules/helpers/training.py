@@ -114,7 +114,7 @@ class LRScheduler:
 
     def __init__(self, optimizer: nnx.Optimizer, **schedules: Callable[[float], Any]):
         self.optimizer, self.schedules, self.last_epoch = optimizer, schedules, -1
-        self.values: dict[str, Any] = {}
+        self.values = dict.fromkeys(schedules, 0.0)
         state = optimizer.opt_state
         self.places = {name: optax.tree.get_all_with_path(state, name) for name in schedules}
         self.step()
@@ -148,7 +148,7 @@ class GroupLRScheduler:
 
     def __init__(self, optimizer: nnx.Optimizer, schedules: dict[str, Callable[[float], Any]]):
         self.optimizer, self.schedules, self.last_epoch = optimizer, schedules, -1
-        self.values: dict[str, Any] = {}
+        self.values = dict.fromkeys(schedules, 0.0)
         states = optimizer.opt_state.inner_states
         self.rates = {label: optax.tree.get_all_with_path(states[label], "learning_rate") for label in schedules}
         self.step()

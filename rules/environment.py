@@ -80,6 +80,9 @@ refuse("torch.accelerator.*", "JAX names devices by objects: see jax.devices() a
 refuse("torch.cuda.*", "There is no CUDA interface in JAX: see jax.devices() and jax.profiler.")
 refuse("torch.mps.*", "There is no MPS interface in JAX.")
 refuse("torch.xpu.*", "There is no XPU interface in JAX.")
+for name, value in {"enabled": True, "deterministic": False, "benchmark": False, "allow_tf32": True}.items():
+    Row(f"torch.backends.cudnn.{name}", str(value), result="bool")  # what PyTorch begins with
+refuse("torch.backends.cudnn.version", "A question about PyTorch's build; XLA brings a cuDNN of its own.")
 drop("torch.backends.*", "Backend switches of PyTorch have no counterpart: XLA chooses its kernels.")
 drop(
     "torch.use_deterministic_algorithms", "XLA is deterministic on CPU and TPU; on GPU set --xla_gpu_deterministic_ops."

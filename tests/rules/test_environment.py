@@ -13,6 +13,7 @@ ROWS = [
     ("torch.pi, torch.inf, torch.e", "jnp.pi, jnp.inf, jnp.e", ""),
     ("x[torch.newaxis].shape", "x[None].shape", "x"),
     ("torch.backends.mps.is_available()", "False", ""),
+    ("torch.backends.cudnn.enabled, torch.backends.cudnn.benchmark", "True, False", ""),
     ("torch.cuda.is_available()", 'jax.default_backend() == "gpu"', ""),
     ("torch.accelerator.is_available()", 'jax.default_backend() != "cpu"', ""),
     ("torch.nn.modules.utils._pair(3), torch.is_autocast_enabled()", "per_axis(3, 2), False", ""),
@@ -44,6 +45,7 @@ GONE = [
     "torch.cuda.manual_seed_all(3)",
     "torch.autograd.set_detect_anomaly(True)",
     "torch.backends.cuda.enable_flash_sdp(True)",
+    "torch.backends.cudnn.enabled = True",
     "torch.fx.wrap('len')",
     "torch.compiler.reset()",
     "torch.compiler.cudagraph_mark_step_begin()",
@@ -120,6 +122,7 @@ def test_the_kind_of_an_accelerator_is_the_device() -> None:
 REFUSED = [
     ("torch.accelerator.current_device_idx()", "JAX names devices by objects", ""),
     ("torch.__version__ > '2'", "PyTorch's version", ""),
+    ("torch.backends.cudnn.version()", "a cuDNN of its own", ""),
     ("torch.cuda.memory_allocated()", "no CUDA interface", ""),
     ("torch.distributed.new_group()", "sharding", ""),
     ("torch.distributions.VonMises(x, x)", "numpyro", "x"),

@@ -256,6 +256,29 @@ def test_a_value_that_a_part_and_a_name_get_is_written_by_its_name(store: str, l
     assert "\n".join(f"    {line}" for line in lines) in done.code
 
 
+STEPPED = (
+    HEAD
+    + """\
+def play(world, obs: torch.Tensor, steps):
+    rewards, i = torch.zeros(steps, 3), 0
+    for step in range(steps):
+        {}
+    return rewards, obs, i
+"""
+)
+
+
+def test_a_part_beside_names_is_written_behind_the_call() -> None:
+    done = convert(STEPPED.format("obs, rewards[step], ended, _ = world(obs)"))
+    lines = ["obs, new_rewards, ended, _ = world(obs)", "rewards = rewards.at[step].set(new_rewards)"]
+    assert not done.gaps and "\n".join(f"        {line}" for line in lines) in done.code
+
+
+@pytest.mark.parametrize("targets", ["i, rewards[i], ended, _", "rewards[i], i, ended, _"])
+def test_a_part_whose_place_another_name_of_the_call_says_stays_told(targets: str) -> None:
+    assert any("several targets" in gap.reason for gap in convert(STEPPED.format(f"{targets} = world(obs)")).gaps)
+
+
 def test_a_part_whose_place_the_name_is_stays_told() -> None:
     done = convert(HEAD + "def f(t, y: torch.Tensor):\n    x = torch.zeros(4)\n    t = x[t] = y * 2\n    return x, t\n")
     assert any("several targets" in gap.reason for gap in done.gaps)

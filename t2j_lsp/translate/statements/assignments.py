@@ -47,8 +47,8 @@ class Assignments:
         owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else None
         if not isinstance(target, ast.Attribute) or not isinstance(owner, Qual):
             return False
-        rule = REGISTRY.get(f"{owner.name}.{target.attr}")
-        if rule is None or not rule.drop:
+        rules = (REGISTRY.get(f"{owner.name}.{name}") for name in (target.attr, "*"))
+        if not any(rule is not None and rule.drop for rule in rules):
             return False
         self.ctx.edits.delete(node)
         self.ctx.report.converted += 1

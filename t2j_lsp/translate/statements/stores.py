@@ -136,30 +136,31 @@ class Stores:
         values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else []
         read = {n.id for e in (*values, *(t.slice for t in parts)) for n in symbols.walk(e) if isinstance(n, ast.Name)}
         single = not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) for e in (*targets.elts, *values))
-        if isinstance(node.value, ast.Call) and single and len(parts) == len(targets.elts) and self._are_arrays(parts):
-            return self._by_names(node, parts)
+        if isinstance(node.value, ast.Call) and single and self._are_arrays(parts, targets):
+            return self._by_names(node, targets, parts)
         if len(values) != len(targets.elts) or not single or read & {_holder(t) for t in targets.elts}:
             return self._inseparable(node, "values for several targets at once")
         return self._a_line_each(node, list(zip(targets.elts, values, strict=True)))
 
-    def _are_arrays(self, parts: list[ast.Subscript]) -> bool:
-        """Whether all parts are of arrays that have names, none of which says where another part is."""
+    def _are_arrays(self, parts: list[ast.Subscript], targets: ast.Tuple | ast.List) -> bool:
+        """Whether all parts are of arrays that have names, and no other target says which array or where in it."""
         read = {n.id for t in parts for n in symbols.walk(t.slice) if isinstance(n, ast.Name)}
         held = [self.inference.fact(t.value) for t in parts]
         named = all(isinstance(t.value, ast.Name | ast.Attribute) for t in parts)
-        return named and not read & {_holder(t) for t in parts} and all(isinstance(fact, Tensor) for fact in held)
+        others = {_holder(t) for t in targets.elts if t not in parts}
+        apart = not others & (read | {_holder(t) for t in parts}) and not read & {_holder(t) for t in parts}
+        return named and apart and all(isinstance(fact, Tensor) for fact in held)
 
-    def _by_names(self, node: ast.Assign, parts: list[ast.Subscript]) -> bool:
+    def _by_names(self, node: ast.Assign, targets: ast.Tuple | ast.List, parts: list[ast.Subscript]) -> bool:
         """``actions[t], values[t] = net(x)``: what the call gives has names, by which it is written into the parts."""
-        made: list[ast.expr] = []
+        made: dict[ast.expr, ast.expr] = {}
         for part in parts:
             text = self.names.fresh(f"new_{_last_name(part.value)}")
-            name = ast.copy_location(ast.Name(text, ast.Load()), part)
-            self.renderer.put(name, Piece(text))
-            made.append(name)
-        named = ", ".join(name.id for name in made if isinstance(name, ast.Name))
+            made[part] = ast.copy_location(ast.Name(text, ast.Load()), part)
+            self.renderer.put(made[part], Piece(text))
+        named = ", ".join(self.renderer.render(made.get(target, target)).text for target in targets.elts)
         lead = f"{named} = {assigned(self.renderer.argument(node.value))}"
-        return self._a_line_each(node, list(zip(parts, made, strict=True)), lead)
+        return self._a_line_each(node, list(made.items()), lead)
 
     def _inseparable(self, node: ast.Assign, what: str) -> bool:
         reason = f"{what}, of which JAX can't write into some: give each a line of its own"

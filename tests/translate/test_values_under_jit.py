@@ -21,6 +21,13 @@ def noted(text: str) -> bool:
 
 
 SAID = {
+    "a function of lists that a module calls": (
+        "def drop(layers, rate):\n    gone = torch.rand(len(layers)) < rate\n"
+        "    return [one for one, left in zip(layers, gone) if not left] or layers[:1]\n\n\n"
+        "class Net(torch.nn.Module):\n    def __init__(self, layers):\n        super().__init__()\n"
+        "        self.layers = layers\n\n    def forward(self, x):\n"
+        "        for layer in drop(self.layers, 0.5):\n            x = layer(x)\n        return x\n"
+    ),
     "a function of a number": "def f(n: int):\n    return torch.linspace(0, 1, n).tolist()\n",
     "a function of what is only passed on": (
         "def g(n):\n    return torch.ones(n)\n\n\ndef f(n):\n    x = g(n)\n    assert torch.all(x > 0)\n    return x\n"

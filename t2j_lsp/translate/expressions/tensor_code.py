@@ -64,7 +64,7 @@ class TensorCode:
         Such a function is one of tensors, or of numbers only.
         """
         function = self.function
-        if function is None or function.runs_in_module:
+        if function is None or self.in_module:
             return function is not None
         if function not in self._given:
             facts = self.ctx.inference.facts

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+
 from t2j_lsp import convert
 
-from .side_by_side import sides
+from .side_by_side import compare, randomized, sides
 
 SOURCE = """\
 import torch
@@ -42,3 +47,52 @@ def test_a_weight_that_is_transposed_in_flax_is_told() -> None:
     text = "import torch\nfrom torch import nn\n\nrows, head = nn.Embedding(4, 3), nn.Linear(3, 4)\n"
     done = convert(f"{text}print(head.weight is rows.weight)\n")
     assert any("never the same Variable" in gap.reason for gap in done.gaps)
+
+
+REGISTERED = """\
+import torch
+from torch import nn
+
+
+class Cell(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(n, n))
+        self.register_parameter("weight", self.weight)
+        {again}
+        self.emb = nn.Embedding(5, n)
+
+    def forward(self, x):
+        return torch.sin(x @ self.weight) + x @ self.again
+"""
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        'self.register_parameter("again", self.weight)',
+        'setattr(self, "again", self.weight)',
+        "self.again = self.weight",
+    ],
+)
+def test_a_parameter_that_is_registered_again_stays_a_parameter(again: str) -> None:
+    """What ``register_parameter`` was given was read: an array took the parameter's place, which nothing trained."""
+    both = sides(REGISTERED.format(again=again), "registered")
+    assert not both.gaps() and both.translation.code.count("self.weight = ") == 1
+    cell = both.jax.Cell(3, rngs=nnx.Rngs(0))
+    assert cell.again is cell.weight
+    with jax.enable_x64(True):
+        compare(randomized(both.torch.Cell(3)), both.jax.Cell(3, rngs=nnx.Rngs(0)), [np.ones((2, 3)) / 7])
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        "self.again = layer.weight",
+        'self.register_parameter("again", layer.weight)',
+        'setattr(self, "again", layer.weight)',
+    ],
+)
+def test_a_second_name_of_a_kernel_is_told(again: str) -> None:
+    text = REGISTERED.replace("(self, n):", "(self, n, layer: nn.Linear):").format(again=again)
+    assert any("second name" in gap.reason for gap in convert(text).gaps)

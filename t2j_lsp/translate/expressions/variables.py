@@ -15,6 +15,10 @@ from .context import Context
 from .handlers import ExpressionRenderer
 from .wrapped_layers import INSIDE, is_being_built, is_wrapped
 
+SECOND_NAME = (
+    "a kernel in Flax's layout gets a second name, and what is read of it in PyTorch's layout is neither trained nor "
+    "saved: read the layer's own where it is used"
+)
 RENAMED = frozenset({"weight", "running_mean", "running_var"})
 """Attributes of PyTorch's layers that most of Flax's have under other names."""
 
@@ -70,6 +74,11 @@ class Variables:
             answers = node.attr not in RENAMED or isinstance(node.value, ast.Attribute)
             return (f"{text}.{node.attr}", False) if constant and not owner.names and answers else None
         return f"{text}.{node.attr}", False
+
+    def is_turned(self, node: ast.expr) -> bool:
+        """Whether it is a layer's kernel, whose values are PyTorch's in another layout: what is read is no variable."""
+        found = self.parameter(node) if isinstance(node, ast.Attribute) else None
+        return found is not None and found[1]
 
     def is_of_some_layer(self, node: ast.Attribute) -> bool:
         """Whether it is a parameter of a module whose class isn't known: ``m.bias`` of ``for m in model.modules()``."""

@@ -90,7 +90,7 @@ class Statements:
     def _of_effects(self) -> tuple[Handler, ...]:
         """The handlers of expressions that are statements."""
         effects = self.effects
-        modules = ModuleStatements(self.ctx, self.renderer, self.renderer.methods)
+        modules = ModuleStatements(self.ctx, self.renderer, self.renderer.methods, self.renderer.variables)
         return (
             effects.dropped,
             effects.chosen,

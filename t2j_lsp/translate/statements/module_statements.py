@@ -9,6 +9,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registration
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
+from t2j_lsp.translate.expressions.variables import SECOND_NAME, Variables
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Function, Instance, Qual, is_module, layer_names
 from t2j_lsp.translate.rule.layer import OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
@@ -19,8 +20,11 @@ from .module_loops import walk_of
 class ModuleStatements:
     """Calls of nn.Module's methods for their effect."""
 
-    def __init__(self, context: Context, renderer: ExpressionRenderer, methods: ModuleMethods) -> None:
+    def __init__(
+        self, context: Context, renderer: ExpressionRenderer, methods: ModuleMethods, variables: Variables
+    ) -> None:
         self.ctx = context
+        self.variables = variables
         self.renderer = renderer
         self.methods = methods
 
@@ -114,10 +118,17 @@ class ModuleStatements:
         if isinstance(key, ast.Constant) and means_something_else(self.ctx.fact(call.func.value), str(key.value)):
             self.ctx.report.gap(node, f"Module.{name}", "refused", OWN_MEANING)
             return True
-        text = self.methods.registered(value, name, persistent)
+        if name == "register_parameter" and isinstance(value, ast.Attribute) and self.variables.is_turned(value):
+            self.ctx.report.gap(node, f"Module.{name}", "unsure", SECOND_NAME)
+            return True
+        variable = self.variables.parameter(value) if name == "register_parameter" else None
+        text = self.methods.registered(value, name, persistent) if variable is None else variable[0]
         holder = bracket(self.renderer.render(call.func.value), ATOM)
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
-            self.ctx.edits.replace(call, f"{holder}.{key.value} = {text}")
+            if text == f"{holder}.{key.value}":  # it is an attribute already, and a parameter by that
+                self.ctx.edits.delete(node)
+            else:
+                self.ctx.edits.replace(call, f"{holder}.{key.value} = {text}")
         else:
             self.ctx.edits.replace(call, f"setattr({holder}, {self.renderer.render(key).text}, {text})")
         self.ctx.report.converted += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from t2j_lsp.assist.evaluation.code_bleu import code_bleu
@@ -42,6 +42,7 @@ def test_fix_cost_is_zero_for_the_same_and_the_same_both_ways(left: list[str], r
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
+@example("", "\r\x80")
 def test_fix_cost_reads_what_is_no_python(left: str, right: str) -> None:
     assert fix_cost(left, right) == fix_cost(right, left)
 

@@ -60,5 +60,5 @@ def _read(code: str) -> list[tokenize.TokenInfo]:
     """The tokens of a program; none where it is no Python."""
     try:
         return list(tokenize.generate_tokens(io.StringIO(code).readline))
-    except (tokenize.TokenError, SyntaxError):
+    except (tokenize.TokenError, SyntaxError, UnicodeDecodeError):  # the last in Python 3.12, of a carriage return
         return []

@@ -77,8 +77,8 @@ class Variables:
 
     def is_turned(self, node: ast.expr) -> bool:
         """Whether it is a layer's kernel, whose values are PyTorch's in another layout: what is read is no variable."""
-        found = self.parameter(node) if isinstance(node, ast.Attribute) else None
-        return found is not None and found[1]
+        parameter = self.parameter(node) if isinstance(node, ast.Attribute) else None
+        return parameter is not None and parameter[1]
 
     def is_of_some_layer(self, node: ast.Attribute) -> bool:
         """Whether it is a parameter of a module whose class isn't known: ``m.bias`` of ``for m in model.modules()``."""

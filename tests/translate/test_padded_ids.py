@@ -49,7 +49,7 @@ for epoch in range(2):
         optimizer.step()
         losses.append(loss.item())
 """
-PADDED = "        text, offsets, label = padded_ids(text), jnp.asarray(offsets), jnp.asarray(label)\n"
+PADDED = "        text, offsets, label = padded_ids(text), np.asarray(offsets), np.asarray(label)\n"
 
 
 @pytest.mark.jax

@@ -155,7 +155,7 @@ def test_a_step_that_a_function_gives_the_whole_batch_is_left_and_said() -> None
 def test_what_a_collate_function_gives_counts_and_not_the_samples_of_the_dataset() -> None:
     found = convert(COLLATED)
     assert not found.gaps
-    assert "x, y = jnp.asarray(x), jnp.asarray(y)" in found.code
+    assert "x, y = np.asarray(x), np.asarray(y)" in found.code
     assert printed(found.code) == printed(COLLATED)
 
 

@@ -29,8 +29,8 @@ MODES = frozenset(("deterministic", "use_running_average", "training", "decode")
 _FLAX_WORDS = """
 _length append apply beta bias deterministic dropout dtype embedding epsilon extend head_dim in_features insert keys
 kernel kernel_size layer_instance layers lower mean module momentum n_steps ndim negative_slope num_embeddings num_heads
-out_features padding rate remove rngs scale scan shape size step T threshold update use_running_average value var
-zeros
+out_features padding rate remove rngs scale scan shape size step T threshold update use_running_average value values
+var zeros
 """
 FLAX_NAMES = frozenset(_FLAX_WORDS.split())
 """Attributes and methods of the helpers whose names stand in Flax's own code too."""

@@ -9,9 +9,7 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import keep
 
 BATCHES = "The data pipeline stays in PyTorch; loops over it make arrays of each batch."
-KEPT = (
-    "PyTorch's data pipeline stays as it is; the tensors it yields are converted with jnp.asarray where they are used."
-)
+KEPT = "PyTorch's data pipeline stays as it is; the tensors it yields become arrays where they are used."
 
 keep("torch.utils.data.DataLoader", BATCHES)
 for name in ("Dataset", "IterableDataset", "TensorDataset", "ConcatDataset", "ChainDataset", "Subset", "StackDataset"):

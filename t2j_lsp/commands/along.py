@@ -17,6 +17,11 @@ from t2j_lsp.libraries.known import KNOWN
 from .output import counted, print_findings
 
 
+def add_libraries(parser: argparse.ArgumentParser, what: str) -> None:
+    """``--with``, and what a command does with the libraries that it names."""
+    parser.add_argument("--with", dest="libraries", metavar="PACKAGE", action="append", default=[], help=what)
+
+
 def along_with(
     arguments: argparse.Namespace, files: Sequence[Path], options: Options, folder: Path
 ) -> AbstractContextManager[Along]:

@@ -18,7 +18,7 @@ from t2j_lsp.files.sources import decode, python_files, refuse_to_write, write_o
 from t2j_lsp.libraries.along import Along
 
 from . import llm
-from .along import along_to_json, along_with, show_along
+from .along import add_libraries, along_to_json, along_with, show_along
 from .check import add_init, add_layout, add_options, add_scan, add_target, check_target
 from .convert_check import check_all, worse
 from .many_files import convert_all
@@ -71,13 +71,9 @@ def add_parser(commands: Subparsers) -> None:
         default=HELPER_LINES,
         help=f"the lines of code of helpers that stay in a file by --helpers auto ({HELPER_LINES})",
     )
-    parser.add_argument(
-        "--with",
-        dest="libraries",
-        metavar="PACKAGE",
-        action="append",
-        default=[],
-        help="convert along what the code uses of an installed library, as torchvision's models, into a package beside "
+    add_libraries(
+        parser,
+        "convert along what the code uses of an installed library, as torchvision's models, into a package beside "
         "the output (repeatable)",
     )
     add_init(parser)

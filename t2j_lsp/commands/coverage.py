@@ -15,7 +15,7 @@ from t2j_lsp.migration.coverage import CoverageCounts
 from t2j_lsp.migration.coverage_page import MARK, page
 from t2j_lsp.migration.state import SUFFIX, Migration, Surveyor
 
-from .along import along_counted
+from .along import add_libraries, along_counted
 from .check import add_target
 from .many_files import convert_all
 from .output import Subparsers, counted, print_table, progress, write_json
@@ -33,13 +33,9 @@ def add_parser(commands: Subparsers) -> None:
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="files and folders")
     add_target(parser)
-    parser.add_argument(
-        "--with",
-        dest="libraries",
-        metavar="PACKAGE",
-        action="append",
-        default=[],
-        help="count what the code uses of an installed library too, converted along as by convert --with (repeatable)",
+    add_libraries(
+        parser,
+        "count what the code uses of an installed library too, converted along as by convert --with (repeatable)",
     )
     parser.add_argument("--torch-python", metavar="PYTHON", help="the interpreter that has it (default: this one)")
     parser.add_argument(

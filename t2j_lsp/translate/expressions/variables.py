@@ -15,7 +15,7 @@ from .context import Context
 from .handlers import ExpressionRenderer
 from .wrapped_layers import INSIDE, is_being_built, is_wrapped
 
-SECOND_NAME = (
+_SECOND_NAME = (
     "a kernel in Flax's layout gets a second name, and what is read of it in PyTorch's layout is neither trained nor "
     "saved: read the layer's own where it is used"
 )
@@ -75,10 +75,13 @@ class Variables:
             return (f"{text}.{node.attr}", False) if constant and not owner.names and answers else None
         return f"{text}.{node.attr}", False
 
-    def is_turned(self, node: ast.expr) -> bool:
-        """Whether it is a layer's kernel, whose values are PyTorch's in another layout: what is read is no variable."""
-        parameter = self.parameter(node) if isinstance(node, ast.Attribute) else None
-        return parameter is not None and parameter[1]
+    def refuses_second_name(self, node: ast.stmt, value: ast.expr, what: str) -> bool:
+        """Whether a statement gives a layer's kernel another name, which is said then: what is read is no variable."""
+        parameter = self.parameter(value) if isinstance(value, ast.Attribute) else None
+        if parameter is None or not parameter[1]:
+            return False
+        self.ctx.report.gap(node, what, "unsure", _SECOND_NAME)
+        return True
 
     def is_of_some_layer(self, node: ast.Attribute) -> bool:
         """Whether it is a parameter of a module whose class isn't known: ``m.bias`` of ``for m in model.modules()``."""

@@ -10,7 +10,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
-from t2j_lsp.translate.expressions.variables import SECOND_NAME, Variables, is_metadata
+from t2j_lsp.translate.expressions.variables import Variables, is_metadata
 from t2j_lsp.translate.rule.facts import Fact, Instance, Layer, ListOf, Scalar, Tensor, Tuple, is_module, is_tensor
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
@@ -90,8 +90,7 @@ class AttributeStores:
         if is_module(owner) and is_new_variable and isinstance(node.value, ast.Attribute):
             if self.renderer.render(node.value).text == self.ctx.source.segment(node.value):
                 return True  # both modules have the parameter, in NNX too
-            if self.variables.is_turned(node.value):
-                self.ctx.report.gap(node, "Module.__setattr__", "unsure", SECOND_NAME)
+            if self.variables.refuses_second_name(node, node.value, "Module.__setattr__"):
                 return True
         if not isinstance(owner, Instance):
             return False
@@ -143,8 +142,7 @@ class AttributeStores:
             case ast.Call(func=ast.Name(id="setattr"), args=[owner, key, ast.Attribute() as value]) if is_module(
                 self.ctx.fact(owner)
             ):
-                if self.variables.is_turned(value):
-                    self.ctx.report.gap(node, "Module.__setattr__", "unsure", SECOND_NAME)
+                if self.variables.refuses_second_name(node, value, "Module.__setattr__"):
                     return True
                 if (variable := self.variables.parameter(value)) is not None:
                     holder, name = (self.renderer.render(part).text for part in (owner, key))

@@ -9,7 +9,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registration
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
-from t2j_lsp.translate.expressions.variables import SECOND_NAME, Variables
+from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Function, Instance, Qual, is_module, layer_names
 from t2j_lsp.translate.rule.layer import OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
@@ -118,8 +118,7 @@ class ModuleStatements:
         if isinstance(key, ast.Constant) and means_something_else(self.ctx.fact(call.func.value), str(key.value)):
             self.ctx.report.gap(node, f"Module.{name}", "refused", OWN_MEANING)
             return True
-        if name == "register_parameter" and isinstance(value, ast.Attribute) and self.variables.is_turned(value):
-            self.ctx.report.gap(node, f"Module.{name}", "unsure", SECOND_NAME)
+        if name == "register_parameter" and self.variables.refuses_second_name(node, value, f"Module.{name}"):
             return True
         variable = self.variables.parameter(value) if name == "register_parameter" else None
         text = self.methods.registered(value, name, persistent) if variable is None else variable[0]

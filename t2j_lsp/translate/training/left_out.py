@@ -38,6 +38,19 @@ class ObjectLeftOut:
             raise Stays
         self.instead[begin, end] = ""
 
+    def drop_or_pass(self, statement: ast.stmt) -> None:
+        """A statement goes, or is ``pass`` where it is the only one of its block. Raises Stays."""
+        if len(self.source.block_of(statement) or []) > 1:
+            self.drop(statement)
+        else:
+            self.put(statement, "pass")
+
+    def put(self, node: ast.AST, text: str) -> None:
+        """Another text for a node, and for all in it."""
+        start, end = self.source.span(node)
+        self.instead = {span: t for span, t in self.instead.items() if not (start <= span[0] and span[1] <= end)}
+        self.instead[start, end] = text
+
     def without(self, node: ast.AST, others: Sequence[ast.AST]) -> None:
         """Something goes from a list, with the comma in front of it or behind. Raises Stays."""
         at = others.index(node)
@@ -50,9 +63,9 @@ class ObjectLeftOut:
             raise Stays
         self.instead[start, end] = ""
 
-    def open(self, statement: ast.If | ast.With) -> None:
-        """The statements in an ``if`` or a ``with``, without it. Raises Stays."""
-        source, body = self.source, statement.body
+    def open(self, statement: ast.If | ast.With, body: Sequence[ast.stmt] = ()) -> None:
+        """The statements in an ``if`` or a ``with``, without it, or those of its other branch. Raises Stays."""
+        source, body = self.source, body or statement.body
         if not source.starts_line(body[0]) or any(spans_lines(n) for s in body for n in symbols.walk(s)):
             raise Stays
         begin, end = source.starts[statement.lineno - 1], source.line_end(statement.end_lineno or 0)

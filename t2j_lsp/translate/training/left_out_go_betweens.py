@@ -187,7 +187,7 @@ class _GoBetween(ObjectLeftOut):
             case ast.Attribute(attr=attr) if attr in self.stated.values:
                 inside = isinstance(self.parents[parent], ast.Compare | ast.BinOp | ast.Attribute | ast.Subscript)
                 value = self.stated.values[attr]
-                self._put(parent, f"({value})" if inside and " " in value else value)
+                self.put(parent, f"({value})" if inside and " " in value else value)
             case ast.Attribute(attr=attr):
                 call = self.parents[parent]
                 if not isinstance(call, ast.Call) or call.func is not parent:
@@ -204,7 +204,7 @@ class _GoBetween(ObjectLeftOut):
         if any(isinstance(a, ast.Starred) for a in call.args):
             raise Stays
         if attr in self.stated.gone and isinstance(statement, ast.Expr):
-            self._drop_or_pass(statement)
+            self.drop_or_pass(statement)
         elif attr == self.stated.handed_back and call.args and not call.keywords:
             given = ", ".join(map(self._text, call.args))
             alone = isinstance(statement, ast.Assign) and statement.value is call
@@ -213,11 +213,11 @@ class _GoBetween(ObjectLeftOut):
                 and isinstance(statement, ast.Assign)
                 and _targets(statement) == [ast.unparse(a) for a in call.args]
             ):
-                self._drop_or_pass(statement)
+                self.drop_or_pass(statement)
             else:
-                self._put(call, given if len(call.args) == 1 or alone else f"({given})")
+                self.put(call, given if len(call.args) == 1 or alone else f"({given})")
         elif (form := self.stated.calls.get(attr)) is not None:
-            self._put(call, self._form(call, form))
+            self.put(call, self._form(call, form))
         else:
             raise Stays
 
@@ -243,9 +243,9 @@ class _GoBetween(ObjectLeftOut):
             test, owner = owner, self.parents[owner]
         match owner:
             case ast.IfExp(orelse=orelse) if owner.test is test:
-                self._put(owner, self._text(orelse))
+                self.put(owner, self._text(orelse))
             case ast.If(orelse=[]) if owner.test is test:
-                self._drop_or_pass(owner)
+                self.drop_or_pass(owner)
             case _:
                 raise Stays
 
@@ -282,25 +282,11 @@ class _GoBetween(ObjectLeftOut):
             raise Stays
         self.without(keyword, [*call.args, *call.keywords])
 
-    def _drop_or_pass(self, statement: ast.stmt) -> None:
-        if len(self.source.block_of(statement) or []) > 1:
-            self.drop(statement)
-        else:
-            self._put(statement, "pass")
-
     def _text(self, node: ast.AST) -> str:
         """The text of an argument, in which what stood for others stands already."""
         start, end = self.source.span(node)
         text = replaced(self.source, start, end, self.instead)
         return text if self.source.text[start:end].endswith("\n") else text.removesuffix(self.source.newline)
-
-    def _put(self, node: ast.AST, text: str) -> None:
-        """Another text for a node, and for all in it."""
-        start, end = self.source.span(node)
-        inner = [span for span in self.instead if start <= span[0] and span[1] <= end]
-        for span in inner:
-            del self.instead[span]
-        self.instead[start, end] = text
 
 
 def _targets(statement: ast.Assign) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, named_parameters
@@ -49,6 +50,8 @@ class Optimizers:
         self.own_schedulers = OwnSchedulers(context, objects)
         self.bare = BareTensors(context, objects)
         self._outers: dict[ast.Call, ast.Call | None] = {}
+        self.alone: dict[ast.Call, list[ast.Name]] = {}
+        """Where schedulers that are part of another one get a second name, under which they are the whole."""
 
     def _calls(self, kind: str) -> Iterator[ast.Call]:
         for node in self.ctx.source.nodes:
@@ -87,6 +90,7 @@ class Optimizers:
             self.ctx.plan.optimizers[call] = replace(self.ctx.plan.optimizers[call], apart=True)
         for call in self.schedulers:
             self.ctx.plan.optimizers[call] = replace(self._schedule(call), begins=self._begins(call))
+            self._write_alone(call)
         self.own_schedulers.plan(
             {call for node, call in self.own_schedulers.optimizers() if self._has_one_rate(node, call)}
         )
@@ -312,16 +316,30 @@ class Optimizers:
         if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
             return None
         scope = self.objects.scope(call)
-        outers = set()
+        outers, alone = set[ast.Call](), list[ast.Name]()
         for node in symbols.walk(scope.node or self.ctx.source.tree):
             if isinstance(node, ast.Name) and node.id == parent.targets[0].id and isinstance(node.ctx, ast.Load):
                 place: ast.AST | None = self.ctx.source.parents.get(node)
+                if isinstance(place, ast.Assign) and isinstance(place.targets[0], ast.Name):
+                    alone.append(node)
+                    continue
                 while isinstance(place, ast.List | ast.Tuple | ast.keyword):
                     place = self.ctx.source.parents.get(place)
                 if not (isinstance(place, ast.Call) and place in self.schedulers and self.name(place) in LISTS):
                     return None
                 outers.add(place)
-        return outers.pop() if len(outers) == 1 else None
+        outer = outers.pop() if len(outers) == 1 else None
+        if outer is not None and alone:
+            if self.name(outer) != "SequentialLR" or self.name(call) in CYCLES:
+                return None
+            self.alone[call] = alone
+        return outer
+
+    def _write_alone(self, call: ast.Call) -> None:
+        """Where a branch has a part of a joined scheduler alone, ``scheduler = main``, that is one of its schedule."""
+        plan = self.ctx.plan.optimizers[call]
+        for name in self.alone.get(call, ()) if not plan.reason else ():
+            self.ctx.plan.on_expression(name, partial(_scheduler, plan.target, name.id))
 
     def _competes(self, call: ast.Call, made: list[ast.Call]) -> bool:
         """Whether another scheduler, under another name, changes the same optimizer."""
@@ -412,6 +430,10 @@ def _is_given_a_rate_alone(call: ast.Call) -> bool:
     """Whether an optimizer is given its parameters and a rate, which all classes of them take."""
     names = {"params", "lr"}
     return len(call.args) + len(call.keywords) == 2 and all(k.arg in names for k in call.keywords)
+
+
+def _scheduler(optimizer: str, schedule: str, renderer: ExpressionRenderer) -> Piece:
+    return Piece(f"{renderer.need('LRScheduler')}({optimizer}, learning_rate={schedule})")
 
 
 def _starred(call: ast.Call) -> bool:

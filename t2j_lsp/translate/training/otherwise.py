@@ -29,6 +29,8 @@ from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
 from .named_lambdas import with_named_lambdas_as_functions
 from .numbers_of_losses import with_old_items_as_numbers
+from .optional_scalers import with_optional_scalers_left_out
+from .placeholders import without_placeholders
 from .renamed_to_itself import with_modes_as_statements
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .starred_tuples import with_starred_tuples_named
@@ -60,6 +62,8 @@ _WAYS = (
     with_asked_gradients_stored,
     with_norms_of_gradients_called,
     with_scalers_left_out,
+    with_optional_scalers_left_out,
+    without_placeholders,
     with_attributes_as_variables,
     with_makers_of_optimizers_inlined,
     with_seeds_as_statements,
@@ -76,8 +80,8 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
     masks, loops that sort parameters are comprehensions, children (in loops and lists) and frozen parameters are
     known by their names, functions that freeze stand where they were called, convolutions' masks have names that
     Flax leaves free, classes are asked for by conditions, modes are set by statements, weighted losses are summed,
-    gradients that are asked for are stored, their norm is a function's, scalers are left out, attributes that a
-    step assigns are variables, generators that nothing reads aren't kept, items of tuples that are spread have
+    gradients that are asked for are stored, their norm is a function's, scalers are left out (also those that may
+    be missing), variables aren't None before they have a value, attributes that a step assigns are variables, generators that nothing reads aren't kept, items of tuples that are spread have
     names, and functions that make optimizers and parts of training steps stand where they were called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:

@@ -74,15 +74,8 @@ _WAYS = (
 def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterator[RearrangedText]:
     """The texts of a file with ``gaps``, each put otherwise in one way.
 
-    Its statements have lines of their own, objects that carry it to devices are left out, losses are read as
-    numbers, lazy layers have sizes, branches that never run go, keywords have names, lambdas with a name are
-    functions, loops over optimizers are unrolled, branches that update zero the gradients, rows are filled by
-    masks, loops that sort parameters are comprehensions, children (in loops and lists) and frozen parameters are
-    known by their names, functions that freeze stand where they were called, convolutions' masks have names that
-    Flax leaves free, classes are asked for by conditions, modes are set by statements, weighted losses are summed,
-    gradients that are asked for are stored, their norm is a function's, scalers are left out (also those that may
-    be missing), variables aren't None before they have a value, attributes that a step assigns are variables, generators that nothing reads aren't kept, items of tuples that are spread have
-    names, and functions that make optimizers and parts of training steps stand where they were called.
+    First with a line for each statement, then in the ways above, of which each module says what it rewrites and when
+    the meaning is the same, last with functions that are parts of training steps put where they are called.
     """
     if (text := on_own_lines(inference.source, gaps)) is not None:
         yield text

@@ -14,8 +14,7 @@ from t2j_lsp.translate.rule.facts import Qual
 
 from .allocations import Allocations
 from .composed_step import clip_lines
-from .step import limits
-from .step_calls import Item, Phase, Reader, Refused, StepCall
+from .step_calls import Item, Phase, Reader, Refused, StepCall, limits
 from .text import rendered
 from .update import NOT_ZEROED, Update
 from .updates import Updates
@@ -115,8 +114,9 @@ class AddedGradients:
         return None
 
     def reads_gradients(self) -> bool:
-        """Whether the scope uses ``p.grad`` for more than clearing it."""
-        cleared = {i for p in self._step_calls() if p.kind == "zero" for i in symbols.walk(p.node)}
+        """Whether the scope uses ``p.grad`` for more than clearing it, or changing it in a loop."""
+        known = [p for p in self._step_calls() if p.kind == "zero" or p.edit is not None]
+        cleared = {i for p in known for i in symbols.walk(p.node)}
         expressions = [i for block in symbols.blocks(self.body) for node in block for i in own_expressions(node)]
         return any(
             isinstance(n, ast.Attribute)
@@ -153,7 +153,7 @@ class AddedGradients:
                 case "zero":
                     lines = [f"{grads} = {need('zero_gradients')}({module})"]
                 case "clip":
-                    lines = clipped(self.ctx, step_call, grads, statements)
+                    lines = clipped(self.ctx, step_call, grads, module, statements)
                 case "step":
                     lines = [
                         f"{need(self.allocations.helper('apply_gradients', module))}({module}, {optimizer}, {grads})"
@@ -208,10 +208,10 @@ class AddedGradients:
         return any(s is place for s in block[block.index(zero) + 1 :])
 
 
-def clipped(ctx: Context, clip: StepCall, grads: str, statements: StatementRewriter) -> list[str]:
+def clipped(ctx: Context, clip: StepCall, grads: str, module: str, statements: StatementRewriter) -> list[str]:
     """The lines that clip the gradients in a variable."""
-    arguments = [rendered(ctx, statements, node, clip.node)[1] for node in limits(clip.call)]
-    return clip_lines(ctx, clip, arguments, grads, statements.renderer.need)
+    arguments = [rendered(ctx, statements, node, clip.node)[1] for node in limits(clip)]
+    return clip_lines(ctx, clip, arguments, grads, module, statements.renderer.need)
 
 
 def own_expressions(node: ast.stmt) -> list[ast.AST]:

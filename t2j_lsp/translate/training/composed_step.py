@@ -220,8 +220,9 @@ class Composer:
         if self.update.mode == "stored":
             return [f"return {', '.join([*self.returned, self.grads])}"]
         if self.update.mode == "apart":
+            module, _ = self._updated(self.update.optimized[0].modules)
             for clip, arguments in self.clips:
-                lines += clip_lines(self.at.ctx, clip, arguments, self.grads, need)
+                lines += clip_lines(self.at.ctx, clip, arguments, self.grads, module, need)
             return [*lines, f"return {', '.join([*self.returned, self.grads])}"]
         part = self._suffix() if self.clips and len(self.update.optimized) == 1 else ""
         if part and len(self.update.optimized[0].modules) == 1:
@@ -230,9 +231,9 @@ class Composer:
             part = ""
         for clip, arguments in self.clips:
             one = next(o for o in self.update.optimized if self._is_clipped(clip, o.modules))
-            lines += clip_lines(
-                self.at.ctx, clip, arguments, self._grads_of(base_of(self.at.flow, one.modules[0])), need
-            )
+            module, _ = self._updated(one.modules)
+            grads = self._grads_of(base_of(self.at.flow, one.modules[0]))
+            lines += clip_lines(self.at.ctx, clip, arguments, grads, module, need)
         for one, optimizer in zip(self.update.optimized, self.optimizers, strict=True):
             module, grads = self._updated(one.modules)
             lines.append(f"{optimizer.name}.update({module}, {self.grads if part else grads})")
@@ -290,9 +291,12 @@ class Composer:
         return tuple(targets(target.target)) == modules if target.target else False
 
 
-def clip_lines(ctx: Context, clip: StepCall, arguments: Sequence[str], grads: str, need: object) -> list[str]:
+def clip_lines(
+    ctx: Context, clip: StepCall, arguments: Sequence[str], grads: str, module: str, need: Callable[[str], str]
+) -> list[str]:
     """``grads = clip_grad_norm(grads, 1.0)``, with the norm before it where the program keeps it."""
-    assert callable(need)
+    if clip.edit is not None:
+        return [clip.edit.line(arguments, grads, module, need)]
     if clip_kind(ctx.inference, clip) == "value":
         limit = arguments[0]
         negative = f"-{limit}" if limit.isidentifier() or re.fullmatch(r"[\d.e-]+", limit) else f"-({limit})"

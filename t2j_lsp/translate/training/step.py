@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
@@ -21,7 +20,7 @@ from .inputs import Inputs
 from .objects import Objects, VariableScope
 from .passed import Input, name_passed
 from .shared_draws import draw_once
-from .step_calls import Refused, StepCall
+from .step_calls import Refused, StepCall, limits
 from .text import converted, lead_comments, rendered
 from .update import Update
 
@@ -122,24 +121,13 @@ class StepWriter:
         self, clip: StepCall, update: Update, finder: Inputs, inputs: dict[str, Input], statements: StatementRewriter
     ) -> tuple[StepCall, list[str]]:
         """A clipping with its arguments; what they are made from is passed to the step too."""
-        given = limits(clip.call)
+        given = limits(clip)
         target = finder.of(given, ())
         for text, one in target.items():
             one.kind = "limit"
             inputs.setdefault(text, one)
         renamed([*target.values()], given, self.ctx)
         return clip, [rendered(self.ctx, statements, node, clip.node)[1] for node in given]
-
-
-def limits(call: ast.Call) -> list[ast.expr]:
-    """What gradients are clipped to: the limit, and the order of the norm where it isn't 2."""
-    limit = argument(call, 1, "max_norm") or argument(call, 1, "clip_value")
-    order = argument(call, 2, "norm_type")
-    if limit is None:
-        raise Refused("Can't tell what the gradients are clipped to.")
-    if order is None or isinstance(order, ast.Constant) and order.value == 2:
-        return [limit]
-    return [limit, order]
 
 
 def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> None:

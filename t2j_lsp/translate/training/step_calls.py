@@ -16,6 +16,8 @@ from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.facts import Object, Qual, is_module
 from t2j_lsp.translate.rule.library import Trait, names_with
 
+from .gradient_edits import GradientEdit, gradient_edit
+
 Kind = Literal["zero", "backward", "clip", "unscale", "step", "rescale", "switch"]
 """``switch``: a statement about ``requires_grad`` that goes."""
 WEIGHTED = "backward() with arguments, or of something that isn't a loss"
@@ -44,16 +46,30 @@ class StepCall:
     """The optimizer, the loss, the module that is zeroed, or the parameters that are clipped."""
     target: ast.expr | None = None
     """The name a clipped norm is assigned to."""
-    by_value: bool = False
-    """Whether it is a loop that clips each gradient to values."""
+    edit: GradientEdit | None = None
+    """What a loop makes of each gradient, where it is no call that clips them."""
 
 
 def clip_kind(inference: Inference, clip: StepCall) -> str:
-    """``norm`` or ``value``."""
-    if clip.by_value:
+    """``norm`` or ``value``: whether what becomes of a gradient depends on all of them, or on itself."""
+    if clip.edit is not None:
         return "value"
     fact = inference.fact(clip.call.func)
     return clip_of(getattr(fact, "name", "")) or ""
+
+
+def limits(clip: StepCall) -> list[ast.expr]:
+    """What gradients are clipped to: the limit, and the order of the norm where it isn't 2; or changed by."""
+    if clip.edit is not None:
+        return [*clip.edit.given]
+    call = clip.call
+    limit = argument(call, 1, "max_norm") or argument(call, 1, "clip_value")
+    order = argument(call, 2, "norm_type")
+    if limit is None:
+        raise Refused("Can't tell what the gradients are clipped to.")
+    if order is None or isinstance(order, ast.Constant) and order.value == 2:
+        return [limit]
+    return [limit, order]
 
 
 class Reader:
@@ -69,7 +85,7 @@ class Reader:
             name = ast.Name("None", ast.Load())
             return StepCall("switch", node, ast.Call(name, [], []), name)
         if isinstance(node, ast.For):
-            return self._zero_loop(node) or self._clip_loop(node)
+            return self._zero_loop(node) or self._edit_loop(node)
         call: ast.expr | None = None
         target: ast.expr | None = None
         if isinstance(node, ast.Expr):
@@ -142,29 +158,20 @@ class Reader:
                 return StepCall("zero", node, call, module)
         return None
 
-    def _clip_loop(self, node: ast.For) -> StepCall | None:
-        """``for p in model.parameters(): p.grad.data.clamp_(-1, 1)``, as ``clip_grad_value_`` does."""
-        match node:
-            case ast.For(
-                target=ast.Name(id=name),
-                iter=ast.Call(func=ast.Attribute(attr="parameters"), args=[], keywords=[]) as parameters,
-                body=[inner],
-                orelse=[],
-            ):
+    def _edit_loop(self, node: ast.For) -> StepCall | None:
+        """``for p in model.parameters(): p.grad.data.clamp_(-1, 1)``: each gradient is computed of itself."""
+        match node.target, node.iter:
+            case ast.Name(), ast.Call(func=ast.Attribute(attr="parameters"), args=[], keywords=[]) as parameters:
                 pass
+            case (
+                ast.Tuple(elts=[ast.Name(), ast.Name()]),
+                ast.Call(func=ast.Attribute(attr="named_parameters", value=owner), args=[], keywords=[]),
+            ):
+                parameters = ast.Call(ast.Attribute(owner, "parameters", ast.Load()), [], [])
             case _:
                 return None
-        if isinstance(inner, ast.If) and not inner.orelse and len(inner.body) == 1:
-            asked = ast.unparse(inner.test) == f"{name}.grad is not None"
-            inner = inner.body[0] if asked else inner
-        match inner:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="clamp_", value=held) as func, args=[low, high])):
-                held = held.value if isinstance(held, ast.Attribute) and held.attr == "data" else held
-                opposite = isinstance(low, ast.UnaryOp) and ast.unparse(low) == f"-{ast.unparse(high)}"
-                if ast.unparse(held) == f"{name}.grad" and opposite and name not in ast.unparse(high):
-                    call = ast.copy_location(ast.Call(func, [parameters, high], []), node)
-                    return StepCall("clip", node, call, parameters, by_value=True)
-        return None
+        edit = gradient_edit(node)
+        return StepCall("clip", node, parameters, parameters, edit=edit) if edit is not None else None
 
     def calls_module(self, node: ast.AST) -> bool:
         """Whether a module may be called in some code, by itself or by a function that is given it."""

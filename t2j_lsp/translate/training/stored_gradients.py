@@ -414,12 +414,12 @@ def clip_stored(ctx: Context, updates: Updates, one: AccumulatedTraining, update
         clip = item.step_call
         if clip is None or clip.kind != "clip":
             continue
-        updates.updated.clip_target(clip, update.optimized)
+        (module, *_) = updates.updated.clip_target(clip, update.optimized).modules
         if update.grads.startswith("(") or item.inside:
             raise Refused(STORED)
 
-        def write(statements: StatementRewriter, clip: StepCall = clip) -> None:
-            lines = clipped(ctx, clip, update.grads, statements)
+        def write(statements: StatementRewriter, clip: StepCall = clip, module: str = module) -> None:
+            lines = clipped(ctx, clip, update.grads, module, statements)
             ctx.edits.insert_before(clip.node, lines[:-1])
             ctx.edits.replace(clip.node, lines[-1])
             ctx.report.converted += 1

@@ -25,6 +25,7 @@ from .update import NOT_ZEROED, Optimized
 ITEM = "It updates an item of a list of modules, whose gradients have no name: give the module an attribute of its own."
 BARE_ELSEWHERE = "It updates bare tensors of another function: pass them and return them."
 PARTLY_CLIPPED = "The optimizer updates a part of what is clipped: the norm is that of all gradients."
+PARTLY_CHANGED = "The optimizer updates a part of the parameters whose gradients are changed."
 LEAKS = "The gradients of another loss are still in the parameters when this update is made."
 
 
@@ -153,6 +154,9 @@ class UpdatedModules:
                 left = any(group.frozen for group in one.groups) and not halves
                 if left and clip_kind(self.ctx.inference, clip) == "norm":
                     raise Refused(PARTLY_CLIPPED)
+                if clip.edit is not None and clip.edit.reads_parameter:
+                    if len(one.modules) > 1 or one.part or any(group.frozen for group in one.groups):
+                        raise Refused(PARTLY_CHANGED)
                 if len(optimized) * len(one.modules) > 1 and any(map(self.is_part, one.modules)):
                     raise Refused("The gradients of parts of a module are clipped apart from others.")
                 return one

@@ -22,10 +22,11 @@ from .once import Acting, Drawn, Episode, Once
 from .resets import resets_state
 from .skipped import SKIPPED, check_unskipped, may_skip
 from .slice import UpdateSlice, UpdateSlicer
-from .step_calls import Item, Phase, Reader, Refused, StepCall
+from .step_calls import Item, Phase, Reader, Refused, StepCall, limits
 from .update import Mode, Optimized, Update
 from .updated_modules import UpdatedModules
 
+CHANGED_BY_LOSS = "The gradients are changed by what the loss is computed with."
 SEVERAL_BARE = "It updates bare tensors along with others, under a condition, or with clipped gradients."
 
 
@@ -310,6 +311,8 @@ class Updates:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
         for clip in update.clips:
             self.updated.clip_target(clip, update.optimized)
+            if any(self.flow.reads(given) & self.flow.writes(s) for given in limits(clip) for s in moved):
+                raise Refused(CHANGED_BY_LOSS)
 
     def _runs_uncompiled(self, update: Update, problem: Once) -> bool:
         """Whether an update is right if it is traced anew at each call.

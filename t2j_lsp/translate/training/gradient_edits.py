@@ -37,7 +37,7 @@ class GradientEdit:
         taken = {n.id for text in arguments for n in walk(ast.parse(text)) if isinstance(n, ast.Name)}
         g = next(name for name in ("g", "grad", "gradient", "grad_of_p") if name not in taken)
         p = next(name for name in ("p", "param", "parameter", "its_parameter") if name not in taken)
-        value = _Written(arguments, g, p, need).visit(copy.deepcopy(self.value))
+        value = _AsCode(arguments, g, p, need).visit(copy.deepcopy(self.value))
         text = ast.unparse(value)
         tree_map, parameters, trees = f"{need('jax')}.tree.map", g, grads
         if self.reads_parameter:
@@ -55,7 +55,7 @@ def gradient_edit(loop: ast.For) -> GradientEdit | None:
     if not isinstance(target, ast.Name) or loop.orelse:
         return None
     name = target.id
-    reader = _Reader(name)
+    reader = _EditReader(name)
     value: ast.expr = ast.Name(_GRADIENT, ast.Load())
     for statement in (s for outer in loop.body for s in asked(outer, name)):
         new = reader.changed(statement, value)
@@ -69,7 +69,7 @@ def gradient_edit(loop: ast.For) -> GradientEdit | None:
     return None if is_name(value, _GRADIENT) else GradientEdit(name, value, tuple(reader.given))
 
 
-class _Reader:
+class _EditReader:
     def __init__(self, parameter: str) -> None:
         self.parameter = parameter
         self.given: list[ast.expr] = []
@@ -142,7 +142,7 @@ class _Reader:
         return isinstance(node, ast.Attribute) and node.attr == "grad" and is_name(node.value, self.parameter)
 
 
-class _Written(ast.NodeTransformer):
+class _AsCode(ast.NodeTransformer):
     """The value of an edit as code: with names, the texts of what it is given, and ``jnp.clip``."""
 
     def __init__(self, arguments: Sequence[str], gradient: str, parameter: str, need: Callable[[str], str]) -> None:

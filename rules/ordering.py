@@ -176,7 +176,6 @@ Row(
 def _median(name: str) -> None:
     def emit(call: Call) -> Piece:
         if "dim" not in call.arguments:
-            call.note("PyTorch divides the gradient between elements that equal the median; here one of them gets it.")
             return call.emit(f"lower_{name}({{input}})")
         return call.emit(f"{name}_with_indices({{input}}, axis={{dim}}, keepdims={{keepdim?}})")
 

@@ -61,7 +61,23 @@ def kth_value(x: jax.Array, k: int, axis: int = -1, keepdims: bool = False) -> V
 
 def lower_median(x: jax.Array) -> jax.Array:
     """The median of all elements as `torch.median`: the lower of the two middle ones, NaN where there is a NaN."""
-    return median_with_indices(x.ravel(), 0).values
+    return element_of_all(x, lambda x: median_with_indices(x.ravel(), 0).values)
+
+
+def element_of_all(x: jax.Array, find: Callable[[jax.Array], jax.Array]) -> jax.Array:
+    """The element of x that `find` gives; those that equal it have equal shares of its gradient, as in PyTorch."""
+
+    @jax.custom_jvp
+    def found(x: jax.Array) -> jax.Array:
+        return find(x)
+
+    @found.defjvp
+    def shared(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+        value = find(primals[0])
+        equal = (primals[0] == value) | (jnp.isnan(primals[0]) & jnp.isnan(value))
+        return value, jnp.sum(jnp.where(equal, tangents[0], 0)) / jnp.sum(equal)
+
+    return found(x)
 
 
 def median_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> ValuesAndIndices:
@@ -77,7 +93,7 @@ def median_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> Valu
 
 def lower_nanmedian(x: jax.Array) -> jax.Array:
     """The median of all elements that aren't NaN as `torch.nanmedian`: the lower of the two middle ones."""
-    return nanmedian_with_indices(x.ravel(), 0).values
+    return element_of_all(x, lambda x: nanmedian_with_indices(x.ravel(), 0).values)
 
 
 def nanmedian_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> ValuesAndIndices:

@@ -264,7 +264,7 @@ class Options:
     alone: bool = False
     """Whether the file is converted without those that it imports: a note says which are PyTorch still."""
     used_elsewhere: Callable[[Collection[str]], Collection[str]] | None = None
-    """Which of some names other files use: their classes keep PyTorch's axes too. ``.name`` is an attribute."""
+    """Which of some names other files use: what these give keeps PyTorch's axes too. ``.name`` is an attribute."""
     libraries: LibrarySources | None = None
     """What is converted along of installed libraries: it is imported from there."""
 

@@ -1,6 +1,7 @@
 """Which names of a file the other files of its project use.
 
-A class that only its own file uses may hand channels-last values on; one that others import keeps PyTorch's axes.
+A class that only its own file uses may hand channels-last values on; one that others import keeps PyTorch's axes, and
+so do the layers that a function makes.
 """
 
 from __future__ import annotations

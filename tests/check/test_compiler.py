@@ -52,6 +52,19 @@ def test_the_gradient_of_a_maximum_behind_a_norm_is_equivalent(check: Check, tor
     assert found.verdict is VerdictKind.EQUIVALENT, found.reason
 
 
+@pytest.mark.parametrize(("kept", "verdict"), [("y", VerdictKind.EQUIVALENT), ("2 * y", VerdictKind.DIFFERENT)])
+def test_a_module_whose_parts_change_with_a_call_is_compiled_for_each_form(
+    check: Check, kept: str, verdict: VerdictKind
+) -> None:
+    both = "        y = y if self.kept is None else y + self.kept\n        self.kept = {}\n        return"
+    torch = TORCH.format(reduce="amax").replace("        self.fc", "        self.kept = None\n        self.fc")
+    torch = torch.replace("        return", both.format("y.detach()"))
+    jax = JAX.format(reduce="max", mean=MEAN)
+    jax = jax.replace("        self.fc", "        self.kept = nnx.data(None)\n        self.fc")
+    jax = jax.replace("        return", both.format(f"lax.stop_gradient({kept})"))
+    assert check(torch, jax, initial=False).verdict is verdict
+
+
 def test_a_gradient_that_is_cut_is_still_different(check: Check) -> None:
     wrong = JAX.format(mean=f"lax.stop_gradient({MEAN})", reduce="max")
     found = check(TORCH.format(reduce="amax"), wrong, initial=False)

@@ -126,6 +126,25 @@ def test_a_tuple_without_brackets_is_one_value_of_an_attribute() -> None:
     assert re.search(r"self.kept = nnx.data\(\(jax.nn.relu\(x\), \(?absolute\(x\)\)?\)\)", code)
 
 
+def test_a_number_that_a_call_overwrites_with_an_array_is_data() -> None:
+    text = (
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(n, n)\n        self.cost = 0\n"
+        "        self.total = 0.0\n        self.calls = 0\n\n"
+        "    def forward(self, x):\n        self.cost = self.fc.weight.pow(2).sum()\n"
+        "        self.total += x.mean()\n        self.calls += 1\n        return self.fc(x)\n"
+    )
+    code = convert(HEAD + text).code
+    assert "self.cost = nnx.data(0)" in code and "self.total = nnx.data(0.0)" in code
+    assert "self.calls = 0\n" in code
+    names: dict[str, Any] = {}
+    exec(code, names)
+    net = names["Net"](3, rngs=nnx.Rngs(0))
+    for _ in range(2):
+        nnx.jit(lambda net, x: net(x))(net, jnp.full((2, 3), 0.5))
+    assert net.total == 1 and net.cost > 0
+
+
 def test_nothing_in_a_branch_of_a_constructor_may_become_an_array() -> None:
     text = (
         "class Net(nn.Module):\n    def __init__(self, causal, bias):\n        super().__init__()\n"

@@ -248,6 +248,22 @@ def test_a_class_that_other_files_use_keeps_pytorchs_axes(other: str, kept: bool
     assert ("# Channels last" not in code) == kept
 
 
+@pytest.mark.parametrize("imported", [True, False])
+def test_a_layer_that_a_function_makes_for_other_files_keeps_pytorchs_axes(tmp_path: Path, imported: bool) -> None:
+    maker = "\n\ndef conv1x1(n):\n    return nn.Conv2d(n, n, kernel_size=1)\n"
+    built = net("self.conv = conv1x1(n)", "return self.conv(x)").replace("__init__(self)", "__init__(self, n)")
+    other, path = tmp_path / "other.py", tmp_path / "layers.py"
+    path.write_text(HEADER + maker + built)
+    other.write_text(HEADER + ("from layers import conv1x1\n" if imported else maker) + built)
+    for one in (path, other):
+        code = convert_file(one, Options()).translation.code
+        assert (
+            "    def __call__(self, x):\n        return self.conv(x)\n" in code
+            if imported
+            else "moveaxis(x, -3, -1)" in code
+        )
+
+
 def test_a_part_of_a_file_keeps_pytorchs_axes() -> None:
     source = HEADER + net("self.a = Block(3, 4)", "return self.a(x)")
     assert "# Channels last" not in translate(source, Options(in_parts=True)).code

@@ -336,3 +336,24 @@ def test_a_branch_stays_for_what_may_be_given(given: str) -> None:
     done = convert(UPDATERS.format(given=given))
     assert [gap.code for gap in done.gaps][:1] == ["training-loop"], done.gaps
     assert "isinstance(updater, " in done.code
+
+
+def test_what_a_loop_gives_a_value_first_and_the_step_later_is_no_input() -> None:
+    text = """\
+def train(args, loader, model, criterion, optimizer):
+    for x, y in loader:
+        outputs = []
+        for run in range(args.runs):
+            output = model(x)
+            outputs.append(output)
+        output = torch.mean(torch.stack(outputs), dim=0)
+        loss = criterion(output, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        output = output.float()
+        print(loss.item(), output.mean().item())
+"""
+    done = convert(HEAD + text)
+    assert not done.gaps
+    assert "def train_step(model, optimizer, criterion, x, outputs, y, runs):\n    def loss_fn(model):\n" in done.code

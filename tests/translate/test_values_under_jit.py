@@ -28,6 +28,11 @@ SAID = {
         "        self.layers = layers\n\n    def forward(self, x):\n"
         "        for layer in drop(self.layers, 0.5):\n            x = layer(x)\n        return x\n"
     ),
+    "what a module keeps in a dict": (
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.kept = {}\n\n"
+        "    def forward(self, x):\n        self.kept = {'gone': torch.rand(len(x)) < 0.5}\n"
+        "        return x * 2 if self.kept['gone'].any() else x\n"
+    ),
     "a function of a number": "def f(n: int):\n    return torch.linspace(0, 1, n).tolist()\n",
     "a function of what is only passed on": (
         "def g(n):\n    return torch.ones(n)\n\n\ndef f(n):\n    x = g(n)\n    assert torch.all(x > 0)\n    return x\n"

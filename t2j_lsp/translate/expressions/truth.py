@@ -54,12 +54,20 @@ class Truth:
                 return is_tensor(self.ctx.fact(test)) or self._may_be_tensor(test)
 
     def _may_be_tensor(self, test: ast.expr) -> bool:
-        """Whether it is what a function says may be a tensor (``-> bool | Tensor``), or what its ``.all()`` says."""
+        """Whether it is what a function says may be a tensor (``-> bool | Tensor``), or ``.all()`` of such a value.
+
+        What is kept in an attribute or a container and has ``.all()`` is an array as well, if nothing tells what it is.
+        """
         if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in ("all", "any"):
             held = test.func.value
             if test.args or isinstance(held, ast.Constant):
                 return False
-            return self._is_said(self.code.origin(held)) or self._compares_unknowns(held)
+            return (
+                isinstance(held, ast.Subscript | ast.Attribute)
+                and self.ctx.fact(held) == UNKNOWN
+                or self._is_said(self.code.origin(held))
+                or self._compares_unknowns(held)
+            )
         return self.ctx.fact(test) == UNKNOWN and self._is_said(test)
 
     def _compares_unknowns(self, node: ast.expr) -> bool:

@@ -38,6 +38,7 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_module,
     is_module_class,
+    is_number,
 )
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -235,7 +236,7 @@ def _of_array_library(node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
         return UNKNOWN
     package, _, drawn = name.rpartition(".")
     if name in names_with(Trait.OF_A_NUMBER) and not node.keywords and arguments:
-        if all(isinstance(fact, Scalar) and fact.kind in ("int", "float", "bool") for fact in arguments):
+        if all(map(is_number, arguments)):
             return FLOAT
     if (
         package != "numpy.random"

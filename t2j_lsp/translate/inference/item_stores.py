@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, Scalar, Tensor
+from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, Tensor, is_number
 
 from .forward_pass import dotted
 
@@ -38,7 +38,7 @@ def only_arrays_take(target: ast.Subscript, value: Fact, facts: Mapping[ast.AST,
     if isinstance(index, ast.Tuple):
         return any(isinstance(p, ast.Slice | ast.List) or _marker(p) or _is_tensor(p, facts) for p in parts)
     if isinstance(index, ast.Slice):
-        return isinstance(value, Scalar) and value.kind in ("int", "float", "bool")
+        return is_number(value)
     return _marker(index) or _is_tensor(index, facts) or is_mask(index, facts)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
@@ -49,7 +50,10 @@ def _marked(inference: Inference, options: Options) -> Layout:
     buildable = set(exact_constructors(inference))
     used = frozenset[str]()
     if options.used_elsewhere is not None:
-        used = frozenset(options.used_elsewhere({info.name for info in inference.classes.values() if info.is_module}))
+        makers = _makers(inference, buildable)
+        modules = {info.name for info in inference.classes.values() if info.is_module}
+        used = frozenset(options.used_elsewhere(modules | makers.keys()))
+        buildable -= {call for name in used & makers.keys() for call in makers[name]}
     handed = HandedOn(inference, used)
     closed = {} if options.in_parts else dict(ClosedFunctions(inference, handed, options.layout == "nhwc").all())
     closed = {info: one for info, one in closed.items() if info.owner is None or info.owner.name not in used}
@@ -64,6 +68,13 @@ def _marked(inference: Inference, options: Options) -> Layout:
         if not helpers:
             break
     return layout
+
+
+def _makers(inference: Inference, buildable: set[ast.Call]) -> dict[str, set[ast.Call]]:
+    """The functions of the module level that make such layers, by name: whoever else calls one takes PyTorch's axes."""
+    own = [info for info in inference.functions.values() if not (info.owner or info.outer or info.external)]
+    made = {info.name: buildable.intersection(symbols.walk(info.node)) for info in own}
+    return {name: calls for name, calls in made.items() if calls}
 
 
 def _widest(info: FunctionInfo, rank: int) -> Interface:

@@ -206,6 +206,11 @@ def is_tensor(fact: Fact) -> bool:
     return isinstance(fact, Tensor)
 
 
+def is_number(fact: Fact) -> bool:
+    """Whether the value is Python's number."""
+    return isinstance(fact, Scalar) and fact.kind in ("int", "float", "bool")
+
+
 def is_module(fact: Fact) -> bool:
     """Whether the value is an nn.Module instance."""
     return isinstance(fact, Layer | AnyModule) or (isinstance(fact, Instance) and fact.cls.info.acts_as_module)

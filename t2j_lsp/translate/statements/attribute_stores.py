@@ -11,7 +11,18 @@ from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.expressions.variables import Variables, is_metadata
-from t2j_lsp.translate.rule.facts import Fact, Instance, Layer, ListOf, Scalar, Tensor, Tuple, is_module, is_tensor
+from t2j_lsp.translate.rule.facts import (
+    Fact,
+    Instance,
+    Layer,
+    ListOf,
+    Scalar,
+    Tensor,
+    Tuple,
+    is_module,
+    is_number,
+    is_tensor,
+)
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import assigned
@@ -114,7 +125,7 @@ class AttributeStores:
         if self._none_first(node, target, owner):
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
             return True
-        if self._empty_first(node, target, owner):
+        if self._plain_first(node, target, owner):
             text = self.ctx.source.segment(node.value)
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
@@ -305,16 +316,18 @@ class AttributeStores:
         added = [value for part in symbols.walk(owner.cls.info.node) for value in _added_to(part, name)]
         return [value for value in added if is_module(self.ctx.fact(value))]
 
-    def _empty_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
-        """``self.x = []`` in a module's constructor, where another method gives it arrays, or assigns one."""
-        value, info = node.value, owner.cls.info
-        empty = (
-            isinstance(value, ast.List | ast.Tuple) and not value.elts or isinstance(value, ast.Dict) and not value.keys
-        )
-        function = self.ctx.scope.function
-        if not empty or not info.is_module or not self._in_constructor():
+    def _plain_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
+        """``self.x = []`` or ``self.x = 0`` in a module's constructor, where another method gives it arrays."""
+        value, info, function = node.value, owner.cls.info, self.ctx.scope.function
+        if not info.is_module or not self._in_constructor():
             return False
         said = [fact for author, fact in info.said.get(target.attr, {}).items() if author is not function]
+        if is_number(self.ctx.fact(value)):
+            return any(isinstance(fact, Tensor) and not fact.variable for fact in said)
+        if not (
+            isinstance(value, ast.List | ast.Tuple) and not value.elts or isinstance(value, ast.Dict) and not value.keys
+        ):
+            return False
         if any(is_tensor(fact) or isinstance(fact, ListOf | Tuple) and is_tensor(element(fact)) for fact in said):
             return True
         stored = [

@@ -118,15 +118,18 @@ class Inputs:
         return isinstance(parent, ast.AugAssign) and parent.target is node
 
     def _around(self, parts: Sequence[ast.AST]) -> set[str]:
-        """The variables that something else than some parts of the code gives a value."""
+        """The variables that something else than some parts of the code gives a value, before the last of them."""
         moved = {node for part in parts for node in symbols.walk(part)}
         scope = self.scope.function.node if self.scope.function is not None else self.ctx.source.tree
-        return set(self._given_in(scope, moved, frozenset()))
+        last = max((position(node) for node in moved if isinstance(node, ast.expr)), default=(0, 0))
+        return set(self._given_in(scope, moved, last, frozenset()))
 
-    def _given_in(self, node: ast.AST, moved: set[ast.AST], inner: frozenset[str]) -> Iterator[str]:
+    def _given_in(
+        self, node: ast.AST, moved: set[ast.AST], last: tuple[int, int], inner: frozenset[str]
+    ) -> Iterator[str]:
         """The variables that get a value inside ``node``; ``inner`` are names of functions in it, which are others."""
         for child in symbols.children(node):
-            if child in moved:
+            if child in moved or (isinstance(child, ast.expr | ast.stmt) and position(child) > last):
                 continue
             own = inner
             match child:
@@ -144,7 +147,7 @@ class Inputs:
                     given = ""
             if given and given not in inner:
                 yield given
-            yield from self._given_in(child, moved, own)
+            yield from self._given_in(child, moved, last, own)
 
     def optimizer(self, text: str) -> Input:
         """The optimizer as a parameter of the step."""

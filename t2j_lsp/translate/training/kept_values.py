@@ -9,7 +9,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context, Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Tensor, Tuple, is_number
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import CONDITIONAL, Piece
 
@@ -38,7 +38,7 @@ def leave(statements: StatementRewriter) -> None:
 def holds_tensors(fact: Fact) -> bool:
     """Whether a value is a tensor, or a list or tuple of them, of such lists, or of tensors and numbers."""
     if isinstance(fact, Tuple) and fact.items:
-        numbers = [isinstance(item, Scalar) and item.kind in ("int", "float", "bool") for item in fact.items]
+        numbers = [is_number(item) for item in fact.items]
         held = [holds_tensors(item) for item in fact.items]
         return any(held) and all(a or b for a, b in zip(numbers, held, strict=True))
     return isinstance(fact, Tensor) or isinstance(fact, ListOf | Tuple) and holds_tensors(element(fact))

@@ -151,27 +151,24 @@ class ProgramSession:
 
     def compiled(self, function: Run, options: Options) -> Run:
         """As `jitted`, compiled with options of XLA."""
+        if isinstance(self.model, nnx.Module):
+            return for_each_form(nnx.jit(function), options)
         known: dict[Any, Any] = {}
 
         def run(model: Any, arrays: list[Any]) -> Any:
             form = tuple((a.shape, a.dtype) for a in arrays)
-            if isinstance(model, nnx.Module):
-                if form not in known:
-                    known[form] = nnx.jit(function).lower(model, arrays).compile(options)
-                return known[form](model, arrays)
             if form not in known:
                 known[form] = jax.jit(lambda arrays: function(model, arrays)).lower(arrays).compile(options)
             return known[form](arrays)
 
         return run
 
-    def compiled_update(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    def compiled_update(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function that changes its arguments (model, optimizer, arrays), compiled."""
         compiled = nnx.jit(function)
         if not self.careful:
             return compiled
-        result: Callable[..., Any] = compiled.lower(*arguments).compile(_CAREFULLY | usual_loops())
-        return result
+        return for_each_form(compiled, _CAREFULLY | usual_loops())
 
     def differentiated(self, function: Run) -> Run:
         """As `jitted`, for a function that returns gradients."""
@@ -323,6 +320,20 @@ class ProgramSession:
                     wanted = jnp.asarray(cotangents[path], array.dtype)
                     total += ((array - wanted) ** 2).mean() if squared else (wanted * array).sum()
         return total
+
+
+def for_each_form(function: Any, options: Options) -> Callable[..., Any]:
+    """A function under ``nnx.jit``, compiled with options of XLA, anew where a call changes the structure."""
+    known: dict[Any, Any] = {}
+
+    def run(*arguments: Any) -> Any:
+        arrays, structure = jax.tree.flatten(nnx.split(arguments))
+        form = structure, tuple(map(jax.typeof, arrays))
+        if form not in known:
+            known[form] = function.lower(*arguments).compile(options)
+        return known[form](*arguments)
+
+    return run
 
 
 def _with_nan(values: Any, shown: Any) -> Any:

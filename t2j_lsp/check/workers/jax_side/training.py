@@ -135,7 +135,7 @@ class Training:
             self.update(model, optimizer, grads)
             return value
 
-        run = session.compiled_update(update, (self.model, self.optimizer, (session.arrays, 1.0)))
+        run = session.compiled_update(update)
         values: dict[str, Any] = {}
         for step in range(1, count + 1):
             if (rate := self.rate()) is not None:

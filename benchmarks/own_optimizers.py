@@ -67,9 +67,9 @@ def mutants(text: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def set_by_schedule(tree: ast.Module) -> set[str]:
-    """The hyperparameters that `LRScheduler` sets in a program."""
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == "LRScheduler"]
-    return {k.arg for call in calls for k in call.keywords if k.arg}
+    """The hyperparameters that `LRScheduler` and `MomentumLRScheduler` set in a program."""
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("LRScheduler")]
+    return {"learning_rate" for _ in calls} | {k.arg for call in calls for k in call.keywords if k.arg}
 
 
 def _changes(statement: ast.Assign, is_set: set[str]) -> Iterator[tuple[str, ast.stmt]]:

@@ -29,7 +29,7 @@ FACTORS = ("StepLR", "MultiStepLR", "ExponentialLR", "ConstantLR", "LinearLR", "
 
 
 def scheduler(call: Call, schedule: Schedule) -> Piece | Refusal:
-    """``LRScheduler(optimizer, learning_rate=schedule)``, or the schedule alone."""
+    """``LRScheduler(optimizer, schedule)``, or the schedule alone."""
     plan = call.site.optimizer
     if plan is None or not (plan.rate or plan.rates):
         return call.refuse(plan.reason if plan is not None and plan.reason else NO_RATE)
@@ -45,7 +45,7 @@ def scheduler(call: Call, schedule: Schedule) -> Piece | Refusal:
         extra |= {f"base_{label}": _rate(rate) for label, rate in plan.rates}
         each = [f'"{label}": {text.replace("{base}", f"{{base_{label}}}")}' for label, _ in plan.rates]
         return call.emit(f"GroupLRScheduler({{optimizer}}, {{{', '.join(each)}}})", **extra)
-    return call.emit(text if plan.alone else f"LRScheduler({{optimizer}}, learning_rate={text})", **extra)
+    return call.emit(text if plan.alone else f"LRScheduler({{optimizer}}, {text})", **extra)
 
 
 def _evaluated_once(call: Call, schedule: str) -> str:
@@ -184,19 +184,18 @@ def cycled(call: Call, rate: str, momentum: str) -> Piece | Refusal:
         return call.refuse((plan.reason if plan is not None else "") or "Can't tell whether it moves the momentum.")
     if call["last_epoch"].literal != -1:
         return call.refuse("A schedule that goes on from last_epoch: give the optimizer's count instead.")
-    parts = [f"learning_rate={rate}"]
-    if moves:
-        if not plan.cycled:
-            return call.refuse("Can't tell which optimizer it moves the momentum of.")
-        parts.append(f"{INJECTED[plan.cycled]}={momentum}")
-    return call.emit(f"LRScheduler({{optimizer}}, {', '.join(parts)})")
+    if not moves:
+        return call.emit(f"LRScheduler({{optimizer}}, {rate})")
+    if not plan.cycled:
+        return call.refuse("Can't tell which optimizer it moves the momentum of.")
+    return call.emit(f"MomentumLRScheduler({{optimizer}}, {rate}, {INJECTED[plan.cycled]}={momentum})")
 
 
 @rule(
     PREFIX + "OneCycleLR(optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, "
     "anneal_strategy='cos', cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0, "
     "final_div_factor=10000.0, three_phase=False, last_epoch=-1)",
-    jax="LRScheduler(optimizer, learning_rate=one_cycle(...), momentum=one_cycle(...))",
+    jax="MomentumLRScheduler(optimizer, one_cycle(...), momentum=one_cycle(...))",
     result=lambda call: Object("scheduler", PREFIX + "OneCycleLR"),
 )
 def one_cycle(call: Call) -> Piece | Refusal:
@@ -212,7 +211,7 @@ def one_cycle(call: Call) -> Piece | Refusal:
     PREFIX + "CyclicLR(optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode='triangular', "
     "gamma=1.0, scale_fn=None, scale_mode='cycle', cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, "
     "last_epoch=-1)",
-    jax="LRScheduler(optimizer, learning_rate=cyclic(...), momentum=cyclic(...))",
+    jax="MomentumLRScheduler(optimizer, cyclic(...), momentum=cyclic(...))",
     result=lambda call: Object("scheduler", PREFIX + "CyclicLR"),
 )
 def cyclic(call: Call) -> Piece | Refusal:
@@ -247,9 +246,9 @@ def chained(call: Call) -> Piece | Refusal:
         items = call["schedulers"].piece.text.strip()[1:-1].strip().rstrip(",")
         inner = "multiply_schedules([optax.constant_schedule({base}), {items}])"
         return call.emit(
-            f"LRScheduler({{target}}, learning_rate={inner})", base=plan.rate, items=items, target=plan.target
+            f"LRScheduler({{target}}, {inner})", base=plan.rate, items=items, target=plan.target
         )
-    return call.emit(f"LRScheduler({{target}}, learning_rate={inner})", base=plan.rate, target=plan.target)
+    return call.emit(f"LRScheduler({{target}}, {inner})", base=plan.rate, target=plan.target)
 
 
 # Metrics ----------------------------------------------------------------------------------------------------------

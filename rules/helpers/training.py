@@ -105,31 +105,27 @@ def set_hyperparameter(optimizer: nnx.Optimizer, name: str, value: Any, label: s
 
 
 class LRScheduler:
-    """Sets an optimizer's hyperparameters from schedules, one count further with every `step()`.
+    """Sets an optimizer's learning rate from a schedule, one count further with every `step()`.
 
-    The keywords name hyperparameters that `optax.inject_hyperparams` keeps:
-    `LRScheduler(optimizer, learning_rate=optax.exponential_decay(0.1, 30, 0.1, staircase=True))`. The schedules are
-    called in Python, so they may be any functions of a number.
+    `optax.inject_hyperparams` keeps the rate. The schedule is called in Python, so it may be any function of a number:
+    `LRScheduler(optimizer, optax.exponential_decay(0.1, 30, 0.1, staircase=True))`.
     """
 
-    def __init__(self, optimizer: nnx.Optimizer, **schedules: Callable[[float], Any]):
-        self.optimizer, self.schedules, self.last_epoch = optimizer, schedules, -1
-        self.values = dict.fromkeys(schedules, 0.0)
-        state = optimizer.opt_state
-        self.places = {name: optax.tree.get_all_with_path(state, name) for name in schedules}
+    def __init__(self, optimizer: nnx.Optimizer, schedule: Callable[[float], Any]):
+        self.optimizer, self.schedule, self.last_epoch = optimizer, schedule, -1
+        self.places = optax.tree.get_all_with_path(optimizer.opt_state, "learning_rate")
         self.step()
 
     def step(self, epoch: float | None = None) -> None:
         """Goes on to the next count (or to `epoch`)."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        for name, schedule in self.schedules.items():
-            self.values[name] = schedule(self.last_epoch)
-            for _, held in self.places[name]:
-                held.set_value(jnp.asarray(self.values[name], float))
+        self.rate = self.schedule(self.last_epoch)
+        for _, held in self.places:
+            held.set_value(jnp.asarray(self.rate, float))
 
     def get_last_lr(self) -> list[float]:
         """The learning rate in use, in a list, as PyTorch has one for each parameter group."""
-        return [float(self.values["learning_rate"])]
+        return [float(self.rate)]
 
     def state_dict(self) -> dict[str, float]:
         """What goes into a checkpoint: the count."""
@@ -138,6 +134,21 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, float]) -> None:
         """Goes on to the count of a checkpoint."""
         self.step(state_dict["last_epoch"])
+
+
+class MomentumLRScheduler(LRScheduler):
+    """Sets one more hyperparameter from a schedule of its own: `momentum=` or, of Adam, `b1=`."""
+
+    def __init__(self, optimizer: nnx.Optimizer, schedule: Callable[[float], Any], **other: Callable[[float], Any]):
+        [(name, self.other)] = other.items()
+        self.others = optax.tree.get_all_with_path(optimizer.opt_state, name)
+        super().__init__(optimizer, schedule)
+
+    def step(self, epoch: float | None = None) -> None:
+        """Goes on to the next count (or to `epoch`)."""
+        super().step(epoch)
+        for _, held in self.others:
+            held.set_value(jnp.asarray(self.other(self.last_epoch), float))
 
 
 class GroupLRScheduler:

@@ -188,7 +188,7 @@ def test_a_scheduler_goes_on_where_it_was(tmp_path: Path) -> None:
     def make() -> tuple[nnx.Optimizer, LRScheduler]:
         model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
         optimizer = nnx.Optimizer(model, optax.inject_hyperparams(optax.sgd)(0.1), wrt=nnx.Param)
-        return optimizer, LRScheduler(optimizer, learning_rate=optax.exponential_decay(0.1, 2, 0.5, staircase=True))
+        return optimizer, LRScheduler(optimizer, optax.exponential_decay(0.1, 2, 0.5, staircase=True))
 
     _, scheduler = make()
     for _ in range(5):

@@ -11,6 +11,7 @@ from flax import nnx
 
 from t2j_lsp.rules.helpers.training import (
     LRScheduler,
+    MomentumLRScheduler,
     OwnLRScheduler,
     ReduceLROnPlateau,
     clip_grad_norm,
@@ -87,7 +88,7 @@ def injected(**hyperparameters: float) -> nnx.Optimizer:
 
 def test_scheduler_sets_every_hyperparameter_it_has_a_schedule_for() -> None:
     optimizer = injected(learning_rate=0.5, momentum=0.9)
-    scheduler = LRScheduler(optimizer, learning_rate=lambda t: 0.5 / (1 + t), momentum=lambda t: 0.1 * t)
+    scheduler = MomentumLRScheduler(optimizer, lambda t: 0.5 / (1 + t), momentum=lambda t: 0.1 * t)
     seen = []
     for _ in range(3):
         seen.append([optax.tree.get(optimizer.opt_state, n).item() for n in ("learning_rate", "momentum")])
@@ -101,7 +102,7 @@ def test_scheduler_sets_every_hyperparameter_it_has_a_schedule_for() -> None:
 
 def test_a_hyperparameter_that_began_as_an_integer_takes_fractions() -> None:
     optimizer = injected(learning_rate=1)
-    LRScheduler(optimizer, learning_rate=lambda count: 0.25)
+    LRScheduler(optimizer, lambda count: 0.25)
     assert optax.tree.get(optimizer.opt_state, "learning_rate").item() == 0.25
 
 
@@ -129,7 +130,7 @@ def test_a_derived_scheduler_sets_what_it_computes() -> None:
 def test_scheduled_rate_is_used_by_a_compiled_step() -> None:
     model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
     optimizer = nnx.Optimizer(model, optax.inject_hyperparams(optax.sgd)(learning_rate=1.0), wrt=nnx.Param)
-    scheduler = LRScheduler(optimizer, learning_rate=lambda count: 0.5**count)
+    scheduler = LRScheduler(optimizer, lambda count: 0.5**count)
 
     @nnx.jit
     def step(model: nnx.Linear, optimizer: nnx.Optimizer) -> None:

@@ -45,5 +45,5 @@ def test_a_helper_has_one_reason() -> None:
 def test_a_helper_is_described_by_its_signature_and_first_paragraph() -> None:
     doc = DOCS["expand"]
     assert doc.signature.startswith("expand(x: jax.Array") and doc.about.startswith("Broadcasts x to `shape`")
-    assert DOCS["LRScheduler"].signature.startswith("LRScheduler(optimizer: nnx.Optimizer, **schedules")
+    assert DOCS["LRScheduler"].signature.startswith("LRScheduler(optimizer: nnx.Optimizer, schedule")
     assert DOCS["uniform_fan_in"].about.startswith("The default of nn.Linear")

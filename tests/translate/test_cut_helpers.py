@@ -20,6 +20,7 @@ from t2j_lsp.translate.source.folding.classes import FLAX_NAMES
 from t2j_lsp.translate.source.folding.constants import folded
 from t2j_lsp.translate.source.folding.docstrings import without_entries, without_sentences
 from t2j_lsp.translate.source.folding.evaluation import evaluated, pure_functions
+from t2j_lsp.translate.source.folding.hierarchy import merged_class
 from t2j_lsp.translate.source.folding.inlining import expression_of, inlined
 from t2j_lsp.translate.source.folding.joining import joined
 from t2j_lsp.translate.source.folding.signatures import without_parameters
@@ -686,3 +687,50 @@ HOOKED = (
 def test_what_a_with_block_calls_is_there_where_there_is_one(rest: str) -> None:
     text = ast.unparse(definitions(HOOKED + rest)["HookHandle"])
     assert ("__enter__" in text) == rest.startswith("with")
+
+
+# --- one class of two -------------------------------------------------------------------------------------------------
+
+BASE = """class Low:
+    def __init__(self, size, rate=1):
+        self.size = size
+        self.step(rate)
+
+    def step(self, rate):
+        def twice(x):
+            return 2 * x
+        self.rate = twice(rate)
+"""
+DERIVED = """class High(Low):
+    def __init__(self, size, more):
+        self.more = more
+        super().__init__(size)
+        self.made = True
+
+    def step(self, rate):
+        {}super().step(rate + self.more)
+        self.last = rate
+"""
+
+
+def test_a_method_that_extends_the_bases_has_it_in_its_place() -> None:
+    one = merged_class(BASE, DERIVED.format(""))
+    assert one is not None and "super()" not in one
+    scopes: list[dict[str, type]] = [{}, {}]
+    exec(BASE + DERIVED.format(""), scopes[0])
+    exec(one, scopes[1])
+    both = [vars(scope["High"](3, 4)) for scope in scopes]
+    assert both[0] == both[1] == {"more": 4, "size": 3, "rate": 10, "last": 1, "made": True}
+
+
+@pytest.mark.parametrize(
+    ("base", "derived"),
+    [
+        pytest.param(BASE, DERIVED.format("self.answer = "), id="a value that is used"),
+        pytest.param(BASE + "        return self\n", DERIVED.format(""), id="a base that returns"),
+        pytest.param(BASE, DERIVED.format("twice = 3\n        "), id="a name of both"),
+        pytest.param(BASE, DERIVED.format("super().step(rate)\n        "), id="called twice"),
+    ],
+)
+def test_what_cannot_be_put_in_its_place_stays_two_classes(base: str, derived: str) -> None:
+    assert merged_class(base, derived) is None

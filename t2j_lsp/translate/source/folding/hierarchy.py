@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.source.positions import first_line
 
 from .definitions import defaults, definition, nodes
@@ -37,17 +38,17 @@ def merged_class(base: str, derived: str) -> str | None:
     if len(above.bases) != 1 or above.keywords or below.keywords or above.decorator_list:
         return None
     low, high = _methods(below), _methods(above)
-    for name, method in high.items():
-        called = set(_super_calls(method))
-        if called & set(low) - ({NEW} if name == NEW else set()):
-            return None
     parts = {name: _lines(base, method) for name, method in low.items()}
     parts |= {name: _lines(derived, method) for name, method in high.items()}
-    if NEW in low and NEW in high:
-        constructor = _constructor(base, low[NEW], derived, high[NEW])
-        if constructor is None:
+    for name, method in high.items():
+        called = set(_super_calls(method)) & set(low)
+        if called - {name}:
             return None
-        parts[NEW] = constructor
+        if called or name == NEW and NEW in low:
+            extended = _extended(base, low[name], derived, method)
+            if extended is None:
+                return None
+            parts[name] = extended
     assigned = {t.id for s in above.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}
     settings = [
         _lines(text, s)
@@ -78,18 +79,24 @@ def _super_calls(method: ast.FunctionDef) -> Iterator[str]:
                 yield node.attr
 
 
-def _constructor(base: str, low: ast.FunctionDef, derived: str, high: ast.FunctionDef) -> str | None:
-    """The constructor of the derived class, with what the base's does in the place where it calls that."""
+def _extended(base: str, low: ast.FunctionDef, derived: str, high: ast.FunctionDef) -> str | None:
+    """A method of the derived class, with what the base's does in the place where it calls that."""
     body = high.body[1:] if ast.get_docstring(high) is not None else high.body
-    call = body[0].value if body and isinstance(body[0], ast.Expr) else None
-    if not isinstance(call, ast.Call) or ast.unparse(call.func) != f"super().{NEW}":
+    name = high.name
+    places = [i for i, s in enumerate(body) if isinstance(s, ast.Expr) and _is_super_call(s.value, name)]
+    if len(places) != 1 or sum(called == name for called in _super_calls(high)) != 1:
         return None
-    if sum(name == NEW for name in _super_calls(high)) != 1:
+    (place,), statement = places, body[places[0]]
+    assert isinstance(statement, ast.Expr)
+    call = statement.value
+    assert isinstance(call, ast.Call)
+    if any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) for n in symbols.own_nodes(low)):
         return None
     given = _given(low, call)
     if given is None:
         return None
     stores = {n.id for n in nodes(low) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    stores |= {s.name for s in low.body if isinstance(s, ast.FunctionDef)}
     known = {n.id for n in nodes(high) if isinstance(n, ast.Name)} | {
         a.arg for a in nodes(high.args) if isinstance(a, ast.arg)
     }
@@ -111,10 +118,14 @@ def _constructor(base: str, low: ast.FunctionDef, derived: str, high: ast.Functi
         moved = handed_on.sub(lambda _: more, moved)
     if changed:
         moved = with_expressions(moved, changed)
-    start = _lines(derived, high)
-    head = "".join(derived.splitlines(keepends=True)[first_line(high) - 1 : body[0].lineno - 1])
-    rest = _slice(derived, body[1], body[-1]) if len(body) > 1 else ""
-    return head + moved + rest if start else None
+    lines = derived.splitlines(keepends=True)
+    head = "".join(lines[first_line(high) - 1 : first_line(statement) - 1])
+    rest = _slice(derived, body[place + 1], body[-1]) if body[place + 1 :] else ""
+    return head + moved + rest
+
+
+def _is_super_call(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == f"super().{name}"
 
 
 def _given(low: ast.FunctionDef, call: ast.Call) -> dict[str, str] | None:

@@ -245,9 +245,7 @@ def chained(call: Call) -> Piece | Refusal:
     if isinstance(call["schedulers"].node, ast.List | ast.Tuple):
         items = call["schedulers"].piece.text.strip()[1:-1].strip().rstrip(",")
         inner = "multiply_schedules([optax.constant_schedule({base}), {items}])"
-        return call.emit(
-            f"LRScheduler({{target}}, {inner})", base=plan.rate, items=items, target=plan.target
-        )
+        return call.emit(f"LRScheduler({{target}}, {inner})", base=plan.rate, items=items, target=plan.target)
     return call.emit(f"LRScheduler({{target}}, {inner})", base=plan.rate, target=plan.target)
 
 

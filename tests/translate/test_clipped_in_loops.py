@@ -54,3 +54,34 @@ def test_a_loop_clips_as_clip_grad_value_does(clipped: str, limit: str) -> None:
 def test_what_is_no_such_clipping_is_not_taken_for_one(clipped: str) -> None:
     done = convert(SOURCE.format(clipped=clipped))
     assert done.gaps or "jnp.clip(g" not in done.code
+
+
+OWN_SCALE = """import torch
+from torch import nn
+
+model = nn.Linear(2, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+x, scale = torch.randn(8, 2), torch.rand(1)
+for _ in range(3):
+    loss = (model(x) * scale).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    {}nn.utils.clip_grad_norm_(model.parameters(), {})
+    opt.step()
+    print(loss.item())
+"""
+
+
+def test_the_factor_of_clipping_has_a_name_of_its_own() -> None:
+    done = convert(OWN_SCALE.format("", "0.5 * 2"))
+    assert not done.gaps
+    assert "    clipping = jnp.minimum((0.5 * 2) / (optax.tree.norm(grads) + 1e-6), 1.0)\n" in done.code
+    assert "tree.map(lambda g: g * clipping.astype(g.dtype), grads)\n" in done.code
+
+
+def test_a_norm_that_nobody_reads_is_computed_once() -> None:
+    done = convert(OWN_SCALE.format("_ = ", "1.0"))
+    assert not done.gaps and done.code.count("optax.tree.norm(grads)") == 1
+    kept = convert(OWN_SCALE.format("norm = ", "1.0").replace("loss.item()", "loss.item(), norm.item()"))
+    assert not kept.gaps
+    assert "    norm = optax.tree.norm(grads)\n" in kept.code and "jnp.minimum(1.0 / (norm + 1e-6), 1.0)" in kept.code

@@ -44,7 +44,9 @@ def test_a_scaler_goes_with_the_parameter_that_it_is_handed_to() -> None:
     assert not translation.gaps
     assert "def train(model, loader, optimizer, epoch, clip=1.0):" in translation.code
     assert "    train(model, loader, optimizer, epoch)\n" in translation.code
-    assert "grads = clip_grad_norm(grads, clip)" in translation.code  # of the branch with a scaler
+    assert (
+        "scale = jnp.minimum(clip / (optax.tree.norm(grads) + 1e-6), 1.0)" in translation.code
+    )  # of the branch with a scaler
     line = SOURCE.splitlines().index("scaler = GradScaler()") + 1
     assert any("goes without it" in finding.reason and finding.span.line == line for finding in translation.findings)
 

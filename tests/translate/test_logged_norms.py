@@ -51,8 +51,10 @@ def converted(**parts: str) -> tuple[str, int]:
 def test_the_step_gives_the_norm(parts: dict[str, str]) -> None:
     code, gaps = converted(**parts)
     assert not gaps
-    assert "    total = grad_norm(grads)\n    opt.update(model, grads)\n" in code and "total = total.item()" in code
-    assert code.count("clip_grad_norm(grads, 1.0)") == ("start" in parts), "float('inf') clips nothing"
+    assert (
+        "    total = optax.tree.norm(grads)\n    opt.update(model, grads)\n" in code and "total = total.item()" in code
+    )
+    assert code.count("scale = jnp.minimum(1.0 / ") == ("start" in parts), "float('inf') clips nothing"
 
 
 @pytest.mark.parametrize(

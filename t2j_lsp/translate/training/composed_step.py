@@ -222,7 +222,7 @@ class Composer:
         if self.update.mode == "apart":
             module, _ = self._updated(self.update.optimized[0].modules)
             for clip, arguments in self.clips:
-                lines += clip_lines(self.at.ctx, clip, arguments, self.grads, module, need)
+                lines += clip_lines(self.at.ctx, clip, arguments, self.grads, module, need, self._scale())
             return [*lines, f"return {', '.join([*self.returned, self.grads])}"]
         part = self._suffix() if self.clips and len(self.update.optimized) == 1 else ""
         if part and len(self.update.optimized[0].modules) == 1:
@@ -233,11 +233,15 @@ class Composer:
             one = next(o for o in self.update.optimized if self._is_clipped(clip, o.modules))
             module, _ = self._updated(one.modules)
             grads = self._grads_of(base_of(self.at.flow, one.modules[0]))
-            lines += clip_lines(self.at.ctx, clip, arguments, grads, module, need)
+            lines += clip_lines(self.at.ctx, clip, arguments, grads, module, need, self._scale())
         for one, optimizer in zip(self.update.optimized, self.optimizers, strict=True):
             module, grads = self._updated(one.modules)
             lines.append(f"{optimizer.name}.update({module}, {self.grads if part else grads})")
         return [*lines, f"return {', '.join(self.returned)}"]
+
+    def _scale(self) -> str:
+        """What the factor is called by which gradients are clipped."""
+        return free(self.names | {self.loss, self.grads, *self._given()}, "scale", "clipping")
 
     def _suffix(self) -> str:
         module = self.update.optimized[0].modules[0]
@@ -292,24 +296,48 @@ class Composer:
 
 
 def clip_lines(
-    ctx: Context, clip: StepCall, arguments: Sequence[str], grads: str, module: str, need: Callable[[str], str]
+    ctx: Context,
+    clip: StepCall,
+    arguments: Sequence[str],
+    grads: str,
+    module: str,
+    need: Callable[[str], str],
+    scale: str = "",
 ) -> list[str]:
-    """``grads = clip_grad_norm(grads, 1.0)``, with the norm before it where the program keeps it."""
+    """``grads = clip_grad_norm(grads, 1.0)``, with the norm before it where the program keeps it.
+
+    In compiled code, where what it scales by may be called ``scale``, the two lines that it is.
+    """
     if clip.edit is not None:
         return [clip.edit.line(arguments, grads, module, need)]
+    limit = arguments[0]
     if clip_kind(ctx.inference, clip) == "value":
-        limit = arguments[0]
-        negative = f"-{limit}" if limit.isidentifier() or re.fullmatch(r"[\d.e-]+", limit) else f"-({limit})"
         g = "g" if not re.search(r"\bg\b", limit) else "gradient"
-        text = f"lambda {g}: {need('jnp')}.clip({g}, {negative}, {limit})"
+        text = f"lambda {g}: {need('jnp')}.clip({g}, -{_in_brackets(limit)}, {limit})"
         return [f"{grads} = {need('jax')}.tree.map({text}, {grads})"]
-    lines, order = [], "_of" if len(arguments) > 1 else ""
-    if clip.target is not None:
+    target = ast.unparse(clip.target) if clip.target is not None else "_"
+    is_limited = limit not in ('float("inf")', "float('inf')", "jnp.inf", "np.inf", "math.inf")
+    if not scale or len(arguments) > 1:
+        order = "_of" if len(arguments) > 1 else ""
         given = ", ".join([grads, *arguments[1:]])
-        lines.append(f"{ast.unparse(clip.target)} = {need(f'grad_norm{order}')}({given})")
-    if lines and arguments[0] in ('float("inf")', "float('inf')", "jnp.inf", "np.inf", "math.inf"):
+        lines = [f"{target} = {need(f'grad_norm{order}')}({given})"] if target != "_" else []
+        clipped = f"{grads} = {need(f'clip_grad_norm{order}')}({', '.join([grads, *arguments])})"
+        return [*lines, clipped] if is_limited else lines
+    norm = f"{need('optax')}.tree.norm({grads})"
+    lines = [f"{target} = {norm}"] if target != "_" else []
+    if not is_limited:
         return lines
-    return [*lines, f"{grads} = {need(f'clip_grad_norm{order}')}({', '.join([grads, *arguments])})"]
+    return [
+        *lines,
+        "# optax.clip_by_global_norm scales by max_norm / norm, PyTorch by max_norm / (norm + 1e-6)",
+        f"{scale} = {need('jnp')}.minimum({_in_brackets(limit)} / ({target if lines else norm} + 1e-6), 1.0)",
+        f"{grads} = {need('jax')}.tree.map(lambda g: g * {scale}.astype(g.dtype), {grads})",
+    ]
+
+
+def _in_brackets(number: str) -> str:
+    """A number as an operand."""
+    return number if re.fullmatch(r"[\d.e-]+|[\w.]+", number) else f"({number})"
 
 
 def base_of(flow: DataFlow, module: str) -> str:

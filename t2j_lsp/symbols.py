@@ -101,7 +101,7 @@ class Symbols:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield from self._locals(self._tables[scope.name, scope.lineno])
             case ast.Lambda():
-                yield from (n.arg for n in walk(scope.args) if isinstance(n, ast.arg))
+                yield from parameter_names(scope)
                 yield from _walruses(scope.body)
             case _:
                 targets = (n for g in scope.generators for n in walk(g.target))
@@ -285,16 +285,24 @@ def is_super(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
+def positional_parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
+    """The parameters of a function that may be given by place, but ``*args``."""
+    return [*function.args.posonlyargs, *function.args.args]
+
+
 def named_parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
     """The parameters of a function but ``*args`` and ``**kwargs``."""
-    arguments = function.args
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [*positional_parameters(function), *function.args.kwonlyargs]
+
+
+def all_parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
+    """The parameters of a function, ``*args`` and ``**kwargs`` last."""
+    return [*named_parameters(function), *filter(None, (function.args.vararg, function.args.kwarg))]
 
 
 def parameter_names(function: FunctionNode | ast.Lambda) -> set[str]:
     """The names of all parameters of a function, ``*args`` and ``**kwargs`` too."""
-    rest = (function.args.vararg, function.args.kwarg)
-    return {a.arg for a in (*named_parameters(function), *filter(None, rest))}
+    return {a.arg for a in all_parameters(function)}
 
 
 def defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from t2j_lsp.check.inputs import Code
+from t2j_lsp.symbols import positional_parameters
 
 from .settings import FileSettings
 
@@ -23,7 +24,7 @@ def known_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef, settings: 
     None for one that is no tensor and can't be made up: code that sets its attributes would work with a tensor, too.
     """
     known: dict[str, Any] = {}
-    parameters = [*function.args.posonlyargs, *function.args.args]
+    parameters = positional_parameters(function)
     for parameter in parameters[: len(parameters) - len(function.args.defaults)]:
         text = text_for(parameter.arg, parameter.annotation, function)
         if text is not None:
@@ -70,7 +71,7 @@ _JOINS = frozenset({"cat", "concat", "stack"})
 
 def lists_of_tensors(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """Required parameters that are walked over or counted, and are never used as one tensor is."""
-    parameters = [*function.args.posonlyargs, *function.args.args]
+    parameters = positional_parameters(function)
     names = [p.arg for p in parameters[: len(parameters) - len(function.args.defaults)] if _may_be_list(p.annotation)]
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     reads = [n for n in parents if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]

@@ -255,7 +255,7 @@ def _from_signature(slicer: Slicer, item: CheckedObject) -> Iterator[InputPlan]:
 
 
 def _required(function: ast.FunctionDef) -> list[ast.arg]:
-    parameters = [*function.args.posonlyargs, *function.args.args][1:]
+    parameters = symbols.positional_parameters(function)[1:]
     required = parameters[: len(parameters) - len(function.args.defaults)]
     by_keyword = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
     return required + [p for p, default in by_keyword if default is None]

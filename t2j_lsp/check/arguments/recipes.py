@@ -17,7 +17,7 @@ from t2j_lsp.check.program.names import HYPERPARAMETERS
 from t2j_lsp.check.program.parsed import parts_of, reads_command_line, statements_for, with_parts
 from t2j_lsp.check.program.scopes import ModuleScope, Use, bound, changed, uses
 from t2j_lsp.check.program.slice import Slicer
-from t2j_lsp.symbols import bindings
+from t2j_lsp.symbols import bindings, named_parameters, positional_parameters
 
 from .recipe import Recipe
 
@@ -168,8 +168,7 @@ def _is_done(node: ast.Attribute, statement: ast.stmt) -> bool:
 
 
 def _parameters(function: Function) -> list[str]:
-    arguments = function.args
-    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return [a.arg for a in named_parameters(function)]
 
 
 def _given(
@@ -185,7 +184,7 @@ def _given(
     before: list[ast.stmt] = []
     if function is None or not asked - {"self"}:
         return given, before
-    positional = [*function.args.posonlyargs, *function.args.args]
+    positional = positional_parameters(function)
     defaults = defaults_of(function)
     made = frame.name == f"{frame.owner}.__init__"
     called = next(calls_of(scope, frame.owner if made else frame.name), None)

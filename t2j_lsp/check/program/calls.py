@@ -192,7 +192,7 @@ def _frames(
         for number, call in enumerate(calls_of(scope, function.name, depth + 1)):
             if number >= _MAX_CALLS:
                 break
-            names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+            names = [a.arg for a in symbols.positional_parameters(function)]
             given = dict(zip(names, call.args, strict=False)) | call.kwargs
             yield CallFrame(function, body, {**defaults, **given}, tuple(call.args[len(names) :]))
     yield CallFrame(function, body, defaults)

@@ -92,7 +92,7 @@ def given_from_outside(torch_side: Slicer, jax_side: Slicer, item: CheckedObject
     if isinstance(item.node, ast.ClassDef) or node is None or node.name != other.name:
         return []
     own = symbols.parameter_names(item.node)
-    names = [*node.args.posonlyargs, *node.args.args]
+    names = symbols.positional_parameters(node)
     more = [a.arg for a in names[: len(names) - len(node.args.defaults)] if a.arg not in own]
     return more if set(more) <= _read_outside(torch_side, item.node) else []
 
@@ -135,7 +135,7 @@ def _usual_names(name: str) -> list[str]:
 
 
 def _takes_parameters(node: ast.FunctionDef) -> bool:
-    first = [*node.args.posonlyargs, *node.args.args][:1]
+    first = symbols.positional_parameters(node)[:1]
     return bool(first) and first[0].arg in _PARAMETERS
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from t2j_lsp.check.inputs import Code
+from t2j_lsp.symbols import positional_parameters
 
 from .scopes import ModuleScope
 
@@ -178,7 +179,7 @@ def _asked(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             arguments = statement.args
-            parameters = [*arguments.posonlyargs, *arguments.args]
+            parameters = positional_parameters(statement)
             required = parameters[1 : len(parameters) - len(arguments.defaults)]
             required += [p for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is None]
             yield from ((p.arg, p.annotation) for p in required)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from t2j_lsp.check.inputs import CommentError, comments_for
-from t2j_lsp.symbols import bound_as
+from t2j_lsp.symbols import bound_as, positional_parameters
 
 from .frames import mentions
 from .scopes import ModuleScope
@@ -47,7 +47,7 @@ class CheckedObject:
         node = self._method("forward") if isinstance(self.node, ast.ClassDef) else self.node
         if node is None:
             return []
-        names = [*node.args.posonlyargs, *node.args.args]
+        names = positional_parameters(node)
         required = names[: len(names) - len(node.args.defaults)]
         return required[1:] if self.is_class else required
 
@@ -182,7 +182,7 @@ def tensor_roots(scope: ModuleScope) -> frozenset[str]:
 
 def is_tensor_function(node: ast.FunctionDef, roots: frozenset[str] = _TENSOR_ROOTS) -> bool:
     """Whether a function computes tensors from its parameters. ``roots`` are the file's names of PyTorch's modules."""
-    arguments = [*node.args.posonlyargs, *node.args.args]
+    arguments = positional_parameters(node)
     if not arguments or node.name.startswith("test_") or node.name in ("main", "get_inputs", "get_init_inputs"):
         return False
     if any(a.annotation is not None and "Tensor" in ast.unparse(a.annotation) for a in arguments):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from t2j_lsp.contract import SourceError
-from t2j_lsp.symbols import bindings, bound_names
+from t2j_lsp.symbols import all_parameters, bindings, bound_names
 
 from .trimming import is_main_guard, reads_annotations
 
@@ -245,8 +245,7 @@ class _Uses(ast.NodeVisitor):
         arguments = node.args
         for default in (*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)):
             self.visit(default)
-        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        parameters += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+        parameters = all_parameters(node)
         body: list[ast.stmt] | list[ast.expr]
         if isinstance(node, ast.Lambda):
             body = [node.body]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from t2j_lsp.contract import Span
-from t2j_lsp.symbols import bound_as
+from t2j_lsp.symbols import all_parameters, bound_as
 
 from .model import DefinitionKind
 from .scripts import starts, training_functions
@@ -107,7 +107,7 @@ class _Names(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.stores.add(node.name)
-        arguments = [a for a in ast.walk(node.args) if isinstance(a, ast.arg)]
+        arguments = all_parameters(node)
         annotations = [a.annotation for a in arguments if a.annotation is not None]
         annotations += [node.returns] if node.returns is not None else []
         for one in [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults), *annotations]:

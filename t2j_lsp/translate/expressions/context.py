@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import keyword
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -280,6 +281,20 @@ class Report:
         self.quiet = 0
         """While positive, nothing is reported: the text being rendered may be thrown away."""
         self._reported: set[Finding] = set()
+
+    def count_converted(self, places: int = 1) -> None:
+        """Count places that were converted."""
+        if not self.quiet:
+            self.converted += places
+
+    @contextlib.contextmanager
+    def silent(self) -> Iterator[None]:
+        """Nothing is reported or counted inside the block."""
+        self.quiet += 1
+        try:
+            yield
+        finally:
+            self.quiet -= 1
 
     def gap(self, node: ast.AST, name: str, code: str, reason: str) -> None:
         """Report code that stays as it was, and mark it above its statement."""

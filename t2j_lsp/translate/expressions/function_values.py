@@ -56,7 +56,7 @@ class FunctionValues:
     def value(self, rule: Rule, node: ast.expr) -> Piece | None:
         """``torch.f``; None after saying why there is no such function."""
         if rule.value is not None:
-            self.ctx.report.converted += not self.ctx.report.quiet
+            self.ctx.report.count_converted()
             return Piece(self.renderer.need(rule.value))
         if self._is_partials(node):
             return None
@@ -156,7 +156,7 @@ class FunctionValues:
         if piece is not None:
             if isinstance(node, ast.Call):
                 self.ctx.edits.partials[node] = len(names)
-            self.ctx.report.converted += not self.ctx.report.quiet
+            self.ctx.report.count_converted()
             if rule.note is not None and arguments:
                 self.ctx.report.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
         return piece

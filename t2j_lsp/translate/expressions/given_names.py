@@ -29,7 +29,7 @@ def keeps_value(source: Source, name: ast.Name) -> bool:
         return False
     bound = _bindings(name.id, scope)
     looped = any(isinstance(at, LOOPS) for node in bound for at in symbols.ancestors(node, source.parents))
-    return len(bound) + (name.id in _parameters(scope)) == 1 and not looped
+    return len(bound) + (name.id in symbols.parameter_names(scope)) == 1 and not looped
 
 
 def _is_kept(source: Source, name: str, made: ast.Call, scope: symbols.FunctionNode | None) -> bool:
@@ -45,12 +45,6 @@ def _bindings(name: str, scope: symbols.FunctionNode | ast.Module) -> list[Any]:
     """What gives a variable of a scope a value there, and what says that a function inside of it does."""
     inner = (n for n in symbols.walk(scope) if isinstance(n, ast.Nonlocal | ast.Global) and name in n.names)
     return [*(node for bound, node in symbols.bindings(scope.body) if bound == name), *inner]
-
-
-def _parameters(scope: symbols.FunctionNode) -> set[str]:
-    arguments = scope.args
-    others = [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
-    return {one.arg for one in [*symbols.named_parameters(scope), *others]}
 
 
 def _function_around(source: Source, node: ast.AST) -> symbols.FunctionNode | None:

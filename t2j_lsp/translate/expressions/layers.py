@@ -57,7 +57,7 @@ class Layers:
         if piece is None:
             last = layer.last_helper if node in self.ctx.plan.layout.channels_last else None
             piece = self._helper_call(node, layer, last or layer.helper)
-        self.ctx.report.converted += not self.ctx.report.quiet
+        self.ctx.report.count_converted()
         if layer.note is not None:
             self.ctx.report.note(node, layer.name, NOTE_CODES[layer.fidelity], layer.note)
         return piece

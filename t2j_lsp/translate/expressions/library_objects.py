@@ -74,7 +74,7 @@ class LibraryObjects:
             return Piece(self.renderer.need((shared or layer.base) if asked else layer.helper))
         if name in BASES and self._in_isinstance(node):
             bases = [self.renderer.need(one) for one in BASES[name].becomes]
-            self.ctx.report.converted += not self.ctx.report.quiet
+            self.ctx.report.count_converted()
             return Piece(bases[0] if len(bases) == 1 else f"({', '.join(bases)})")
         rule = REGISTRY.get(name)
         if rule is not None and rule.signatures[0].parameters is None and rule.emit is not None:

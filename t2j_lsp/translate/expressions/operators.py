@@ -146,7 +146,7 @@ class Operators:
             reason = "a kernel in Flax's layout is never the same Variable as a weight in PyTorch's"
             self.truth.ctx.report.gap(node, ast.unparse(left), "unsure", reason)
             return None
-        self.truth.ctx.report.converted += not self.truth.ctx.report.quiet
+        self.truth.ctx.report.count_converted()
         return Piece(f"{one} {'is' if isinstance(node.ops[0], ast.Is) else 'is not'} {other}", precedence(node))
 
     def compare(self, node: ast.Compare) -> Piece | None:
@@ -168,7 +168,7 @@ class Operators:
         facts = [self.inference.fact(part) for part in node.comparators]
         asked = asked_platforms(node, self.inference.fact)
         if asked is not None:
-            self.truth.ctx.report.converted += not self.truth.ctx.report.quiet
+            self.truth.ctx.report.count_converted()
             return self._platform(node, *asked)
         if len(facts) != 1 or not isinstance(facts[0], Qual) or not is_dtype(facts[0].name):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from t2j_lsp.symbols import FunctionNode, scopes_around
+from t2j_lsp.symbols import FunctionNode, positional_parameters, scopes_around
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
 from .context import Context
@@ -25,7 +25,7 @@ def rngs_expression(ctx: Context) -> str:
     kept = owner is not None and (owner.is_module and owner.keeps_rngs or owner.has_generator)
     if owner is not None and kept and not function.takes_rngs and not function.static:
         _check_free(ctx, [name for info in owner.ancestry() for name in info.attributes])
-        first = function.node.args.posonlyargs + function.node.args.args
+        first = positional_parameters(function.node)
         return f"{first[0].arg}.rngs" if first else "self.rngs"
     has_own = function.makes_rngs or function.seeds and _is_seeded(ctx, function)
     if not function.takes_rngs and not has_own:

@@ -358,7 +358,7 @@ class RuleApplication:
         if result is None:
             self.ctx.report.gap(node, rule.name, "unsure", f"no sure JAX form for this use of {rule.name}")
             return None
-        self.ctx.report.converted += not self.ctx.report.quiet
+        self.ctx.report.count_converted()
         if rule.note is not None:
             self.ctx.report.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
         if not SIZES.keys().isdisjoint(arguments):
@@ -367,11 +367,8 @@ class RuleApplication:
 
     def _silent_argument(self, node: ast.expr) -> Piece:
         """An argument that is about to be dropped: nothing in it is reported."""
-        self.ctx.report.quiet += 1
-        try:
+        with self.ctx.report.silent():
             return self.renderer.argument(node)
-        finally:
-            self.ctx.report.quiet -= 1
 
 
 def _of_axisless(arguments: Mapping[str, Argument]) -> bool:

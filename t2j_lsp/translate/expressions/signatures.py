@@ -59,7 +59,7 @@ def _values(node: ast.Call) -> list[ast.expr]:
 
 def _asked(node: ast.Call, info: FunctionInfo) -> Iterator[ast.expr]:
     """The arguments of a call whose parameters the function asks for."""
-    given = [a.arg for a in (*info.node.args.posonlyargs, *info.node.args.args)]
+    given = [a.arg for a in symbols.positional_parameters(info.node)]
     for inner in symbols.walk(info.node):
         match inner:
             case ast.Call(func=ast.Name(id="signature") | ast.Attribute(attr="signature"), args=[ast.Name(id=name)]):

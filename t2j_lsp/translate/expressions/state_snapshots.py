@@ -75,7 +75,7 @@ def _reads(inference: Inference, call: ast.Call, place: int) -> bool:
     if not isinstance(called, Function) or any(isinstance(one, ast.Starred) for one in call.args):
         return False
     node = called.info.node
-    plain = [*node.args.posonlyargs, *node.args.args][called.info.owner is not None :]
+    plain = symbols.positional_parameters(node)[called.info.owner is not None :]
     if place >= len(plain):
         return False
     reads = [n for n in symbols.walk(node) if isinstance(n, ast.Name) and n.id == plain[place].arg]

@@ -314,7 +314,7 @@ def problem_of_gradient(info: ClassInfo) -> str | None:
         return OWN_GRADIENT
     for name in ("forward", "backward"):
         method = info.methods[name]
-        first = next(iter([*method.node.args.posonlyargs, *method.node.args.args]), None)
+        first = next(iter(symbols.positional_parameters(method.node)), None)
         if not method.static or first is None:
             return OWN_GRADIENT
         for inner in symbols.walk(method.node):

@@ -109,7 +109,7 @@ def changes_parts_twice(
                 fact = inference.fact(func)
                 called = fact.info.node if isinstance(fact, Function) else None
                 if isinstance(called, ast.FunctionDef) and called not in around:
-                    arguments = [*called.args.posonlyargs, *called.args.args]
+                    arguments = symbols.positional_parameters(called)
                     inside = (*around, called)
                     if arguments and changes_parts_twice(inference, called.body, arguments[0].arg, inside):
                         return True

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from t2j_lsp.symbols import Symbols, bound_as
+from t2j_lsp.symbols import Symbols, bound_as, positional_parameters
 from t2j_lsp.translate.rule.facts import (
     NONE,
     TENSOR,
@@ -265,7 +265,7 @@ class Bodies:
         env |= {name: of_default(env[name]) for name in self.symbols.bound_again & env.keys()}
         for name in self.symbols.bound(info.node):
             env.pop(name, None)
-        plain = arguments.posonlyargs + arguments.args
+        plain = positional_parameters(info.node)
         defaults: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
         pairs = [*zip(plain, defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
         static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in info.node.decorator_list)

@@ -108,7 +108,7 @@ def facts_given(inference: Inference, value: ast.expr, depth: int = 0) -> Iterat
 
 def own_parameters(info: FunctionInfo) -> list[ast.arg]:
     """Parameters by position, without the instance."""
-    plain = [*info.node.args.posonlyargs, *info.node.args.args]
+    plain = symbols.positional_parameters(info.node)
     static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in info.node.decorator_list)
     return plain[1:] if info.owner is not None and not static else plain
 

@@ -137,7 +137,7 @@ def _of_calls(source: Source, node: ast.Call, name: ast.expr) -> Sequence[str]:
     if not built and home is not source.tree or name.id not in [p.arg for p in named_parameters(function)]:
         return ()
     defaults = _defaults(function)
-    index = [p.arg for p in (*function.args.posonlyargs, *function.args.args)][built:]
+    index = [p.arg for p in symbols.positional_parameters(function)][built:]
     given: list[ast.expr] = []
     for use in source.nodes:
         if isinstance(use, ast.Name) and use.id == called and isinstance(use.ctx, ast.Load):

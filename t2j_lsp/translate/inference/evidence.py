@@ -118,8 +118,7 @@ class ParameterEvidence:
         """An argument is what the callee's own use of its parameter tells."""
         if callee is None or not callee.learned:
             return
-        arguments = callee.node.args
-        names: list[str | None] = [a.arg for a in (arguments.posonlyargs + arguments.args)[skip:]]
+        names: list[str | None] = [a.arg for a in symbols.positional_parameters(callee.node)[skip:]]
         pairs = [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]
         for name, value in pairs:
             if name in callee.learned:

@@ -33,7 +33,7 @@ class InnerScopes:
 
     def function(self, node: ast.Lambda, env: Env) -> Fact:
         """A lambda that makes a module stands for its class, as one may that makes none: ``lambda: None``."""
-        scope = {**env, **{a.arg: UNKNOWN for a in symbols.walk(node.args) if isinstance(a, ast.arg)}}
+        scope = {**env, **dict.fromkeys(symbols.parameter_names(node), UNKNOWN)}
         for default in [*node.args.defaults, *node.args.kw_defaults]:
             self.infer.expr(default, env)
         body = self.infer.expr(node.body, scope)

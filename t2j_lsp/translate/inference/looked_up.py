@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp.symbols import ancestors
+from t2j_lsp.symbols import ancestors, positional_parameters
 from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, Function, FunctionInfo, Qual
 
 from .file import Inference
@@ -90,7 +90,7 @@ def _fits(call: ast.Call, info: FunctionInfo | ClassInfo) -> bool:
     if function is None or any(isinstance(a, ast.Starred) for a in call.args):
         return True
     parameters = function.node.args
-    plain = [a.arg for a in (*parameters.posonlyargs, *parameters.args)][isinstance(info, ClassInfo) :]
+    plain = [a.arg for a in positional_parameters(function.node)][isinstance(info, ClassInfo) :]
     by_name = {k.arg for k in call.keywords}
     free = plain[: len(plain) - len(parameters.defaults)] if parameters.defaults else plain
     named = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)

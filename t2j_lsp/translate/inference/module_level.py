@@ -186,7 +186,7 @@ def _run_at_once(statement: ast.stmt) -> list[ast.AST | None]:
 def _tells_of_attributes(info: FunctionInfo) -> bool:
     if info.name in ("__init__", "forward", "__call__"):
         return True
-    arguments = [*info.node.args.posonlyargs, *info.node.args.args]
+    arguments = symbols.positional_parameters(info.node)
     instance = arguments[0].arg if arguments else ""
     for node in symbols.walk(info.node):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == instance:

@@ -57,7 +57,7 @@ def _values(node: ast.expr) -> Iterator[ast.AST]:
 
 
 def _parameters_that_hold(call: ast.Call, info: FunctionInfo, facts: Facts) -> Iterator[str]:
-    names = [a.arg for a in (*info.node.args.posonlyargs, *info.node.args.args)]
+    names = [a.arg for a in symbols.positional_parameters(info.node)]
     bound = names[1:] if info.owner is not None and isinstance(call.func, ast.Attribute) else names
     yield from (name for name, value in zip(bound, call.args, strict=False) if _held(value, facts))
     yield from (k.arg for k in call.keywords if k.arg is not None and _held(k.value, facts))

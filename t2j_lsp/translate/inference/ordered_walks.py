@@ -256,7 +256,7 @@ def _binds(node: ast.AST, name: str) -> bool:
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             binders = [g.target for g in node.generators]
         case ast.Lambda() | ast.FunctionDef():
-            return any(a.arg == name for a in symbols.walk(node.args) if isinstance(a, ast.arg))
+            return name in symbols.parameter_names(node)
         case _:
             return False
     return any(isinstance(n, ast.Name) and n.id == name for binder in binders for n in symbols.walk(binder))

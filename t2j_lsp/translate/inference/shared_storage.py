@@ -117,12 +117,11 @@ class _Function:
         self.node = node
         self.written_for = written_for
         """The parameters that somebody calls it to have written."""
-        arguments = [] if isinstance(node, ast.Module) else symbols.walk(node.args)
         info = None if isinstance(node, ast.Module) else inference.functions[node]
         self.info, self.written = info, written
         self.handed_back = filled(info, inference) if info is not None else None
         """The parameter that it writes into and returns, which those who call it store."""
-        self.given = {argument.arg for argument in arguments if isinstance(argument, ast.arg)}
+        self.given = set() if isinstance(node, ast.Module) else symbols.parameter_names(node)
         self.statements = list(flatten(node.body))
         self.bound = {name for statement in self.statements for name in stored(statement)}
         self.memory = memory

@@ -98,7 +98,7 @@ def _run(statement: ast.stmt) -> Iterator[str]:
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             defaults = [d for d in (*statement.args.defaults, *statement.args.kw_defaults) if d is not None]
-            notes = [a.annotation for a in symbols.walk(statement.args) if isinstance(a, ast.arg) and a.annotation]
+            notes = [a.annotation for a in symbols.all_parameters(statement) if a.annotation]
             for part in (*statement.decorator_list, *defaults, *notes, statement.returns):
                 yield from _read(part) if part is not None else ()
         case ast.ClassDef():

@@ -81,9 +81,9 @@ class _Calls:
                 path, owner = (*path, scope_name(node)), node
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 path = (*path, scope_name(node))
-                local |= bound_names(node.body) | _parameter_names(node.args)
+                local |= bound_names(node.body) | symbols.parameter_names(node)
             case ast.Lambda():
-                local |= _parameter_names(node.args)
+                local |= symbols.parameter_names(node)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 local |= {n.id for g in node.generators for n in symbols.walk(g.target) if isinstance(n, ast.Name)}
             case ast.Call(func=ast.Name(id=name)) if name not in local and name not in self.rebound:
@@ -158,7 +158,7 @@ def _parameters(node: _Def, skipped: int) -> _Parameters | None:
     if "staticmethod" in decorators:
         skipped = 0
     arguments = node.args
-    plain = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    plain = [a.arg for a in symbols.positional_parameters(node)]
     optional = set(plain[len(plain) - len(arguments.defaults) :]) if arguments.defaults else set()
     only = [a.arg for a in arguments.kwonlyargs]
     required = {a for a, d in zip(only, arguments.kw_defaults, strict=True) if d is None}
@@ -185,7 +185,3 @@ def _transparent(decorator: ast.expr) -> bool:
 def _keeps_signature(decorator: ast.expr) -> bool:
     name = ast.unparse(decorator)
     return any(name in names for names in _SAME_SIGNATURE)
-
-
-def _parameter_names(arguments: ast.arguments) -> frozenset[str]:
-    return frozenset(a.arg for a in symbols.walk(arguments) if isinstance(a, ast.arg))

@@ -35,7 +35,7 @@ def drop_unread(context: Context, output: ast.Module, read: Counter[str]) -> boo
         elif seeds:
             continue
         elif getattr(node, "value", None) in context.edits.partials:
-            context.report.converted += 1
+            context.report.count_converted()
         elif isinstance(partial := context.fact(getattr(node, "value", node)), Partial):
             name = partial.function.name if isinstance(partial.function, Qual) else "functools.partial"
             context.scope.statement = CurrentStatement(node)

@@ -132,8 +132,7 @@ class Constructor:
         arguments = node.args
         if arguments.vararg or arguments.kwarg:
             raise Unconvertible(node, "its constructor takes any arguments: what the functions take is not known")
-        plain = [*arguments.posonlyargs, *arguments.args]
-        self.parameters = {a.arg: a for a in [*plain[1:], *arguments.kwonlyargs]}
+        self.parameters = {a.arg: a for a in symbols.named_parameters(node)[1:]}
         self.defaults = {a.arg: default for a, default in symbols.defaults(arguments)}
         assigned: dict[str, list[_Assigned]] = {}
         for statement in self._statements(node):
@@ -361,7 +360,7 @@ class Constructor:
 
 
 def _first_name(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    arguments = [*node.args.posonlyargs, *node.args.args]
+    arguments = symbols.positional_parameters(node)
     return arguments[0].arg if arguments else "self"
 
 

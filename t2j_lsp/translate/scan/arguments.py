@@ -84,7 +84,7 @@ def _parameter(info: ClassInfo, place: int, keyword: str | None) -> str | None:
     init = info.method("__init__")
     if keyword is not None or init is None:
         return keyword
-    names = [a.arg for a in (*init.node.args.posonlyargs, *init.node.args.args)][1:]
+    names = [a.arg for a in symbols.positional_parameters(init.node)][1:]
     return names[place] if place < len(names) else None
 
 

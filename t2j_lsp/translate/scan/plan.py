@@ -61,7 +61,7 @@ def _make(context: Context, stack: Stack, statements: StatementRewriter) -> None
     target = f"self.{stack.name}"
     context.edits.replace(stack.made.value, f"{create}(rngs)")
     context.edits.insert_after(stack.made, [f"{target}.{COUNT} = {count}  # index i of each array is that of layer i"])
-    context.report.converted += 1
+    context.report.count_converted()
 
 
 def _run(context: Context, stack: Stack, loop: ast.For, statements: StatementRewriter) -> None:
@@ -81,7 +81,7 @@ def _run(context: Context, stack: Stack, loop: ast.For, statements: StatementRew
     text = context.source.newline.join(f"{indent if line and at else ''}{line}" for at, line in enumerate(lines))
     context.edits.insert_before(loop, _blank(context, loop))
     context.edits.replace(loop, text)
-    context.report.converted += 1
+    context.report.count_converted()
 
 
 def _name(context: Context, name: str) -> str:

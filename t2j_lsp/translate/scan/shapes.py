@@ -46,7 +46,7 @@ class KeptShapes:
         forward = info.method("forward")
         if forward is None or info.has_own_call or not isinstance(forward.node, ast.FunctionDef):
             return False
-        parameters = [*forward.node.args.posonlyargs, *forward.node.args.args]
+        parameters = symbols.positional_parameters(forward.node)
         if len(parameters) < 2:
             return False
         ends = _Ends()

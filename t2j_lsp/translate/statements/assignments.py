@@ -51,7 +51,7 @@ class Assignments:
         if not any(rule is not None and rule.drop for rule in rules):
             return False
         self.ctx.edits.delete(node)
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def only_moves(self, node: ast.Assign) -> bool:
@@ -99,9 +99,8 @@ class Assignments:
             and isinstance(fact.function, Qual)
             and REGISTRY.get(fact.function.name) is not None
         ):
-            self.ctx.report.quiet += 1  # its calls are written out; if it is read all the same, it is asked about then
-            self.header.expressions(node)
-            self.ctx.report.quiet -= 1
+            with self.ctx.report.silent():  # its calls are written out; if it is read, it is asked about then
+                self.header.expressions(node)
             self.ctx.edits.removable[node] = target.id
             return True
         if isinstance(node.value, ast.Attribute) and isinstance(fact, Object) and fact.kind == "device":
@@ -120,5 +119,5 @@ class Assignments:
             return False
         self.ctx.edits.replace(node.value, f"{self.renderer.need('jax')}.devices()[0]")
         self.ctx.edits.removable[node] = target.id
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True

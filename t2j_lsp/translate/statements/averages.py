@@ -65,7 +65,7 @@ class Averages:
         else:
             average = f"{need('jax')}.tree.map(lambda {first}, {second}: {text}, {', '.join(states)})"
         self.ctx.edits.replace(node, f"{need('nnx')}.update({texts[names.index(held)]}, {average})")
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def _are_alike(self, models: list[ast.expr | None]) -> bool:

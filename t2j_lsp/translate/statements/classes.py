@@ -76,7 +76,7 @@ class Classes:
 
     def _module_head(self, node: ast.ClassDef, info: ClassInfo) -> None:
         """What a module gets at its top: the mode flag it reads, and a constructor that takes rngs."""
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         lines: list[str] = []
         if _reads_training(node, self.ctx.plan.done_by_base) or self._is_asked_for_training(info):
             lines += ["deterministic: bool = False  # set by train() and eval()", ""]

@@ -59,7 +59,7 @@ class ContextChoices:
             choices[block] = ChosenContext(test, not kinds[0], tuple(names))
         self.chosen |= choices
         self.ctx.edits.delete(node)
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def _stops(self, node: ast.expr) -> bool | None:

@@ -73,11 +73,11 @@ class ControlFlow:
         if _asks_for_flag(node.test, self.ctx.fact):
             self.ctx.report.note(node, "torch.Tensor.requires_grad", "note", _NO_FLAG)
             self.ctx.edits.delete(node)
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
             return True
         if fold(node.test, self.ctx.inference) is True:
             self.ctx.edits.delete(node)
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
             return True
         self.truth.condition(node.test)
         return False
@@ -94,7 +94,7 @@ class ControlFlow:
         """``for``: over a module's parts, or over anything."""
         if all(_asks_gradients(s, self.ctx.fact) for s in node.body) and not node.orelse:
             self.ctx.edits.delete(node)
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
             return True
         if not self.loops.walks(node):
             self.header.expressions(node)

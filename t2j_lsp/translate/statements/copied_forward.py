@@ -64,7 +64,7 @@ def _call_base(context: Context, node: ast.stmt, _: StatementRewriter) -> None:
     assert isinstance(node, ast.Assign | ast.Return) and isinstance(node.value, ast.Call)
     _leave_out_comments(context, *context.source.span(node.value))
     context.edits.replace(node.value, f"super().__call__({ast.unparse(node.value.args[0])})")
-    context.report.converted += 1
+    context.report.count_converted()
 
 
 def _leave_out_comments(context: Context, start: int, end: int) -> None:

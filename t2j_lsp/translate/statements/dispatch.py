@@ -204,9 +204,8 @@ class Statements:
         """An in-place write that another name sees is left alone, with what stands in it."""
         self.ctx.report.gap(node, "in-place", "in-place-shared", reason)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            self.ctx.report.quiet += 1
-            self.dispatch(node)
-            self.ctx.report.quiet -= 1
+            with self.ctx.report.silent():
+                self.dispatch(node)
 
     def _leave_marked(self, node: ast.stmt, first_edit: int) -> None:
         """A statement that an earlier conversion marked was converted as far as it goes; it waits for its author."""

@@ -42,14 +42,14 @@ class Effects:
         """``torch.backends...(True)`` and ``rnn.flatten_parameters()``: a call that goes."""
         if isinstance(node.value, ast.Call) and _is_about_memory(node.value):
             self.ctx.edits.delete(node)
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
             return True
         fact = self.ctx.fact(node.value.func) if isinstance(node.value, ast.Call) else None
         rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
         if rule is None or not rule.drop:
             return False
         self.ctx.edits.delete(node)
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def chosen(self, node: ast.Expr) -> bool:
@@ -89,7 +89,7 @@ class Effects:
         assert isinstance(call, ast.Call)
         seed = self.renderer.render(given).text
         function = self.ctx.scope.function
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         if function is not None and (function.is_seeder or seeds_all(function, self.ctx.inference)):
             self.ctx.edits.delete(node)
             return True
@@ -142,7 +142,7 @@ class Effects:
         if not all(map(self._goes, node.body)):
             return False
         self.ctx.edits.delete(node)
-        self.ctx.report.converted += len(node.body)
+        self.ctx.report.count_converted(len(node.body))
         return True
 
     def _goes(self, node: ast.stmt) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from t2j_lsp.contract import ChannelsLast
+from t2j_lsp.symbols import all_parameters, positional_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
@@ -118,8 +119,8 @@ class Functions:
 
     def _signature(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
         arguments = node.args
-        everything = arguments.posonlyargs + arguments.args + arguments.kwonlyargs
-        for argument in [*everything, *filter(None, (arguments.vararg, arguments.kwarg))]:
+        everything = all_parameters(node)
+        for argument in everything:
             self.header.annotation(argument.annotation)
         for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
             self.header.expression(arguments, "defaults", default)
@@ -169,7 +170,7 @@ class Functions:
         parameter = "rngs" if fixture else self._rngs_parameter(node)
         star = "" if arguments.vararg or arguments.kwonlyargs or fixture and not arguments.defaults else "*"
         ends: list[tuple[int, ast.AST]] = []
-        plain = arguments.posonlyargs + arguments.args
+        plain = positional_parameters(node)
         for argument in [*plain, *arguments.kwonlyargs, *filter(None, (arguments.vararg,))]:
             ends.append((source.span(argument)[1], argument))
         for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:

@@ -31,7 +31,7 @@ class Generators:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if self._only_draws(name):
                 if self._makes(call):
                     self.ctx.edits.delete(node)
-                    self.ctx.report.converted += 1
+                    self.ctx.report.count_converted()
                     return True
                 return self._seeds(node, call)
         return False
@@ -48,7 +48,7 @@ class Generators:
         if given is None or self.ctx.scope.function is not None or not self._is_seeding(call):
             return False
         self.ctx.edits.replace(node, f"rngs = {self.renderer.need('nnx')}.Rngs({self.renderer.render(given).text})")
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         self.ctx.rngs.seeds[node] = "rngs"
         self.ctx.edits.removable[node] = "rngs"
         return True

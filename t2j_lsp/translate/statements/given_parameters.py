@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from t2j_lsp.symbols import positional_parameters
 from t2j_lsp.translate.expressions.context import Edits
 from t2j_lsp.translate.rule.facts import FunctionInfo
 
@@ -13,7 +14,7 @@ _HEAD = re.compile(r"(?:async\s+)?def\s+\w+\s*(\(\s*)")
 def give_parameters(edits: Edits, info: FunctionInfo, names: list[str], behind: list[str]) -> None:
     """Put ``names`` in front of a function's parameters, in the place of ``self``, and others ``behind`` them."""
     node, source = info.node, edits.source
-    own = [*node.args.posonlyargs, *node.args.args]
+    own = positional_parameters(node)
     others = any((own, node.args.vararg, node.args.kwonlyargs, node.args.kwarg))
     if behind:
         end = source.span(own[-1])[1]

@@ -235,7 +235,7 @@ class LayerParameters:
         self.ctx.edits.replace(node, lines[0] if alone else "; ".join(lines))
         if alone and lines[1:]:
             self.ctx.edits.insert_after(node, lines[1:])
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
 
     def _left(self, node: ast.stmt, name: str, reason: str) -> bool:
         self.ctx.report.gap(node, f"torch.nn.Module.{name}", "unsure", reason)

@@ -55,14 +55,14 @@ class ModuleLoops:
             walk = walk_of(self.ctx, self.renderer, call.func.value, kind, drawn)
         self.ctx.edits.replace(call, walk)
         self.ctx.edits.replace(node.target, f"{self._key(node, name[0], kind, owner) if name else '_'}, {item}")
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def _items(self, call: ast.Call) -> bool:
         """The children of a list are its items, in their order; Flax's walk would give the list that holds them."""
         assert isinstance(call.func, ast.Attribute)
         self.ctx.edits.replace(call, self.renderer.render(call.func.value).text)
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def _key(self, node: ast.For | ast.AsyncFor, name: str, kind: str, owner: str) -> str:

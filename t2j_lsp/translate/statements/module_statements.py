@@ -60,7 +60,7 @@ class ModuleStatements:
             piece = self.methods.method(call, func, owner)
             if piece is not None and piece.text == self.renderer.render(func.value).text:
                 self.ctx.edits.delete(node)
-                self.ctx.report.converted += 1
+                self.ctx.report.count_converted()
                 return True
         return False
 
@@ -130,7 +130,7 @@ class ModuleStatements:
                 self.ctx.edits.replace(call, f"{holder}.{key.value} = {text}")
         else:
             self.ctx.edits.replace(call, f"setattr({holder}, {self.renderer.render(key).text}, {text})")
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def _add_module(self, node: ast.Expr, call: ast.Call, func: ast.Attribute) -> bool:
@@ -143,13 +143,13 @@ class ModuleStatements:
             return False
         if container:
             self.ctx.edits.replace(call, f"{owner}[{self.renderer.render(key).text}] = {value}")
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
             return True
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
             self.ctx.edits.replace(call, f"{owner}.{key.value} = {value}")
         else:
             self.ctx.edits.replace(call, f"setattr({owner}, {self.renderer.render(key).text}, {value})")
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def _apply(self, node: ast.Expr, call: ast.Call, func: ast.Attribute) -> bool:
@@ -167,7 +167,7 @@ class ModuleStatements:
         header = f"for _, {module} in {walk}:"
         text = f"{header}{self.ctx.source.newline}{indent}    "
         self.ctx.edits.replace(call, f"{text}{function}({module}{rngs})")
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
 

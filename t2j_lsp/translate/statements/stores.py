@@ -260,7 +260,7 @@ class Stores:
             masked = self.masks.chosen(target, value, index, holder, sign)
             if masked is not None:
                 self.edits.replace(node, f"{holder} = {masked}")
-                self.report.converted += 1
+                self.report.count_converted()
                 return True
             self.masks.note(node)
         right = self._fitted(target, value) if operator is None else self.renderer.argument(value)
@@ -271,7 +271,7 @@ class Stores:
         else:
             new = f"{holder}.at[{index}].set({holder}[{index}] {sign} {bracket(right, UNARY)})"
         self.edits.replace(node, f"{holder} = {new}")
-        self.report.converted += 1
+        self.report.count_converted()
         return True
 
     def _whole(self, target: ast.Subscript) -> tuple[ast.expr, list[ast.Subscript]]:

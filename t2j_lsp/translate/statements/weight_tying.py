@@ -63,7 +63,7 @@ class WeightTying:
             return True
         left, right = (self.renderer.render(n).text for n in (target.value, value.value))
         self.ctx.edits.replace(node, f"{left}.{attribute} = {right}.{attribute}")
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def _tie_linear(self, node: ast.Assign, linear: ast.expr, embedding: ast.expr, layer: Layer) -> bool:
@@ -93,7 +93,7 @@ class WeightTying:
         elif layer.node is not None and not early:
             self._drop_constructor(layer.node, node)
         self.ctx.edits.replace(node, f"{head} = {self.renderer.need('TiedLinear')}({arguments})")
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         return True
 
     def _other_uses(self, layer: Layer, linear: ast.Attribute) -> list[ast.Attribute]:

@@ -148,7 +148,7 @@ class AddedGradients:
     def _part(self, step_call: StepCall, optimizer: str, module: str, grads: str) -> StatementHandler:
         def handler(statements: StatementRewriter) -> None:
             need = statements.renderer.need
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
             match step_call.kind:
                 case "zero":
                     lines = [f"{grads} = {need('zero_gradients')}({module})"]

@@ -352,7 +352,7 @@ class Batches:
             fact = self.ctx.fact(given)
             if isinstance(fact, Object) and fact.kind == "dtype" or _is_dtype(renderer, given):
                 dtype = given
-        self.ctx.report.converted += not self.ctx.report.quiet
+        self.ctx.report.count_converted()
         if receiver in ids and dtype is None:
             return Piece(f"{renderer.need('padded_ids')}({receiver})")
         if dtype is None and isinstance(moved := node.func.value, ast.Name) and self.handed(moved):
@@ -392,11 +392,11 @@ class Batches:
     def _arrays(self, statement: ast.stmt, renderer: ExpressionRenderer, name: str, one: bool) -> str:
         ordered, mixed = (statement, name) in self.ordered, (statement, name) in self.mixed
         if (statement, name) in self.padded and not mixed:
-            self.ctx.report.converted += not self.ctx.report.quiet
+            self.ctx.report.count_converted()
             return f"{renderer.need('padded_ids')}({name})"
         target = self.targets.get((statement, name))
         if one and not mixed and not ordered and target is not None and self.handed(target):
-            self.ctx.report.converted += not self.ctx.report.quiet
+            self.ctx.report.count_converted()
             return f"{renderer.need('np')}.asarray({name})"
         return as_arrays(self.ctx.report, renderer, name, one, ordered, mixed).text
 

@@ -188,12 +188,12 @@ class ClosureGradients:
             lines = [f"{target}, {grads} = {self.function.name}()"]
             self.ctx.edits.insert_before(statement, lines)
             self.ctx.edits.replace(statement, f"{update}({module}, {ast.unparse(_optimizer(call))}, {grads})")
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
 
         self.ctx.plan.on_statement(statement, write)
 
     def _kept(self, call: ast.Call) -> Piece:
-        self.ctx.report.converted += not self.ctx.report.quiet
+        self.ctx.report.count_converted()
         return Piece(self.ctx.source.segment(call))
 
 

@@ -146,7 +146,7 @@ class Data:
         rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
         if isinstance(fact, Qual) and rule is not None and rule.note is not None and not self.ctx.report.quiet:
             self.ctx.report.note(node, fact.name, "kept", rule.note)
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
         return Piece(text)
 
     def _follow(self, node: ast.AST, scope: VariableScope) -> None:

@@ -72,4 +72,4 @@ def write_data(ctx: Context, node: ast.stmt, name: str, statements: StatementRew
     value = rendered(ctx, statements, node.value, node)[1]
     sign = f"{SIGNS[type(node.op)]}=" if isinstance(node, ast.AugAssign) else "="
     ctx.edits.replace(node, f"{name} {sign} {value}")
-    ctx.report.converted += 1
+    ctx.report.count_converted()

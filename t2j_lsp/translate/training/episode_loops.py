@@ -223,7 +223,7 @@ def _values(node: ast.stmt) -> list[ast.expr]:
 def inputs(episode: RecordedEpisode, loops: Loops, statements: Sequence[ast.stmt]) -> list[str]:
     """The variables of the update that some of its statements read before they give them values."""
     before = {name for s in episode.block if s not in statements for name in stores(s)}
-    before |= {argument.arg for argument in symbols.walk(episode.update.args) if isinstance(argument, ast.arg)}
+    before |= symbols.parameter_names(episode.update)
     kept = {one.name for one in episode.lists}
     out: list[str] = []
     bound: set[str] = set()

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable
 
 from t2j_lsp.contract import Finding
+from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import FunctionInfo, is_module
@@ -43,7 +44,7 @@ class _Setter:
     def of(cls, info: FunctionInfo) -> _Setter | None:
         """What a function is as one; None for others."""
         arguments = info.node.args
-        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        names = [a.arg for a in named_parameters(info.node)]
         body = [s for s in info.node.body if not _says_nothing(s)]
         decorators = [ast.unparse(d) for d in info.node.decorator_list]
         if arguments.vararg or arguments.kwarg or decorators not in ([], ["staticmethod"]):

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from t2j_lsp.symbols import Symbols
+from t2j_lsp.symbols import Symbols, parameter_names
 
 from .passed import PassedOn
 
@@ -164,7 +164,7 @@ class DataFlow:
                 out.writes |= body.writes
                 return
             case ast.Lambda():
-                inner = bound | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+                inner = bound | parameter_names(node)
                 for child in ast.iter_child_nodes(node):
                     self._collect(child, out, inner)
                 return

@@ -127,7 +127,7 @@ class Frozen:
             self.ctx.edits.drop(*self.ctx.source.span(around))
             node = around
         self.ctx.edits.delete(node)
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
 
     def _harmless(self, node: ast.AST) -> bool:
         module = frozen_module(node) or _frozen_as_made(node)

@@ -107,12 +107,12 @@ class GroupRates:
         last = f", {label}" if label else ""
         called = statements.renderer.need("set_hyperparameter")
         self.ctx.edits.replace(node, f'{called}({name}, "learning_rate", {new}{last})')
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
 
     def _rate(self, renderer: ExpressionRenderer, owner: ast.expr, label: str) -> Piece:
         """The rate of an optimizer, or of the group that ``label`` says, as code."""
         name = bracket(renderer.render(owner), ATOM)
-        self.ctx.report.converted += not self.ctx.report.quiet
+        self.ctx.report.count_converted()
         renderer.need("optax")
         several = any(len(groups) > 1 for groups in self._read.groups(owner, owner))
         return Piece(rate_in_state(f"{name}.opt_state", label, several))

@@ -142,7 +142,7 @@ def _gone(context: Context, made: ast.Assign, statements: StatementRewriter) -> 
 
 def _gradient(context: Context, renderer: ExpressionRenderer, gradient: InputGradient) -> Piece:
     """``jax.grad(lambda x: jnp.sum(critic(x)))(x)``."""
-    context.report.converted += not context.report.quiet
+    context.report.count_converted()
     value = renderer.argument(gradient.value)
     body = f"{renderer.need('jnp')}.sum({value.text})" if gradient.summed else bracket(value, 1)
     name = gradient.variable.id

@@ -21,7 +21,7 @@ def as_arrays(
 
     ``mixed``: where it isn't known of all of it that it is tensors, what else there is stays as it is.
     """
-    report.converted += not report.quiet
+    report.count_converted()
     text = f"{renderer.need('OrderedDict')}({text})" if ordered else text
     asarray = f"{renderer.need('jnp')}.asarray"
     if mixed and one:

@@ -151,7 +151,7 @@ class Lifting:
     def _ends(self, info: FunctionInfo, inputs: list[Input], calls: Iterable[ast.Call]) -> int:
         """How many of the parameters come in front: modules, where the others can come behind the function's own."""
         arguments = info.node.args
-        own = len([*arguments.posonlyargs, *arguments.args]) - (info.owner is not None and not info.static)
+        own = len(symbols.positional_parameters(info.node)) - (info.owner is not None and not info.static)
         plain = not (arguments.vararg or arguments.kwonlyargs or arguments.kwarg or arguments.defaults)
         for call in calls:
             starred = any(isinstance(a, ast.Starred) for a in call.args)
@@ -194,7 +194,7 @@ class Lifting:
             if any(ast.unparse(d) != "staticmethod" for d in node.decorator_list):
                 raise Refused(f"{reason}.")
             return
-        first = [*node.args.posonlyargs, *node.args.args][:1]
+        first = symbols.positional_parameters(node)[:1]
         if node.decorator_list or not first or first[0].arg != "self" or owner.node not in self.ctx.source.tree.body:
             raise Refused(f"{reason}.")
         others = [c for c in self.ctx.inference.classes.values() if c is not owner and info.name in c.methods]

@@ -49,7 +49,7 @@ class MethodCalls:
 
         def handler(renderer: ExpressionRenderer) -> Piece:
             arguments = [bracket(renderer.argument(a), 1) for a in node.args]
-            self.ctx.report.converted += not self.ctx.report.quiet
+            self.ctx.report.count_converted()
             given = ", ".join([renderer.argument(module).text, f'"{method.name}"', *arguments])
             return Piece(f"{renderer.need(called)}({given})")
 

@@ -89,7 +89,7 @@ class NewModules:
 
     def _is_handed_back(self, value: ast.Name, info: FunctionInfo) -> bool:
         """``return layer`` of a parameter that the function only looks at."""
-        if value.id not in _parameters(info.node):
+        if value.id not in symbols.parameter_names(info.node):
             return False
         named = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id == value.id and n is not value]
         return all(map(self._is_looked_at, named))
@@ -112,7 +112,7 @@ class NewModules:
             return False
         everywhere = self.source.nodes if home is None else symbols.walk(home)
         named = [n for n in everywhere if isinstance(n, ast.Name) and n.id == node.id and n is not node]
-        if home is not None and node.id in _parameters(home):
+        if home is not None and node.id in symbols.parameter_names(home):
             return self._is_kept_parameter(node, home) and all(map(self._is_looked_at, named))
         return bool(named) and all(self._fills(n) or self._is_looked_at(n) for n in named)
 
@@ -197,10 +197,6 @@ class NewModules:
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in _PASSES:
             return False
         return not called
-
-
-def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    return {n.arg for n in symbols.walk(node.args) if isinstance(n, ast.arg)}
 
 
 def _holds_modules(fact: Fact) -> bool:

@@ -121,7 +121,7 @@ class Optimizers:
                     self.ctx.plan.on_expression(node, lambda renderer: self._no_option())
 
     def _no_option(self) -> Piece:
-        self.ctx.report.converted += not self.ctx.report.quiet
+        self.ctx.report.count_converted()
         return Piece("False")
 
     def _passed_class(self, call: ast.Call) -> str:
@@ -149,7 +149,7 @@ class Optimizers:
         """``optax.adam`` for ``torch.optim.Adam``; with its own defaults where the call is read as another class's."""
         fact = self.ctx.fact(node)
         library, _, function = transformation_of(fact).partition(".")
-        self.ctx.report.converted += not self.ctx.report.quiet
+        self.ctx.report.count_converted()
         made = f"{renderer.need(library)}.{function}"
         extra = extra_defaults(fact) if fact != shown else ""
         return Piece(f"{renderer.need('functools')}.partial({made}, {extra})" if extra else made)

@@ -103,7 +103,7 @@ class OutsideUpdates:
     def _open(self, node: ast.With, statements: StatementRewriter) -> None:
         self.ctx.report.note(node.items[0].context_expr, "torch.autocast", "note", AUTOCAST)
         statements.unwrap(node, node.body)
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
 
     def _assign(self, node: ast.Assign, name: str) -> None:
         """``scaler = GradScaler()`` and ``ctx = autocast(...)`` go with what they were for."""
@@ -126,7 +126,7 @@ class OutsideUpdates:
             if scaler:
                 self.ctx.report.note(node.value, "torch.amp.GradScaler", "note", SCALER)
             self.ctx.edits.delete(node)
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
 
         self.ctx.plan.on_statement(node, handler)
 
@@ -215,7 +215,7 @@ class OutsideUpdates:
                 return False
 
         def handler(renderer: ExpressionRenderer) -> Piece:
-            self.ctx.report.converted += not self.ctx.report.quiet
+            self.ctx.report.count_converted()
             self.ctx.report.note(node, f"torch.optim.Optimizer.{func.attr}", "note", SAVED)
             given = {"state": renderer.argument(node.args[0]).text} if node.args else {}
             return Piece(form.format(nnx=renderer.need("nnx"), owner=renderer.render(func.value).text, **given))
@@ -251,7 +251,7 @@ class OutsideUpdates:
 
         def handler(renderer: ExpressionRenderer) -> Piece:
             given = ", ".join(bracket(renderer.argument(a), 1) for a in (module, *node.args))
-            self.ctx.report.converted += not self.ctx.report.quiet
+            self.ctx.report.count_converted()
             return Piece(f"{renderer.need(called)}({given})")
 
         self.ctx.plan.on_expression(node, handler)

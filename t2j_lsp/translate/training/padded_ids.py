@@ -73,7 +73,7 @@ class PaddedIds:
         own = [n for n in inside if n.id == taken[0]]
         if not own or not all(isinstance(n.ctx, ast.Load) and self._is_for_bags(n, 1) for n in own):
             return False
-        parameters = {argument.arg for argument in symbols.walk(forward.node.args) if isinstance(argument, ast.arg)}
+        parameters = symbols.parameter_names(forward.node)
         starts = [n for one in own for n in symbols.walk(self.source.parents[one]) if n is not one]
         return all(n.id in given for n in starts if isinstance(n, ast.Name) and n.id in parameters - {"self"})
 

@@ -164,7 +164,7 @@ def _holds_optimizer(fact: Fact, seen: set[str]) -> bool:
 def _plan_copy(context: Context, node: ast.expr, module: ast.expr) -> None:
     def handler(renderer: ExpressionRenderer) -> Piece:
         jax, jnp = (renderer.need(name) for name in ("jax", "jnp"))
-        context.report.converted += 1
+        context.report.count_converted()
         return Piece(f"{jax}.tree.map({jnp}.copy, {_state(context, renderer, module)})")
 
     context.plan.on_expression(node, handler)
@@ -180,7 +180,7 @@ def _plan_load(
         nnx = renderer.need("nnx")
         if not one_module:
             context.report.note(node, f"torch.nn.Module.{node.func.attr}", "note", _UNCHECKED)
-        context.report.converted += 1
+        context.report.count_converted()
         state = renderer.render(node.args[0]).text if source is None else _state(context, renderer, source)
         return Piece(f"{nnx}.update({renderer.render(module).text}, {state})")
 

@@ -316,7 +316,7 @@ class _ScopePlan:
             for step in steps:
                 self.steps.insert(one.block[0], step.function, self._in_front(one.block, changed[0]))
             region.write(statements, steps)
-            self.ctx.report.converted += 1
+            self.ctx.report.count_converted()
 
         for statement in changed:
             self.ctx.plan.on_statement(statement, _written)

@@ -344,7 +344,7 @@ class StoredGradients:
             self._delete(loop.node)
             return
         need = statements.renderer.need
-        self.ctx.report.converted += 1
+        self.ctx.report.count_converted()
         names = self._names(loop.walked) or []
         given = grads[""] if "" in grads else f"[{', '.join(grads[n] for n in names)}]"
         if loop.call is not None:
@@ -422,6 +422,6 @@ def clip_stored(ctx: Context, updates: Updates, one: AccumulatedTraining, update
             lines = clipped(ctx, clip, update.grads, module, statements)
             ctx.edits.insert_before(clip.node, lines[:-1])
             ctx.edits.replace(clip.node, lines[-1])
-            ctx.report.converted += 1
+            ctx.report.count_converted()
 
         ctx.plan.on_statement(clip.node, write)

@@ -63,5 +63,5 @@ class Undifferentiated:
             self.ctx.plan.on_expression(node, lambda renderer: self._itself(renderer, value))
 
     def _itself(self, renderer: ExpressionRenderer, value: ast.expr) -> Piece:
-        self.ctx.report.converted += not self.ctx.report.quiet
+        self.ctx.report.count_converted()
         return renderer.render(value)

@@ -217,7 +217,7 @@ class _Gradients(Loss):
                 if used:
                     line = f"{names[0]} = {renderer.need('torch_name')}({root.text}, {path})"
                     ctx.edits.insert_before(loop.body[0], [line])
-            ctx.report.converted += 1
+            ctx.report.count_converted()
             statements.block(loop.body)
             statements.block(loop.orelse)
 
@@ -270,7 +270,7 @@ class _Gradients(Loss):
         lead = [""] if above and region[0] is not plan.info.node.body[0] and not above.startswith("#") else []
         ctx.edits.add(start, end, self.source.newline.join([*lead, *indented(lines, indent)]))
         ctx.edits.placed_comments.update(line for line in body if line.startswith("#"))
-        ctx.report.converted += 1
+        ctx.report.count_converted()
         ctx.report.note(plan.call, "torch.Tensor.backward", "note", UNUSED)
 
     def _call(self, renderer: ExpressionRenderer) -> str:

@@ -48,7 +48,7 @@ def _taken_away(context: Context, node: ast.Expr) -> StatementHandler:
     def handler(statements: StatementRewriter) -> None:
         context.report.note(node, "torch.Tensor.backward", "note", NOTE)
         context.edits.delete(node)
-        context.report.converted += 1
+        context.report.count_converted()
 
     return handler
 

@@ -175,7 +175,7 @@ def _constants(
     direct = {id(site) for site in sites if site is not None}
     if not sites or None in sites:
         return
-    plain = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    plain = [a.arg for a in symbols.positional_parameters(function)]
     plain = plain[function.name == NEW :]
     others = [c for c in uses.calls if c.home is None and id(c.node) not in direct]
     for name, default in defaults(function).items():

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+from t2j_lsp.symbols import positional_parameters
+
 from .constants import Constants
 from .definitions import defaults, nodes
 from .literals import is_literal, literal
@@ -22,7 +24,7 @@ def drop_arguments(
     shift: int = 0,
 ) -> None:
     """Take the arguments for some parameters of a function out of the helpers that call it."""
-    plain = [a.arg for a in (*node.args.posonlyargs, *node.args.args)][shift:]
+    plain = [a.arg for a in positional_parameters(node)][shift:]
     places = frozenset(plain.index(n) for n in names if n in plain)
     for home in {call.home for call in calls if call.home is not None}:
         texts[home] = without_arguments(texts[home], callee, places, names)
@@ -33,12 +35,11 @@ def decided(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[
 
     ``shift`` parameters in front get their arguments otherwise.
     """
-    arguments = node.args
-    plain = [*arguments.posonlyargs, *arguments.args]
+    plain = positional_parameters(node)
     otherwise = defaults(node)
     constants: list[tuple[str, str]] = []
     assigned = assigned_names(node)
-    for index, argument in enumerate([*plain, *arguments.kwonlyargs]):
+    for index, argument in enumerate([*plain, *node.args.kwonlyargs]):
         name = argument.arg
         if index < shift or name in bound or name in assigned:
             continue

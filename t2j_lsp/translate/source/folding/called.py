@@ -10,7 +10,7 @@ import ast
 import textwrap
 from collections.abc import Hashable, Iterable, Mapping
 
-from t2j_lsp.symbols import nearest
+from t2j_lsp.symbols import nearest, positional_parameters
 from t2j_lsp.translate.source.assignments import assigned
 
 from .arguments import decided
@@ -98,7 +98,7 @@ def of_list(node: ast.AST, finder: UseFinder) -> bool:
 def without_unpassed(text: str, function: ast.FunctionDef, calls: Iterable[HelperCall]) -> str:
     """A class without the parameters of a method that have a literal for a default, and that none of its calls pass."""
     known = list(calls)
-    plain = [a.arg for a in (*function.args.posonlyargs, *function.args.args)][1:]
+    plain = [a.arg for a in positional_parameters(function)][1:]
     constants = tuple(
         (name, value)
         for name, value in decided(function, known, (), shift=1)

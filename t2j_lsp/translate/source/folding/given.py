@@ -11,6 +11,8 @@ from functools import cache
 
 import libcst as cst
 
+from t2j_lsp.symbols import positional_parameters
+
 from .arguments import assigned_names
 from .constants import KINDS, folded
 from .definitions import defaults, is_given, nodes
@@ -25,7 +27,7 @@ def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[st
 
     A ``functools.partial`` passes those that are ``bound`` something that may be None.
     """
-    plain = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+    plain = [a.arg for a in positional_parameters(node)]
     taken = {*bound, *assigned_names(node)}
     return frozenset(
         name
@@ -42,7 +44,7 @@ def lengths(
     node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[str], shift: int = 0
 ) -> tuple[tuple[str, int], ...]:
     """The parameters that every call passes a tuple of so many elements."""
-    plain = [a.arg for a in (*node.args.posonlyargs, *node.args.args)][shift:]
+    plain = [a.arg for a in positional_parameters(node)][shift:]
     taken = {*bound, *assigned_names(node)}
     passed = {name: {tuple_length(c.argument(i, name)) for c in calls} for i, name in enumerate(plain)}
     known = {name: sizes.pop() for name, sizes in passed.items() if len(sizes) == 1 and name not in taken}
@@ -140,7 +142,7 @@ def _values(
     node: ast.FunctionDef, uses: HelperUses, known: Mapping[str, Values]
 ) -> Iterator[tuple[str, frozenset[str]]]:
     """What each parameter of a function may be, if every call passes it, a partial binds it or it has a default."""
-    plain, taken = [a.arg for a in (*node.args.posonlyargs, *node.args.args)], assigned_names(node)
+    plain, taken = [a.arg for a in positional_parameters(node)], assigned_names(node)
     for index, name in enumerate((*plain, *(a.arg for a in node.args.kwonlyargs))):
         if name in taken:
             continue

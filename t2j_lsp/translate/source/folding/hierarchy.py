@@ -97,9 +97,7 @@ def _extended(base: str, low: ast.FunctionDef, derived: str, high: ast.FunctionD
         return None
     stores = {n.id for n in nodes(low) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     stores |= {s.name for s in low.body if isinstance(s, ast.FunctionDef)}
-    known = {n.id for n in nodes(high) if isinstance(n, ast.Name)} | {
-        a.arg for a in nodes(high.args) if isinstance(a, ast.arg)
-    }
+    known = {n.id for n in nodes(high) if isinstance(n, ast.Name)} | symbols.parameter_names(high)
     if stores & known:
         return None
     changed = {name: value for name, value in given.items() if value != name}
@@ -130,7 +128,7 @@ def _is_super_call(node: ast.expr, name: str) -> bool:
 
 def _given(low: ast.FunctionDef, call: ast.Call) -> dict[str, str] | None:
     """What a call passes for each parameter of the base's constructor."""
-    plain = [a.arg for a in (*low.args.posonlyargs, *low.args.args)][1:]
+    plain = [a.arg for a in symbols.positional_parameters(low)][1:]
     every = [*plain, *(a.arg for a in low.args.kwonlyargs)]
     if low.args.vararg or any(isinstance(a, ast.Starred) for a in call.args):
         return None

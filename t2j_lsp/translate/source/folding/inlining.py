@@ -48,7 +48,7 @@ def inlined(text: str, function: str) -> str | None:
     caller = definition(text)
     bound = {n.id for n in nodes(caller) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     bound |= {n.arg for n in nodes(caller) if isinstance(n, ast.arg)}
-    inner = {a.arg for n in inside if isinstance(n, ast.Lambda) for a in symbols.walk(n.args) if isinstance(a, ast.arg)}
+    inner = {name for n in inside if isinstance(n, ast.Lambda) for name in symbols.parameter_names(n)}
     if inner & ({*parameters, *bound} | {n.id for n in nodes(caller) if isinstance(n, ast.Name)}):
         return None
     if (free - inner) & bound:

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from t2j_lsp.symbols import positional_parameters
 from t2j_lsp.translate.source.helpers import Helper, described, renamed
 
 from .absent import without_absent
@@ -259,7 +260,7 @@ def _bind(texts: dict[str, str], name: str, uses: Mapping[str, HelperUses]) -> N
     if not isinstance(made, ast.FunctionDef) or ast.unparse(called) != "functools.partial":
         return
     reads = [n for n in uses[function].reads if n != name]
-    plain = [a.arg for a in (*made.args.posonlyargs, *made.args.args)][: len(places)]
+    plain = [a.arg for a in positional_parameters(made)][: len(places)]
     if reads or not all(map(is_literal, places)) or set(plain) & assigned_names(made):
         return
     constants = tuple((parameter, literal(value)) for parameter, value in zip(plain, places, strict=True))

@@ -288,7 +288,7 @@ class UseFinder:
 
     def _taking(self, function: Function, index: int) -> Place | None:
         """Where the argument at a place goes."""
-        plain = [*function.args.posonlyargs, *function.args.args]
+        plain = symbols.positional_parameters(function)
         plain = plain[1:] if plain and plain[0].arg == "self" else plain
         return (self._side(function), plain[index].arg) if index < len(plain) else None
 

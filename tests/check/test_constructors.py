@@ -89,3 +89,33 @@ def make(): return Scaled(la.vector_norm(torch.ones(4)))
     jax += f"    def __call__(self, x): return x * {sign}self.norm\n"
     verdict = check(torch, jax, "Scaled", expression=convert_expression)
     assert verdict.verdict is wanted, verdict.reason
+
+
+@pytest.mark.parametrize(("sign", "wanted"), [("", VerdictKind.EQUIVALENT), ("-", VerdictKind.DIFFERENT)])
+def test_a_module_among_the_arguments_that_another_file_has_is_given_rngs(
+    sign: str, wanted: VerdictKind, check: Check
+) -> None:
+    torch = """class parts:
+    class Part(nn.Module):
+        def __init__(self, n):
+            super().__init__()
+            self.fc = nn.Linear(n, n)
+        def forward(self, x): return self.fc(x)
+class Net(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+    def forward(self, x): return self.part(x) * 2
+
+def make(): return Net(parts.Part(3))
+"""
+    jax = """class parts:
+    class Part(nnx.Module):
+        def __init__(self, n, *, rngs): self.fc = nnx.Linear(n, n, rngs=rngs)
+        def __call__(self, x): return self.fc(x)
+class Net(nnx.Module):
+    def __init__(self, part, *, rngs): self.part = part
+"""
+    jax += f"    def __call__(self, x): return {sign}self.part(x) * 2\n"
+    verdict = check(torch, jax, "Net", expression=convert_expression, initial=False)
+    assert verdict.verdict is wanted, verdict.reason

@@ -35,6 +35,11 @@ FUNCTIONS = {
         "def f(x, many):\n    return x.sum() - torch.linspace(0, 1, many)\n",
         "def f(x, many):\n    return x.sum() {sign} jnp.linspace(0, 1, many)\n",
     ),
+    "values and where they are, which have names in the conversion alone": (
+        "def f(x, k):\n    return (1 - x).topk(k)\n",
+        "import typing\n\nclass Found(typing.NamedTuple):\n    values: jax.Array\n    indices: jax.Array\n\n"
+        "def f(x, k):\n    return Found(*jax.lax.top_k(1 {sign} x, k))\n",
+    ),
     "axes of which the last has a length": (
         "def f(x):\n    assert x.shape[-1] == 4, 'the last dimension of x should be 4'\n"
         "    return x[..., 0] - x[..., 3]\n",

@@ -10,6 +10,19 @@ HEAD = "import torch\nimport jax\nimport jax.numpy as jnp\nfrom flax import nnx\
 LEFT = "def left(path):\n    return torch.jit.load(path)\n"
 SETTLED = [
     pytest.param("def f(x: jax.Array):\n    return x.transpose(0, 2, 1)\n", id="a method of arrays"),
+    pytest.param(
+        "def f(left, at, x):\n    sums = left.sums\n    sums = sums.at[at].add(x / 2)\n    return sums.at[0].set(x)\n",
+        id="writing at places",
+    ),
+    pytest.param(
+        "class Norm(nnx.BatchNorm):\n    def __init__(self, n, *, rngs: nnx.Rngs):\n"
+        "        super().__init__(n, rngs=rngs)\n\n\n"
+        "class Net(nnx.Module):\n    def __init__(self, kind, *, rngs: nnx.Rngs):\n"
+        "        self.norm = kind(3, rngs=rngs)\n\n\n"
+        "def kind_of(n):\n    return Norm if n else None\n\n\n"
+        "net = Net(Norm, rngs=nnx.Rngs(0))\n",
+        id="a class that is handed over",
+    ),
     pytest.param("def f(x):\n    x = jnp.abs(x)\n    y = x\n    y &= x\n    return x, y\n", id="writing in place"),
     pytest.param(
         "class Net(nnx.Module):\n"

@@ -96,3 +96,35 @@ def test_a_parameter_that_is_registered_again_stays_a_parameter(again: str) -> N
 def test_a_second_name_of_a_kernel_is_told(again: str) -> None:
     text = REGISTERED.replace("(self, n):", "(self, n, layer: nn.Linear):").format(again=again)
     assert any("second name" in gap.reason for gap in convert(text).gaps)
+
+
+SHARED = """import torch
+from torch import nn
+
+
+class Sampler(nn.Module):
+    def __init__(self, mean, deviation=1.0):
+        super().__init__()
+        self.mean, self.deviation = nn.Parameter(mean), deviation
+
+
+class Net(nn.Module):
+    def __init__(self, n, layer):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(n))
+        {statement}
+"""
+
+
+@pytest.mark.parametrize("statement", ["self.v = nn.Parameter(self.w)", "self.s = Sampler(mean=self.w)"])
+def test_a_parameter_made_of_another_shares_its_memory(statement: str) -> None:
+    (gap,) = convert(SHARED.format(statement=statement)).gaps
+    assert "shares the memory of self.w" in gap.reason
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["self.w = nn.Parameter(self.w)", "self.s = Sampler(self.w.clone())", "self.s = Sampler(torch.ones(n), self.w)"],
+)
+def test_a_parameter_of_a_copy_shares_nothing(statement: str) -> None:
+    assert not convert(SHARED.format(statement=statement)).gaps

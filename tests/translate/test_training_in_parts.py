@@ -357,3 +357,21 @@ def train(args, loader, model, criterion, optimizer):
     done = convert(HEAD + text)
     assert not done.gaps
     assert "def train_step(model, optimizer, criterion, x, outputs, y, runs):\n    def loss_fn(model):\n" in done.code
+
+
+def test_a_dtype_of_the_function_around_is_a_setting_of_the_step() -> None:
+    text = """\
+def train(model, loader, dtype: torch.dtype):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y.to(dtype))
+        if dtype == torch.float32:
+            loss = loss * 2
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    done = convert(HEAD + text)
+    assert not done.gaps
+    assert '@nnx.jit(static_argnames="dtype")\ndef train_step(model, optimizer, x, y, dtype):\n' in done.code
+    assert "        train_step(model, optimizer, x, y, dtype)\n" in done.code

@@ -28,6 +28,14 @@ SAID = {
         "        self.layers = layers\n\n    def forward(self, x):\n"
         "        for layer in drop(self.layers, 0.5):\n            x = layer(x)\n        return x\n"
     ),
+    "numpy's array that a module keeps": (
+        "def season(x, t):\n    return x * torch.tensor(np.cos(t)).float()\n\n\n"
+        "class Net(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+        "        self.t = np.arange(n) / n\n\n    def forward(self, x):\n        return season(x, self.t)\n"
+    ),
+    "what an object draws when it is called": (
+        "class Noise:\n    def __call__(self, n):\n        return torch.rand(n)\n"
+    ),
     "what a module keeps in a dict": (
         "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.kept = {}\n\n"
         "    def forward(self, x):\n        self.kept = {'gone': torch.rand(len(x)) < 0.5}\n"
@@ -90,6 +98,12 @@ SAID = {
     ),
 }
 UNSAID = {
+    "numpy's array that only a constructor computes with": (
+        "class Net(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+        "        self.t = np.arange(n) / n\n        self.make()\n\n    def make(self):\n"
+        "        self.register_buffer('c', torch.tensor(np.cos(self.t)))\n\n"
+        "    def forward(self, x):\n        return x * self.c\n"
+    ),
     "a loop over a loader": (
         "def evaluate(model, loader):\n    return sum(torch.ones(2).sum().item() for batch in loader)\n"
     ),

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.inference.numpy_attributes import NUMPY, computes_outside
+from t2j_lsp.translate.inference.rngs import build_methods
 from t2j_lsp.translate.rule.facts import Function, Tensor
 from t2j_lsp.translate.rule.library import SIZES
 from t2j_lsp.translate.rule.record import Argument, Rule
@@ -19,6 +21,9 @@ from .tensor_code import TensorCode
 _VALUE = "the value of an array is not known under jit, and this fails there"
 _FORMAT = "the value of an array is not known under jit, and its format fails there: use jax.debug.print"
 _SIZE = "what an array's values make this large fails under jit: give the size as a number, or use a mask"
+_HELD = (
+    "NNX hands what a module keeps to compiled code, NumPy's arrays too, and this fails there: compute with jax.numpy"
+)
 _GLOBAL = "under jit a global keeps values of the trace that set it, and the next call fails on them: set it outside"
 _HOST = frozenset({"cv2", "math", "numpy", "pandas", "scipy", "skimage", "sklearn"})
 """Libraries whose functions compute with values, and know nothing of tracing."""
@@ -42,6 +47,14 @@ class KnownValues:
         """``linear_sum_assignment(cost)``, ``np.median(x)`` and ``math.sqrt(x)``: functions of other libraries."""
         if name.partition(".")[0] in _HOST or name.endswith(".from_dlpack"):
             self.number(node, next((a for a in node.args if self._is_array(a)), None))
+
+    def held(self, node: ast.Call) -> None:
+        """``np.cos(self.table)`` of an array of NumPy's, here or in the function of the file that is given it."""
+        function, inference = self.code.function, self.ctx.inference
+        if function is None or function.owner is None or not function.runs_in_module or not inference.has(NUMPY):
+            return
+        if computes_outside(node, inference.facts) and function.name not in build_methods(function.owner):
+            self._note(node, ast.unparse(node.func), _HELD)
 
     def text(self, node: ast.expr) -> None:
         """``f"{x:.3f}"``, ``"{:.3f}".format(x)``, ``format(x, ".3f")`` and ``"%.3f" % x``, and no ``f"{x}"``."""

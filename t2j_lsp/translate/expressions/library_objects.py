@@ -11,7 +11,7 @@ from t2j_lsp.translate.layout.first import shared_base
 from t2j_lsp.translate.rule.facts import Class, Function, ModuleClass, Object, Qual, is_module_class
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES, CLASSES, TorchClass
-from t2j_lsp.translate.rule.names import is_dtype, is_torch
+from t2j_lsp.translate.rule.names import is_dtype, is_jax, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -122,7 +122,9 @@ class LibraryObjects:
 
         A variable that is only called has none: its calls are given them.
         """
-        parent = self.ctx.source.parents.get(node)
+        parent, fact = self.ctx.source.parents.get(node), self.ctx.fact(node)
+        if isinstance(fact, Class) and any(map(is_jax, fact.info.torch_bases)):
+            return None  # an earlier conversion wrote it, and the calls of what it is given to
         match parent:
             case ast.Call(func=func) if func is node or getattr(func, "attr", "") == "apply":
                 return None

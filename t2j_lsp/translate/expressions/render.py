@@ -59,6 +59,7 @@ from .module_modes import ModuleModes
 from .needs import NeededNames
 from .operators import ASKED, KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
+from .shared_parameters import report_shared_parameters
 from .signatures import report_keywords, report_signatures
 from .subscripts import Subscripts
 from .tensor_code import TensorCode
@@ -330,8 +331,10 @@ class Calls:
         """What a call becomes; None where only its arguments may change."""
         fact = self.ctx.fact(node.func)
         torch = isinstance(fact, Qual) and is_torch(fact.name)
-        if not torch and (stays := stays_torch(self.ctx, node)) is not None:
-            self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
+        if not torch:
+            self.values().held(node)
+            if (stays := stays_torch(self.ctx, node)) is not None:
+                self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
         if isinstance(node.func, ast.Call | ast.Subscript) and asks_by_name(self.ctx, node):
             return self.copier.append_rngs(node)
         written = written_argument(node, self.ctx.inference) if self._writes(node, fact) else None
@@ -355,12 +358,15 @@ class Calls:
     def _called(self, node: ast.Call, fact: Fact) -> Piece | None:
         match fact:
             case Qual() if is_torch(fact.name):
+                if isinstance(made := self.ctx.fact(node), Tensor) and made.variable:
+                    report_shared_parameters(self.ctx, node, fact)
                 return self._torch_call(node, fact.name)
             case Qual():
                 report_signatures(self.ctx, node, fact)
                 self.values().handed_out(node, fact.name)
                 return self._library_call(node, fact.name)
             case Class():
+                report_shared_parameters(self.ctx, node, fact)
                 return self._class_call(node, fact)
             case ModuleClass():
                 report_keywords(self.ctx, node, fact)

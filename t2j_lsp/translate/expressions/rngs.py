@@ -11,6 +11,7 @@ from t2j_lsp.translate.rule.facts import FunctionInfo
 from .context import Context
 
 TAKEN = "the name 'rngs' is taken here, and generators of random numbers go by it: call yours something else"
+UNDER_JIT = "whoever calls the object can't pass it rngs, and drawing from those of the module level fails under jit"
 
 
 def rngs_expression(ctx: Context) -> str:
@@ -20,6 +21,8 @@ def rngs_expression(ctx: Context) -> str:
         _check_free(ctx, ctx.source.symbols.module if function is None else ctx.source.symbols.within(function.node))
         if ctx.rngs.module is None and ctx.scope.statement is not None and not ctx.report.quiet:
             ctx.rngs.module = ctx.scope.statement.node
+        if function is not None and function.name == "__call__" and ctx.scope.statement is not None:
+            ctx.report.note(ctx.scope.statement.node, "rngs", "value-needed", UNDER_JIT)
         return "rngs"
     owner = function.owner
     kept = owner is not None and (owner.is_module and owner.keeps_rngs or owner.has_generator)

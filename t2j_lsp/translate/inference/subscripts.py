@@ -16,17 +16,23 @@ from t2j_lsp.translate.rule.facts import (
     ListOf,
     MixedDict,
     Object,
+    Qual,
     Scalar,
     Shape,
     Tensor,
     Tuple,
 )
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.source.text import Source
 
 from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, Env, Infer, State
+
+
+def _imports_jax(env: Env) -> bool:
+    return any(isinstance(fact, Qual) and is_jax(fact.name) for fact in env.values())
 
 
 class SubscriptFacts:
@@ -41,6 +47,8 @@ class SubscriptFacts:
     def subscript(self, node: ast.Subscript, env: Env) -> Fact:
         owner = self.infer.expr(node.value, env)
         index = self.infer.expr(node.slice, env)
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "at" and _imports_jax(env):
+            return Object("array", "jax.Array.at")  # an earlier conversion wrote it
         self.evidence.indexed(owner, node.slice)
         match owner:
             case Tuple() if isinstance(index, Scalar) and isinstance(index.value, int):

@@ -229,12 +229,16 @@ class Inputs:
         inputs[text].places.append(place)
 
     def _is_handed_on(self, node: ast.expr, fact: Object) -> bool:
-        """Whether a device of a function around is an argument of the user's own function, whose parameter stays."""
+        """Whether a device of a function around is an argument of the user's own function, whose parameter stays.
+
+        A dtype is asked for and cast to, and always handed on.
+        """
         variable, call = self.flow.variable(node) or "", self.ctx.source.parents.get(node)
         if isinstance(call, ast.keyword):
             call = self.ctx.source.parents.get(call)
         local = fact.kind != "generator" and ("." in variable or variable in self.local)
-        return local and isinstance(call, ast.Call) and isinstance(self.ctx.fact(call.func), Function)
+        given = isinstance(call, ast.Call) and isinstance(self.ctx.fact(call.func), Function)
+        return local and (given or fact.kind == "dtype")
 
     def _module_text(self, node: ast.expr, inputs: dict[str, Input]) -> str | None:
         """The module among the inputs that a node names."""

@@ -79,10 +79,19 @@ class _Converted(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        function = self.namespace.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        function = self._called(node.func)
         if callable(function) and takes_rngs(function) and all(k.arg != "rngs" for k in node.keywords):
             node.keywords.append(ast.keyword("rngs", ast.parse(self.rngs, mode="eval").body))
         return node
+
+    def _called(self, node: ast.expr) -> Any:
+        """What the program has under a name, or under that of a module it imports: ``layers.Block``."""
+        match node:
+            case ast.Name(id=name):
+                return self.namespace.get(name)
+            case ast.Attribute(value=held, attr=name):
+                return getattr(self._called(held), name, None)
+        return None
 
 
 def evaluate(code: Code, namespace: Namespace, wide: bool, rngs: str = FIXED) -> Any:

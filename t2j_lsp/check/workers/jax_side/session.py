@@ -311,15 +311,24 @@ class ProgramSession:
     def loss(self, shape: OutputStructure, output: list[Any], squared: bool = False) -> Any:
         """The output's inner product with torch's cotangents or distance from them, as on the torch side."""
         total = jnp.zeros((), jnp.float64 if self.wide else jnp.float32)
-        cotangents = self.request.cotangents or {}
-        for path, array in zip(shape.paths, output, strict=True):
-            if path in cotangents and cotangents[path].shape == array.shape:
+        for path, array in zip(self._as_in_torch(shape.paths, output), output, strict=True):
+            cotangent = (self.request.cotangents or {}).get(path)
+            if cotangent is not None and cotangent.shape == array.shape:
                 if jnp.iscomplexobj(array):
                     array = array.real + 0.5 * array.imag
                 if jnp.issubdtype(array.dtype, jnp.floating):
-                    wanted = jnp.asarray(cotangents[path], array.dtype)
+                    wanted = jnp.asarray(cotangent, array.dtype)
                     total += ((array - wanted) ** 2).mean() if squared else (wanted * array).sum()
         return total
+
+    def _as_in_torch(self, paths: list[str], output: list[Any]) -> list[str]:
+        """Where these arrays are in torch's output: in order, as far as a tuple here is one with names there."""
+        known = self.request.cotangents or {}
+        floats = zip(paths, output, strict=True)
+        own = [p for p, array in floats if p not in known and jnp.issubdtype(array.dtype, jnp.inexact)]
+        others = [path for path in known if path not in paths]
+        renamed = dict(zip(own, others, strict=True)) if len(own) == len(others) else {}
+        return [renamed.get(path, path) for path in paths]
 
 
 def for_each_form(function: Any, options: Options) -> Callable[..., Any]:

@@ -71,6 +71,8 @@ def _kind(value: Argument) -> str | None:
     """The kind of dtype that PyTorch takes from a value, where it is known."""
     if is_bool(value.fact) or isinstance(value.fact, Scalar) and value.fact.kind == "bool":
         return "bool"
+    if isinstance(value.fact, Object) and value.fact.kind == "array":
+        return value.fact.dtype
     return "int" if is_integer(value.fact) else "float" if has_float(value) else None
 
 
@@ -306,7 +308,11 @@ def scalar_tensor(call: Call) -> Piece:
     return fill(call, f"jnp.array({{s}}, dtype={dtype})", floats=False)
 
 
-@rule("torch.from_numpy(ndarray)", jax="jnp.asarray(ndarray)", result="tensor")
+def _of_numpy(call: Call) -> Tensor:
+    return Tensor(dtype=_kind(call["ndarray"]))
+
+
+@rule("torch.from_numpy(ndarray)", jax="jnp.asarray(ndarray)", result=_of_numpy)
 def from_numpy(call: Call) -> Piece:
     if not call.site.x64:
         call.note("Float64 and int64 arrays become 32-bit here unless jax_enable_x64 is set; PyTorch keeps 64 bits.")

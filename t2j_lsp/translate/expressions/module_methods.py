@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
 from t2j_lsp.translate.rule.facts import (
@@ -73,6 +74,10 @@ DICTS = Gate(words=NAMED)
 """A dict of a module's arrays."""
 
 
+_WRITTEN_ANYWAY = frozenset({"forward", "train", "eval"})
+"""Methods that become others also where a class of the file defines them."""
+
+
 class ModuleMethods:
     """What methods of modules become."""
 
@@ -84,6 +89,8 @@ class ModuleMethods:
     def method(self, node: ast.Call, func: ast.Attribute, owner: Fact) -> Piece | None:
         """A method that torch's nn.Module defines, called on a module."""
         name = func.attr
+        if name not in _WRITTEN_ANYWAY and self._defines(owner, name):
+            return None  # a method of the file's own
         receiver = self.renderer.render(func.value)
         if name in ADDING:
             report_unknown_makers(self.ctx, node.args[-1:])
@@ -110,7 +117,7 @@ class ModuleMethods:
                 return self._in_float32(node, name, receiver)
             case _ if name in DROPPED_METHODS:
                 return receiver
-            case _ if name in HOOKS and not self._defines(owner, name):
+            case _ if name in HOOKS:
                 if (problem := problem_of_hook(self.ctx, node)) is not None:
                     return self._refused(node, name, problem)
                 hook = self.renderer.argument([*node.args, *(k.value for k in node.keywords)][0])
@@ -123,8 +130,6 @@ class ModuleMethods:
             case _:
                 pass
         if name in ("state_dict", "load_state_dict"):
-            if self._defines(owner, name):
-                return None
             if isinstance(owner, AnyModule) and any(name in i.methods for i in self.ctx.inference.classes.values()):
                 return self._refused(
                     node, name, "a class of this file has one of its own, and this may be of that class"
@@ -132,7 +137,7 @@ class ModuleMethods:
         piece = self._parts(node, name, receiver) or self._kept(node, name, receiver)
         any_layer = layer_names(owner) or name in RESETS and not isinstance(owner, Instance)
         refused = REFUSED | _REFUSED_OF_LAYERS if any_layer else REFUSED
-        if piece is not None or name not in refused or self._defines(owner, name):
+        if piece is not None or name not in refused:
             return piece
         return self._refused(node, name, refused[name])
 
@@ -222,6 +227,13 @@ class ModuleMethods:
             if given is not None and own:
                 return self._loaded_from(node, own[0].arg, *given)
             return self._refused(node, func.attr, reason)
+        if self.moves_base(func):
+            method = self.ctx.scope.function
+            assert method is not None
+            receiver = Piece(method.node.args.args[0].arg)
+            if func.attr == "to":
+                return self._to(node, receiver)
+            return receiver if func.attr != "double" else self._in_float32(node, func.attr, receiver)
         name = "__call__" if func.attr == "forward" and not info.has_own_call else func.attr
         if func.attr == "__call__" and not any(i.methods.get("__call__") for i in info.ancestry()[1:]):
             forward = info.method("forward")
@@ -233,11 +245,20 @@ class ModuleMethods:
         )
         if not needs_rngs:
             for candidate in info.bases:
-                method = getattr(candidate, "info", None) and candidate.info.method(func.attr)  # type: ignore[attr-defined]
-                needs_rngs = needs_rngs or bool(method and method.takes_rngs)
+                inherited = getattr(candidate, "info", None) and candidate.info.method(func.attr)  # type: ignore[attr-defined]
+                needs_rngs = needs_rngs or bool(inherited and inherited.takes_rngs)
         rngs = rngs_expression(self.ctx) if needs_rngs else None
         layer = LAYERS.get(base.name) if isinstance(base, Qual) and func.attr == "__init__" else None
         return self.copier.rebuilt(node, f"super().{name}", self._untaken(node, layer), rngs)
+
+    def moves_base(self, func: ast.Attribute) -> bool:
+        """Whether ``super().to(device)`` and its like call PyTorch's own method, which moves what Flax leaves there."""
+        info, function = self.ctx.scope.class_info, self.ctx.scope.function
+        if not symbols.is_super(func.value) or func.attr not in DROPPED_METHODS | {"to", "double"}:
+            return False
+        if info is None or not info.is_module or function is None or not function.node.args.args:
+            return False
+        return not any(func.attr in one.methods for one in info.ancestry()[1:])
 
     def _untaken(self, node: ast.Call, layer: LayerRule | None) -> list[ast.keyword]:
         """What goes of a base's constructor: where and of what dtype PyTorch makes its parameters."""

@@ -230,6 +230,13 @@ def _seeded_parameter(function: FunctionInfo, call: ast.Call, name: str) -> str:
     return given.id if function.owner is None and function.outer is None else ""
 
 
+def _array_dtype(node: ast.Call) -> str | None:
+    """What NumPy's array holds, where the call that makes it says ``int`` or ``bool``: ``np.zeros(n, dtype=bool)``."""
+    given = next((k.value for k in node.keywords if k.arg == "dtype"), None)
+    name = ast.unparse(given).rpartition(".")[2].strip("'\"_") if given is not None else ""
+    return next((kind for kind in ("bool", "int") if name.rstrip("0123456789") == kind), None)
+
+
 def _of_array_library(node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
     """What a function of numpy, or of a library like it, gives: an array, or the one number that is drawn."""
     if name.partition(".")[0] not in ARRAY_LIBRARIES:
@@ -243,7 +250,7 @@ def _of_array_library(node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
         or len(node.args) > _DRAWN_BY.get(drawn, -1)
         or any(k.arg == "size" for k in node.keywords)
     ):
-        return Object("array", name)
+        return Object("array", name, _array_dtype(node))
     if not all(isinstance(fact, Scalar) for fact in arguments):
         return UNKNOWN  # Numbers or arrays, as it is given either.
     return INT if drawn == "randint" else FLOAT

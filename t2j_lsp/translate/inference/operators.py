@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import (
     BOOL,
@@ -59,7 +60,7 @@ class OperatorFacts:
         if ranks:
             return Tensor(ranks[0] if len(set(ranks)) == 1 else None, "bool")
         if (array := next((p for p in parts if isinstance(p, Object) and p.kind == "array"), None)) is not None:
-            return array
+            return replace(array, dtype="bool")
         return UNKNOWN if any(p == UNKNOWN or isinstance(p, UnknownParameter) for p in parts) else BOOL
 
     def boolean(self, node: ast.BoolOp, env: Env) -> Fact:
@@ -105,7 +106,7 @@ def arithmetic(left: Fact, right: Fact, op: ast.operator) -> Fact:
         return Tensor(rank, dtype, all(t.sure for t in tensors))
     for fact in (left, right):
         if isinstance(fact, Object) and fact.kind == "array":
-            return fact
+            return replace(fact, dtype=None)
     if isinstance(left, Tuple | ListOf | Shape) and isinstance(op, ast.Add):
         if isinstance(left, Tuple) and isinstance(right, Tuple):
             return Tuple(left.items + right.items)

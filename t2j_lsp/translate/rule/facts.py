@@ -190,6 +190,8 @@ class Object(Fact):
 
     kind: str
     name: str = ""
+    dtype: str | None = None
+    """Of an array of NumPy's, where known: ``int`` or ``bool``."""
 
 
 NONE = Scalar("none")

@@ -66,7 +66,7 @@ def join(a: Fact, b: Fact) -> Fact:
         case Tuple() | ListOf(), Tuple() | ListOf():
             return ListOf(join(element(a), element(b)))
         case Object(), Object() if a.kind == b.kind:
-            return Object(a.kind)
+            return Object(a.kind, dtype=a.dtype if a.dtype == b.dtype else None)
         case Qual(), Qual() if (rule := REGISTRY.get(a.name)) is not None and rule is REGISTRY.get(b.name):
             return Qual(rule.name)  # one name on a device, and the same without it
         case _:

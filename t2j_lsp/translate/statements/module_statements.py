@@ -39,9 +39,15 @@ class ModuleStatements:
         if func.attr == "__init__" and self._is_module_init(call, owner):
             self._delete_super(node)
             return True
-        if not is_module(owner):
-            return False
         name = func.attr
+        if self.methods.moves_base(func):
+            piece = self.methods.super_call(call, func)
+            if piece is not None and piece.text.isidentifier():
+                self.ctx.edits.delete(node)
+                self.ctx.report.converted += 1
+                return True
+        if not is_module(owner) or isinstance(owner, Instance) and owner.cls.info.method(name) is not None:
+            return False
         if name in ("register_buffer", "register_parameter") and isinstance(owner, Instance):
             return self._register(node, call, name)
         if name in ("add_module", "register_module") and len(call.args) == 2:

@@ -26,6 +26,8 @@ def carrying_gradients(context: Context, call: ast.Call) -> Sequence[ast.expr] |
     if gives_number(context.inference, call) or _copies_state(context, call):
         return ()
     info = called_function(context.fact(call.func))
+    if info is None and (arrays := _without_devices(call)) is not None:
+        return arrays
     if info is None or info.external or filled(context.inference, info) or _keeps_values(info.node):
         return None
     returned = [n.value for n in own_nodes(info.node) if isinstance(n, ast.Return) and n.value is not None]
@@ -36,6 +38,13 @@ def carrying_gradients(context: Context, call: ast.Call) -> Sequence[ast.expr] |
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return None
     return [value for name, value in given.items() if name in parameters]
+
+
+def _without_devices(call: ast.Call) -> Sequence[ast.expr] | None:
+    """What ``x.to(net.device)`` is given besides a device; None if no module is asked for one."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    others = [one for one in given if not (isinstance(one, ast.Attribute) and one.attr in ("device", "dtype"))]
+    return [call.func, *others] if len(others) < len(given) else None
 
 
 def _copies_state(context: Context, call: ast.Call) -> bool:

@@ -325,6 +325,8 @@ class Inputs:
             return "module" if is_module(known) and not is_loss(known) else "array"
         if is_module(known):
             return "function" if is_loss(known) or known == AnyModule() and names_loss(place) else "module"
+        if is_numpy(known) and self._pairs_positions(place):
+            return "array"
         if isinstance(known, Object) and not stands_alone(known):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, {_called(known)}")
         if isinstance(known, Function):
@@ -341,6 +343,15 @@ class Inputs:
                 f"the loss is computed with {ast.unparse(place)}, whose object can't be passed to a compiled function"
             )
         return "array"
+
+    def _pairs_positions(self, place: ast.expr) -> bool:
+        """Whether a value picks elements along with another one, ``q[rows, actions]``: positions, and no mask."""
+        listed = self.ctx.source.parents.get(place)
+        around = self.ctx.source.parents.get(listed) if isinstance(listed, ast.Tuple) else None
+        if not isinstance(listed, ast.Tuple) or not isinstance(around, ast.Subscript) or around.slice is not listed:
+            return False
+        arrays = [one for one in listed.elts if is_numpy(fact := self.ctx.fact(one)) or isinstance(fact, Tensor)]
+        return isinstance(self.ctx.fact(around.value), Tensor) and len(arrays) > 1
 
     def _value_kind(self, one: Input) -> Kind:
         """Whether a value is traced, or known when the step is traced."""

@@ -15,6 +15,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.unknown_makers import ADDING
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, FunctionInfo, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.names import is_torch
 
 from .objects import Objects, VariableScope, same_module, targets
@@ -219,7 +220,7 @@ class LostParameters:
     def _is_new(self, value: ast.expr, target: str) -> bool:
         """Whether a value has parameters of its own: not the module itself, moved or wrapped."""
         fact = self.ctx.fact(value)
-        if not is_module(fact) and not (isinstance(fact, Tensor) and fact.variable):
+        if not is_module(fact) and not (isinstance(fact, Tensor) and fact.variable) or is_loss(fact):
             return False
         if ast.unparse(same_module(value)) == target:
             return False

@@ -22,6 +22,7 @@ from t2j_lsp.translate.rule.facts import (
     Instance,
     Layer,
     ListOf,
+    Object,
     Qual,
     Tensor,
     is_module,
@@ -127,6 +128,8 @@ class Trees:
                 return self._attribute(fact.item)
             case TupleFact():
                 return all(map(self._attribute, fact.items))
+            case Object(kind="optimizer" | "scheduler"):
+                return False  # its state is the module's, and a step is passed it besides
         if isinstance(fact, AnyModule) and fact.wrapped is None and fact.names:
             return fact.names <= LAYERS.keys() - CONTAINERS  # one of several layers, each of which was looked at
         return self.is_tree(fact) if is_module(fact) else True

@@ -19,7 +19,7 @@ from .objects import Objects, VariableScope, targets
 from .parts_of_one import LEFT_BY_OTHERS, shares_its_modules
 from .skipped import KEPT, may_jump
 from .slice import UpdateSlicer
-from .step_calls import Item, Phase, Refused, StepCall, clip_kind
+from .step_calls import Item, Phase, Refused, StepCall, clip_kind, limits
 from .update import NOT_ZEROED, Optimized
 
 ITEM = "It updates an item of a list of modules, whose gradients have no name: give the module an attribute of its own."
@@ -147,6 +147,7 @@ class UpdatedModules:
 
     def clip_target(self, clip: StepCall, optimized: Sequence[Optimized]) -> Optimized:
         """The optimizer whose gradients are clipped. Raises Refused."""
+        limits(clip)
         target = updated(clip.subject, self.scope, self.objects)
         for one in optimized:
             if target.target and not target.groups and tuple(targets(target.target)) == one.modules:

@@ -39,8 +39,6 @@ from .forward_pass import Env, State, UnknownParameter
 from .item_stores import is_mask
 from .module_methods import ModuleMethodFacts, calls_forward, forward_is_of_modules
 
-_SAME_NUMBERS = frozenset({"copy", "flatten", "ravel", "reshape", "squeeze", "transpose"})
-"""Methods of NumPy's arrays that give one of the same type."""
 _OF_TEXTS: dict[str, Fact] = {
     **dict.fromkeys(("split", "rsplit", "splitlines"), ListOf(STR)),
     **dict.fromkeys(("partition", "rpartition"), Tuple((STR, STR, STR))),
@@ -99,7 +97,7 @@ class Methods:
             case Scalar(kind="str"):
                 return _OF_TEXTS.get(name, STR)
             case Object(kind="array"):
-                return owner if name in _SAME_NUMBERS else replace(owner, dtype=None)
+                return replace(owner, dtype=None)
             case Object() if has_rules(owner) and (rule := member_rule(owner, name)) is not None:
                 self.state.note_random(rule.name, rule)
                 return rule_result(rule, node, [owner, *arguments], self.state.facts, method=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.rule.binding import argument as given
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import precedence
 from t2j_lsp.translate.rule.record import Argument, Call, Piece
@@ -188,6 +189,24 @@ def spread(argument: Argument, lists: bool = False) -> str:
 
 def rank_of(argument: Argument) -> int | None:
     return argument.fact.rank if isinstance(argument.fact, Tensor) else None
+
+
+FEATURES = {"torch.nn.Linear": "out_features", "torch.nn.Embedding": "embedding_dim"}
+"""Layers whose second argument says how long the last axis of what they give is."""
+
+
+def width_of(call: Call, name: str) -> ast.expr | None:
+    """How long axis ``dim`` of an argument is, if that is the last one of what a layer has just given."""
+    node, dim, rank = call[name].node, integer(call["dim"]), rank_of(call[name])
+    layer = call.site.called(node) if node is not None else None
+    if not isinstance(node, ast.Call) or layer is None or layer.node is None or layer.name not in FEATURES:
+        return None
+    taken = call.site.fact(node.args[0]) if node.args else None
+    if rank is None and isinstance(taken, Tensor) and taken.rank is not None:
+        rank = taken.rank + (layer.name == "torch.nn.Embedding")
+    if dim is None or dim not in (-1, None if rank is None else rank - 1):
+        return None
+    return given(layer.node, 1, FEATURES[layer.name])
 
 
 def dtype_of(argument: Argument) -> str | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 from t2j_lsp.translate.rule.facts import Fact, Tensor
 from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
-from ._arguments import axis_index, dtype_of, integer, is_sequence, rank_of, spread
+from ._arguments import axis_index, dtype_of, integer, is_sequence, rank_of, spread, width_of
 
 Row("torch.permute(input, dims)", "jnp.transpose({input}, {dims})", aliases=["torch.permute_copy"], result="same")
 for name, axes in {"transpose": "dim0, dim1", "swapaxes": "axis0, axis1", "swapdims": "dim0, dim1"}.items():
@@ -94,6 +96,12 @@ def _squeezed(call: Call) -> Fact:
     return Tensor(None, dtype_of(call["input"]))
 
 
+def _is_one(call: Call) -> bool:
+    """Whether the axis that is squeezed is surely of size 1: the last one of what a layer of one feature gives."""
+    width = width_of(call, "input") if "dim" in call.arguments else None
+    return isinstance(width, ast.Constant) and width.value == 1
+
+
 @rule(
     "torch.squeeze(input)",
     "torch.squeeze(input, dim)",
@@ -106,7 +114,8 @@ def squeeze(call: Call) -> Piece:
     """PyTorch leaves axes alone whose size is not 1, where JAX raises."""
     if "dim" not in call.arguments:
         return call.emit("{input}.squeeze()")
-    return call.emit("squeeze({input}, axis={axes})", axes=call.axes("dim"))
+    text = "{input}.squeeze(axis={axes})" if _is_one(call) else "squeeze({input}, axis={axes})"
+    return call.emit(text, axes=call.axes("dim"))
 
 
 for count in (1, 2, 3):

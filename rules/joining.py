@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from itertools import accumulate
 
-from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ADD, MULTIPLY, bracket, precedence
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, is_simple, rule
 
-from ._arguments import LEGACY, integer, is_number, is_sequence, part_texts, parts
+from ._arguments import LEGACY, integer, is_number, is_sequence, part_texts, parts, width_of
 from ._facts import first, same
 
 EMPTY_OF = {"torch.tensor", "torch.Tensor", *(f"torch.{name}" for name in LEGACY)}
@@ -147,20 +147,6 @@ def split_method(call: Call) -> Piece:
     return _split(call, "self", "split_size")
 
 
-def _width(call: Call, name: str) -> ast.expr | None:
-    """``out_features`` of the linear layer that the input is fresh from, if its last axis is the one that is split."""
-    node = call[name].node
-    layer = call.site.fact(node.func) if isinstance(node, ast.Call) else None
-    if not isinstance(layer, Layer) or layer.name != "torch.nn.Linear" or layer.node is None:
-        return None
-    fact = call.site.fact(node.args[0]) if isinstance(node, ast.Call) and node.args else None
-    rank = fact.rank if isinstance(fact, Tensor) else None
-    if integer(call["dim"]) not in (-1, None if rank is None else rank - 1):
-        return None
-    given = [k.value for k in layer.node.keywords if k.arg == "out_features"] + layer.node.args[1:2]
-    return given[0] if given else None
-
-
 def _is_product(node: ast.expr | None, count: int, factor: ast.expr | None) -> bool:
     """Whether ``node`` is ``count * factor``; the factor may be the parameter that an attribute was set from."""
     match node:
@@ -181,7 +167,7 @@ def _split(call: Call, name: str, sizes: str) -> Piece:
     if is_sequence(argument):
         return _split_sizes(call, name, sizes)
     count = call.site.unpacked
-    if count and _is_product(_width(call, name), count, argument.node):
+    if count and _is_product(width_of(call, name), count, argument.node):
         return call.emit(f"jnp.split({{{name}}}, {count}, axis={{dim?}})")
     if 2 <= count <= 4 and is_number(argument) and argument.simple:
         size, number = argument.operand(MULTIPLY + 1), integer(argument)
@@ -226,7 +212,7 @@ def _is_multiple(node: ast.expr | None, count: int) -> bool:
 def chunk(call: Call) -> Piece:
     """Two chunks are the same in NumPy's reckoning: the first is the longer one."""
     count = integer(call["chunks"])
-    if count is not None and call.site.unpacked == count and _is_multiple(_width(call, "input"), count):
+    if count is not None and call.site.unpacked == count and _is_multiple(width_of(call, "input"), count):
         return call.emit("jnp.split({input}, {chunks}, axis={dim?})")
     if count == 2 and call.site.unpacked == 2:
         return call.emit("jnp.array_split({input}, 2, axis={dim?})")

@@ -100,7 +100,8 @@ Row(
 )
 def absolute(call: Call) -> Piece:
     """The gradient of jnp.abs is 1 at 0 where PyTorch's is 0; integers have no gradient."""
-    return call.emit("jnp.abs({input})" if is_integer(first(call).fact) else "absolute({input})")
+    plain = is_integer(first(call).fact) or call.site.without_gradient
+    return call.emit("jnp.abs({input})" if plain else "absolute({input})")
 
 
 Row(
@@ -308,7 +309,8 @@ def _clip(call: Call, arguments: str) -> Piece:
     bounds = [call[name].fact for name in ("min", "max") if name in call.arguments]
     if any(isinstance(bound, Tensor) and not is_integer(bound) for bound in bounds):
         return call.emit(f"clamp_to({{input}}, {arguments})")
-    if not is_integer(first(call).fact) or any(_is_float_number(call, name) for name in ("min", "max")):
+    floats = any(_is_float_number(call, name) for name in ("min", "max"))
+    if floats if is_integer(first(call).fact) else not call.site.without_gradient:
         return call.emit(f"clamp({{input}}, {arguments})")
     return call.emit(f"{{input}}.clip({arguments})" if call.method else f"jnp.clip({{input}}, {arguments})")
 

@@ -20,6 +20,7 @@ from t2j_lsp.translate.rule.facts import (
     TENSOR,
     UNKNOWN,
     Fact,
+    Layer,
     ListOf,
     Object,
     Qual,
@@ -116,6 +117,9 @@ class FakeSite:
 
     def fact(self, node: ast.expr) -> Fact:
         return UNKNOWN
+
+    def called(self, node: ast.expr) -> Layer | None:
+        return None
 
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
         return ("w", False) if isinstance(node, ast.Name) and node.id == "w" else None

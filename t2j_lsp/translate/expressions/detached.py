@@ -1,8 +1,9 @@
-"""Values that are detached where they are made, of which no gradient is taken whatever is computed with them."""
+"""Values of which no gradient is taken: detached where they are made, or that only become numbers or comparisons."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
@@ -22,6 +23,35 @@ def is_detached(source: Source, node: ast.expr, seen: frozenset[str] = frozenset
             known = (value is not None and is_detached(source, value, seen | {name}) for value in values)
             return bool(values) and all(known)
     return False
+
+
+OF_NUMBERS = frozenset({"item", "tolist", "argmax", "argmin", "argsort", "long", "int", "bool"})
+"""Methods through which no gradient flows: what they give is a number of Python's, whole, or a truth value."""
+
+
+def becomes_a_number(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether an expression is only there for a comparison or for a number: ``x.abs().max().item()``, ``x > 0``."""
+    value: ast.AST = node
+    while True:
+        parent = parents.get(value)
+        match parent:
+            case ast.Compare():
+                return not any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in parent.ops)
+            case ast.Call(func=ast.Name(id="float" | "int" | "bool"), args=[one], keywords=[]) if one is value:
+                return True
+            case ast.Attribute(value=one, attr=name) if one is value:
+                call = parents.get(parent)
+                if isinstance(call, ast.Call) and call.func is parent:
+                    if name in OF_NUMBERS:
+                        return True
+                    parent = call
+            case ast.BinOp() | ast.UnaryOp():
+                pass
+            case ast.Subscript(value=one) if one is value:
+                pass
+            case _:
+                return False
+        value = parent
 
 
 def _binds(node: ast.AST, name: str) -> bool:

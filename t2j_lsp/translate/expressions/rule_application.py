@@ -12,7 +12,7 @@ from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import ancestors, asked_before
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.contexts import context_name
-from t2j_lsp.translate.rule.facts import Fact, Object, Partial, Qual, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Layer, Object, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.library import SIZES, Trait, names_with, stands_alone
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece, assigned
@@ -31,8 +31,9 @@ from t2j_lsp.translate.rule.record import (
 from t2j_lsp.translate.source.width import lines_with
 
 from .axisless import of_vectors, without_axes
+from .called_layers import called_layer
 from .context import Context
-from .detached import is_detached
+from .detached import becomes_a_number, is_detached
 from .evaluation_order import depends_on_order
 from .given_names import reads_the_same
 from .handlers import ExpressionRenderer
@@ -155,6 +156,8 @@ class CallSite:
         if isinstance(self.node, ast.Call) and isinstance(self.node.func, ast.Attribute):
             if is_detached(self.ctx.source, self.node.func.value):
                 return True
+        if becomes_a_number(self.node, parents):
+            return True
         for node in ancestors(self.node, parents):
             match node:
                 case ast.Attribute(value=part, attr="detach") if part is value:
@@ -190,6 +193,9 @@ class CallSite:
     def fact(self, node: ast.expr) -> Fact:
         """What is known of any expression."""
         return self.ctx.fact(node)
+
+    def called(self, node: ast.expr) -> Layer | None:
+        return called_layer(self.ctx, node)
 
     def note(self, reason: str) -> None:
         self.ctx.report.note(self.node, self.name, "note", reason)

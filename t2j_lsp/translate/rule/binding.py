@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from .factory import FactoryKeywords
-from .facts import BOOL, FLOAT, INT, NONE, STR, TENSOR, UNKNOWN, Fact, ListOf, Object, Scalar, Shape, Tensor
+from .facts import BOOL, FLOAT, INT, NONE, STR, TENSOR, UNKNOWN, Fact, Layer, ListOf, Object, Scalar, Shape, Tensor
 from .optimizer_plan import OptimizerPlan
 from .pieces import Piece, precedence
 from .record import IGNORED, Argument, Call, Rule, Signature
@@ -205,6 +205,9 @@ class SilentSite:
 
     def fact(self, node: ast.expr) -> Fact:
         return UNKNOWN
+
+    def called(self, node: ast.expr) -> Layer | None:
+        return None
 
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
         return None

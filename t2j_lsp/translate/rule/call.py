@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from .facts import UNKNOWN, Fact
+from .facts import UNKNOWN, Fact, Layer
 from .optimizer_plan import OptimizerPlan
 from .pieces import ATOM, Piece, bracket, compile_template
 from .signature import Signature
@@ -193,6 +193,10 @@ class Site(Protocol):
 
     def fact(self, node: ast.expr) -> Fact:
         """What is known of any expression, also of a part of an argument."""
+        ...
+
+    def called(self, node: ast.expr) -> Layer | None:
+        """The layer whose value an expression is, the last one of a Sequential; None where it may be another one."""
         ...
 
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:

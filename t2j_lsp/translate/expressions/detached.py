@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
 
 
@@ -25,8 +26,7 @@ def is_detached(source: Source, node: ast.expr, seen: frozenset[str] = frozenset
     return False
 
 
-OF_NUMBERS = frozenset({"item", "tolist", "argmax", "argmin", "argsort", "long", "int", "bool"})
-"""Methods through which no gradient flows: what they give is a number of Python's, whole, or a truth value."""
+_STOPPING = names_with(Trait.STOPS_GRADIENT)
 
 
 def becomes_a_number(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
@@ -42,7 +42,7 @@ def becomes_a_number(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool
             case ast.Attribute(value=one, attr=name) if one is value:
                 call = parents.get(parent)
                 if isinstance(call, ast.Call) and call.func is parent:
-                    if name in OF_NUMBERS:
+                    if name in _STOPPING:
                         return True
                     parent = call
             case ast.BinOp() | ast.UnaryOp():

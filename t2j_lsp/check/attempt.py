@@ -9,7 +9,7 @@ from t2j_lsp.check.difference.experiment import Experiment
 from t2j_lsp.check.difference.explain import BYTES, Run, explanation
 from t2j_lsp.check.difference.localise import Alignment
 from t2j_lsp.check.difference.locate import Locator, is_wide
-from t2j_lsp.check.messages import JaxObserved, Observations, TorchObserved, Traced
+from t2j_lsp.check.messages import JaxObserved, TorchObserved, Traced
 from t2j_lsp.check.process.budget import INITIAL, NARROW, TimeBudget
 from t2j_lsp.check.process.budget import OWN_TRAINING as LONGER
 from t2j_lsp.check.process.worker import RemoteError, TimedOut
@@ -17,7 +17,7 @@ from t2j_lsp.check.program.counterparts import Counterpart
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slice, Slicer
 from t2j_lsp.check.training.comparison import OwnTraining
-from t2j_lsp.check.verdict.compare import Comparison, Difference, compare
+from t2j_lsp.check.verdict.compare import Difference
 from t2j_lsp.check.verdict.evidence import Evidence, Judgement, cannot_say
 from t2j_lsp.check.verdict.generation import calls_of
 from t2j_lsp.check.verdict.initial import compare_initial
@@ -31,6 +31,7 @@ from .preparing import Preparing, comment_wanted, cut_jax, pairing_of, shared_na
 from .requests import InitialRequest, JaxInitialRequest, JaxRequest, TorchRequest
 from .rounding import PERTURBATIONS, Rounding
 from .session import CheckSession
+from .without_jit import differ_without_jit
 
 STEPS = 3
 PAIRED_BY_ORDER = (
@@ -269,17 +270,9 @@ class Attempt:
             return False
         if bits == 32:
             return True
-        eager = jax.observed.get("eval") or self._without_jit()
-        if eager is None:
-            return True
-        without_jit = Comparison()
-        compare("eval output", torch.observed["eval output"], eager["eval output"], without_jit)
-        return not without_jit.differences
-
-    def _without_jit(self) -> Observations | None:
-        """What the conversion computes in evaluation mode without ``jit``: sooner had than by compiling with care."""
-        request = replace(self._jax_request(self.jax_slice), wide=True, gradients=True, variants={}, jit=False)
-        return self.requests.observe_jax(replace(request, seconds=self.budget.left)).observed.get("eval")
+        request = replace(self._jax_request(self.jax_slice), seconds=self.budget.left)
+        evaluated = jax.observed.get("eval")
+        return not differ_without_jit(self.requests, request, torch.observed, evaluated, self.judgement.differences)
 
     def _jax_request(self, part: Slice, careful: bool = False) -> JaxRequest:
         """A request for the conversion with what torch's run started from: its state, its cotangents, its draws."""

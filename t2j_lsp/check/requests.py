@@ -133,8 +133,8 @@ class JaxRequest(CallRequest):
     """Whether XLA is to compile so that a difference is none of its own;"""
     nan: bool = False
     """and so that NaN among gradients stays, where there was any."""
-    jit: bool = True
-    """Where false, nothing but evaluation mode without it."""
+    eager_mode: str | None = None
+    """A mode, ``eval`` or ``train``, in which it is to run without ``jit``, and nothing else."""
 
 
 @dataclass(frozen=True, kw_only=True)

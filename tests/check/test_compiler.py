@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp.check.messages import JaxObserved
+from t2j_lsp.check.process.requests import WorkerRequests
+from t2j_lsp.check.requests import JaxRequest
 from t2j_lsp.contract import VerdictKind
 
 from .conftest import Check
@@ -102,3 +105,40 @@ def test_a_softmax_over_a_long_first_axis_is_equivalent(check: Check) -> None:
 def test_a_softmax_over_the_wrong_axis_is_still_different(check: Check) -> None:
     jax = "def f(x):\n    return jax.nn.softmax(jax.nn.gelu(x, approximate=False), axis=1) * 2\n"
     assert check(LONG, jax).verdict is VerdictKind.DIFFERENT
+
+
+NORM = """
+class Net({base}):
+    def __init__(self{rngs}):
+        {init}self.norm = {norm}
+    def {call}(self, x):
+        return {value}
+"""
+NORM_OF_FLAX = "nnx.BatchNorm(3, momentum={}, epsilon=1e-5, use_fast_variance=False, rngs=rngs)"
+IN_TRAINING = {
+    "an output": ("x * (2 if self.training else 1)", "x * (3 if self.training else 1)", 0.9),
+    "a buffer": ("self.norm(x)", "self.norm(x)", 0.8),
+}
+
+
+@pytest.mark.parametrize("what", IN_TRAINING)
+def test_what_differs_in_training_mode_without_jit_too_is_not_compiled_with_care(
+    what: str, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[JaxRequest] = []
+    observe = WorkerRequests.observe_jax
+
+    def noted(self: WorkerRequests, request: JaxRequest) -> JaxObserved:
+        asked.append(request)
+        return observe(self, request)
+
+    monkeypatch.setattr(WorkerRequests, "observe_jax", noted)
+    torch, jax, momentum = IN_TRAINING[what]
+    jax = jax.replace("self.training", "not self.norm.use_running_average")
+    text = {"base": "nn.Module", "rngs": "", "init": "super().__init__(); ", "norm": "nn.BatchNorm1d(3)"}
+    source = "# t2j: x=f32[5, 3]" + NORM.format(call="forward", value=torch, **text)
+    text = {"base": "nnx.Module", "rngs": ", *, rngs", "init": "", "norm": NORM_OF_FLAX.format(momentum)}
+    found = check(source, NORM.format(call="__call__", value=jax, **text), causes=False)
+    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    assert [one.eager_mode for one in asked if one.eager_mode] == ["train"]
+    assert not any(one.careful for one in asked)

@@ -24,8 +24,11 @@ def observe(request: JaxRequest) -> JaxObserved:
         session.phase("construct", "", session.construct)
         if not session.errors:
             module_class = isinstance(session.model, nnx.Module)
-            if not request.jit:
+            if request.eager_mode == "eval":
                 session.phase("eval", "eval", lambda: session.evaluate(False))
+                return session.result()
+            if request.eager_mode == "train":
+                session.phase("train", "train", lambda: session.train_forward(jit=False))
                 return session.result()
             session.phase("eval under jit", "eval", lambda: session.evaluate(True))
             raising = any(name.startswith(RAISING) for name in request.variants)

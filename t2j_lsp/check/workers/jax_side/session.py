@@ -235,10 +235,10 @@ class ProgramSession:
                 values[name] = raised(error, self.namespace["__file__"])
         return values
 
-    def train_forward(self) -> Observations:
-        """One call in training mode under ``jit``."""
+    def train_forward(self, jit: bool = True) -> Observations:
+        """One call in training mode."""
         model, shape = self.fresh(train=True), OutputStructure()
-        output = self.forward(shape)(model, self.arrays)
+        output = self.forward(shape, jit)(model, self.arrays)
         return {"train output": shape.fill(output)} | self.buffers("buffer after train", model)
 
     def fresh_draws(self) -> Observations:

@@ -99,8 +99,13 @@ IN_SHARES = ("corpus", "jax", "worker", "server")
 """The kinds that a run of all tests takes a share of: see `tests.slices`."""
 IN_HALVES = ("tests/translate/",)
 """Where the conversions stand that are only looked at as text: a run of all tests takes each second of them."""
+IN_TURN = (
+    "tests/test_readme.py::test_the_commands_run_in_their_order",
+    "tests/test_readme.py::test_the_demo_ends_in_equivalent_and_then_finds_the_planted_mistake",
+)
+"""Tests that convert, check and run the same examples by other commands: a run of all tests takes one of the two."""
 ALWAYS = ("tests/check/test_containment", "tests/test_borders", "tests/test_packaging", "tests/test_readme")
-"""What is promised to everybody: these files' short tables and single tests are in every run."""
+"""What is promised to everybody: these files' short tables and single tests are in every run, but for `IN_TURN`."""
 
 settings.register_profile(
     "gate",
@@ -152,6 +157,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     turning = [(named(item), item) for item in items if any(map(item.get_closest_marker, IN_SHARES))]
     texts = [(named(item), item) for item in items if item.get_closest_marker("unit")]
     texts = [(name, item) for name, item in texts if name.startswith(IN_HALVES)]
+    texts += [(name, item) for name, item in turning if name in IN_TURN]
+    turning = [(name, item) for name, item in turning if name not in IN_TURN]
     share = os.environ[ROWS]
     if out := [*left_out(turning, share, ALWAYS), *left_out(texts, share, shares=HALVES)]:
         config.hook.pytest_deselected(items=out)

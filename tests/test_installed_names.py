@@ -11,6 +11,8 @@ from t2j_lsp import convert
 from t2j_lsp.files.sources import neighbours
 
 ROOT = Path(__file__).parents[1]
+FOLDERS = ("tests/translate/models", "tests/translate/scripts", "examples")
+FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.py"))]
 HEAD = "import jax, optax\nimport jax.numpy as jnp\nfrom flax import nnx\n"
 
 
@@ -35,13 +37,10 @@ def test_what_the_packages_do_not_have_is_found(code: str, count: int) -> None:
     assert len(unknown_names(HEAD + code)) == count
 
 
-@pytest.mark.parametrize("folder", ["tests/translate/models", "tests/translate/scripts", "examples"])
-def test_conversions_name_what_there_is(folder: str) -> None:
-    files = sorted((ROOT / folder).glob("*.py"))
-    assert files
-    wrong = {
-        path.name: found
-        for path in files
-        if (found := unknown_names(convert(path.read_text(encoding="utf-8"), resolve=neighbours(path)).code))
-    }
-    assert wrong == {}
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_conversion_names_what_there_is(path: Path) -> None:
+    assert unknown_names(convert(path.read_text(encoding="utf-8"), resolve=neighbours(path)).code) == []
+
+
+def test_conversions_of_every_folder_are_looked_at() -> None:
+    assert {path.parent.name for path in FILES} == {Path(folder).name for folder in FOLDERS}

@@ -239,13 +239,27 @@ def tensor(call: Call) -> Piece:
     if is_tensor(data.fact):
         template = "lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "lax.stop_gradient({data})"
         return fill(call, template, floats=False)
-    if any(map(is_tensor, getattr(data.fact, "items", ()))) or _is_passed(call, data) or _collects(data):
+    if _has_tensors(call, data) or _is_passed(call, data) or _collects(data):
         return fill(call, "lax.stop_gradient(jnp.array({data}, dtype={dtype?}))", floats=False)
     return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
 
 
 trait(Trait.FROM_VALUES, "torch.tensor", "torch.as_tensor", "torch.from_numpy")
 trait(Trait.ONES, "torch.ones", "torch.ones_like")
+
+
+def _has_tensors(call: Call, argument: Argument) -> bool:
+    """Whether a list has tensors in it; in rows, what isn't known to be no tensor: ``[[1, 0], [0, s]]``."""
+    if any(map(is_tensor, getattr(argument.fact, "items", ()))):
+        return True
+    rows = argument.node.elts if isinstance(argument.node, ast.List | ast.Tuple) else []
+    items = [item for row in rows if isinstance(row, ast.List | ast.Tuple) for item in row.elts]
+    return any(is_tensor(call.site.fact(item)) or _may_be_tensor(item, call) for item in items)
+
+
+def _may_be_tensor(node: ast.expr, call: Call) -> bool:
+    """Whether nothing is known of a value that is named or computed."""
+    return isinstance(node, ast.Name | ast.Call | ast.Subscript) and call.site.fact(node) == UNKNOWN
 
 
 def _is_passed(call: Call, argument: Argument) -> bool:

@@ -31,6 +31,22 @@ FUNCTIONS = {
         "    return grid / embed_dim\n",
         "def f(h, w, embed_dim):\n    return (jnp.arange(h)[:, None] {sign} 2 * jnp.arange(w)) / embed_dim\n",
     ),
+    "an array of one number, which math takes": (
+        "import math\n\ndef f(x):\n    return torch.tensor(1 - math.cos(x), dtype=x.dtype)\n",
+        "def f(x):\n    return jax.lax.stop_gradient(1 {sign} jnp.cos(x))\n",
+    ),
+    "axes that an equation names": (
+        "def f(x):\n    return 1 - torch.einsum('ij->j', x)\n",
+        "def f(x):\n    return 1 {sign} x.sum(0)\n",
+    ),
+    "an axis that comes first": (
+        "def f(dim, x):\n    return 1 - x.unsqueeze(dim)\n",
+        "def f(dim, x):\n    return 1 {sign} jnp.expand_dims(x, dim)\n",
+    ),
+    "a number that has to be whole": (
+        "def f(x, length, multiple):\n    n = length / multiple\n    assert n.is_integer()\n    return x.sum() - n\n",
+        "def f(x, length, multiple):\n    return x.sum() {sign} length / multiple\n",
+    ),
     "a number where torch asks for one": (
         "def f(x, many):\n    return x.sum() - torch.linspace(0, 1, many)\n",
         "def f(x, many):\n    return x.sum() {sign} jnp.linspace(0, 1, many)\n",

@@ -49,6 +49,7 @@ ROWS = [
     ("torch.tensor([[1.0, 2.0]])", "jnp.array([[1.0, 2.0]], dtype=jnp.float32)", ""),
     ("torch.tensor(0.5, dtype=torch.float64)", "jnp.array(0.5, dtype=jnp.float64)", ""),
     ("torch.tensor([x.sum(), x.mean()])", "lax.stop_gradient(jnp.array([x.sum(), x.mean()]))", "x"),
+    ("torch.tensor([[1, 0], [0, x.sum()]])", "lax.stop_gradient(jnp.array([[1, 0], [0, x.sum()]]))", "x"),
     ("torch.as_tensor([1.5, 2])", "jnp.asarray([1.5, 2], dtype=jnp.float32)", ""),
     ("torch.as_tensor(x) * 2", "jnp.asarray(x) * 2", "x"),
     ("torch.from_numpy(np.ones(3))", "jnp.asarray(np.ones(3))", ""),
@@ -173,3 +174,10 @@ def test_the_class_of_tensors_that_map_is_given_makes_arrays(capsys: pytest.Capt
     assert capsys.readouterr().out == wanted != ""
     [gap] = translate("import torch\n\n\ndef f(xs):\n    return list(map(torch.FloatTensor, xs))\n").gaps
     assert "sizes or values" in gap.reason
+
+
+def test_rows_of_what_is_not_known_to_be_numbers_carry_no_gradient() -> None:
+    text = "import torch\n\n\ndef f(x: torch.Tensor, scale):\n    n = x.shape[0]\n"
+    rows = "    return torch.stack([torch.tensor([[1, 0, 0], [0, {}, {}]]) for s in scale]) + x\n"
+    assert "lax.stop_gradient(jnp.array([[1, 0, 0], [0, s, s]]))" in translate(text + rows.format("s", "s")).code
+    assert "stack([jnp.array([[1, 0, 0], [0, n, 2 * n]])" in translate(text + rows.format("n", "2 * n")).code

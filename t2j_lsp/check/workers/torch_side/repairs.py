@@ -97,6 +97,16 @@ def _matrix(spec: Spec, match: re.Match[str]) -> list[Spec]:
     return _of_rank(spec, 2)
 
 
+def _fewer_axes(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """As many axes fewer as a layer was given too many."""
+    return _of_rank(spec, len(spec.shape) - len(match[2].split(",")) + int(match[1]))
+
+
+def _one_axis_less(spec: Spec, match: re.Match[str]) -> list[Spec]:
+    """Where a shape is unpacked together with other things, and has too many."""
+    return _of_rank(spec, len(spec.shape) - 1)
+
+
 def _of_rank(spec: Spec, rank: int) -> list[Spec]:
     shapes = {1: (7,), 2: (LENGTH, 6), 3: (3, LENGTH, 6), 4: (3, 6, 17, 19), 5: (3, 6, 5, 17, 19)}
     if rank not in shapes or len(spec.shape) == rank:
@@ -143,13 +153,18 @@ def _larger(spec: Spec, match: re.Match[str]) -> list[Spec]:
 
 
 def _number(spec: Spec, match: re.Match[str]) -> list[int]:
-    """No tensor, where a number is wanted."""
-    return [NUMBER]
+    """No tensor, where a number is wanted: one of many things, else an axis."""
+    return [NUMBER, 1]
 
 
 def _callable(spec: Spec, match: re.Match[str]) -> list[Code]:
     """No tensor, where a function is wanted."""
     return [Code("torch.tanh")]
+
+
+def _single(spec: Spec, match: re.Match[str]) -> list[Any]:
+    """Where a tensor is made a number: one number, or one for each example."""
+    return [Spec(spec.dtype, shape, spec.low, spec.high) for shape in ((), spec.shape[:1])] if spec.shape else [NUMBER]
 
 
 def _boolean(spec: Spec, match: re.Match[str]) -> list[Spec]:
@@ -176,11 +191,16 @@ def _complex(spec: Spec, match: re.Match[str]) -> list[Spec]:
 
 
 _RANKS = r"Expected .*?(\d)D \(batched\)|expected (?:a )?(\d)D|expected (\d)-?[dD]|must be (?:a )?(\d)-?D"
-_LONG = r"scalar types: Long|must be.*(?:Long|Int|integer)|tensors used as indices must be long"
+_RANKS += r"|subscripts in the equation \((\d)\)|(\d)[ -]dimensional"
+_LONG = (
+    r"scalar types: Long|index tensor of type LongTensor|must be.*(?:Long|Int|integer)"
+    r"|tensors used as indices must be long"
+)
 _NO_NUMBER = (
     r"must be (?:Number|int|float|tuple of ints).* not Tensor|tuple of ints, but found element of type Tensor"
     r"|invalid combination of arguments - got \(.*Tensor|Boolean value of Tensor with more than one"
     r"|cannot be interpreted as an integer|only integer tensors of a single element"
+    r"|'Tensor' object has no attribute 'is_integer'"
 )
 _MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)"
 
@@ -199,7 +219,9 @@ REPAIRS: tuple[tuple[str, Change], ...] = (
     (r"must be a matrix|2D tensors expected|tensor with <= 2 dimensions", _matrix),
     (r"input.size\(-1\) must be equal to input_size. Expected (\d+)", _last),
     (_RANKS, lambda spec, match: _rank(spec, _first(match))),
+    (r"(\d)D \(batched\) input to \w+, but got input of size: \[([\d, ]+)\]", _fewer_axes),
     (r"values to unpack \(expected (\d)", _rank),
+    (r"too many values to unpack", _one_axis_less),
     (_LONG, _integers),
     (r"index out of range|Class values must be smaller|is out of bounds", _smaller),
     (_MATCH, _size),
@@ -209,6 +231,7 @@ REPAIRS: tuple[tuple[str, Change], ...] = (
     (r"last dim(?:ension)? .*?(?:of|be)(?: size| length)? (\d+)", _last),
     (r"'Tensor' object is not callable", _callable),
     (_NO_NUMBER, _number),
+    (r"only one element tensors can be converted|a Tensor with \d+ elements cannot be converted", _single),
     (r"doesn't match model \((\d+)", _image),
     (r"[Ww]rong image (?:height|width).*[Ee]xpected (\d+)", _image),
     (r"expected.*(?:Bool|bool)|mask.*must be bool|[Ii]nput must be (?:a )?bool", _boolean),

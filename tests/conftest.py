@@ -148,7 +148,8 @@ def pytest_report_header() -> str | None:
         None
         if share == ALL
         else f"of tests that are {', '.join(IN_SHARES)} and of their long tables: share {share} of {SHARES}, of each "
-        f"file at least one; of texts in {', '.join(IN_HALVES)} one of {HALVES} ({ROWS}={share}; {ROWS}={ALL}: all)"
+        f"file at least one, but for {', '.join(IN_HALVES)}; of texts there one of {HALVES} "
+        f"({ROWS}={share}; {ROWS}={ALL}: all)"
     )
 
 
@@ -160,7 +161,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     texts += [(name, item) for name, item in turning if name in IN_TURN]
     turning = [(name, item) for name, item in turning if name not in IN_TURN]
     share = os.environ[ROWS]
-    if out := [*left_out(turning, share, ALWAYS), *left_out(texts, share, shares=HALVES)]:
+    if out := [*left_out(turning, share, ALWAYS, together=IN_HALVES), *left_out(texts, share, shares=HALVES)]:
         config.hook.pytest_deselected(items=out)
         gone = set(out)
         items[:] = [item for item in items if item not in gone]

@@ -3,9 +3,10 @@
 Tests that compile programs or start processes are most of what the suite costs, and many of them try one piece of code
 in many places. A run takes a share of the rows of a long table, and of a file's other tests of this kind, of each file
 at least one; the next day's run takes another, so that all are tried in ``SHARES`` days. Of the conversions that are
-only looked at as text it takes one of ``HALVES``. ``T2J_ROWS=all`` takes all, ``T2J_ROWS=2`` the share of that number,
-which a run says in its first lines. Tests that are asked for by path are all run, and so are those of
-`conftest.ALWAYS` and those outside of `conftest.IN_HALVES` that start and compile nothing.
+only looked at as text it takes one of ``HALVES``; of the tests in the same files that run both sides, a share of all
+together: a file with a single one had it in every run, and there were 88 such files. ``T2J_ROWS=all`` takes all,
+``T2J_ROWS=2`` the share of that number, which a run says in its first lines. Tests that are asked for by path are all
+run, and so are those of `conftest.ALWAYS` and those outside of `conftest.IN_HALVES` that start and compile nothing.
 
 This is the last means by which a run of everything became shorter, behind what made the tests themselves cheaper.
 """
@@ -42,11 +43,16 @@ def asked(environment: Mapping[str, str], today: date) -> str:
 
 
 def left_out(
-    tests: Iterable[tuple[str, Test]], share: str, always: tuple[str, ...] = (), shares: int = SHARES
+    tests: Iterable[tuple[str, Test]],
+    share: str,
+    always: tuple[str, ...] = (),
+    shares: int = SHARES,
+    together: tuple[str, ...] = (),
 ) -> list[Test]:
     """The tests, each given with its table's name (``file::function``), that a run of this share doesn't take.
 
-    Of files whose names start as one of ``always``, only long tables are cut.
+    Of files whose names start as one of ``always``, only long tables are cut. Files whose names start as one of
+    ``together`` have other tests in each run: what their short tables hold is shared out as of one file.
     """
     if share == ALL:
         return []
@@ -59,7 +65,8 @@ def left_out(
         if len(rows) >= LONG:
             out += _rest(rows, min(shares, len(rows) // FEWEST), int(share))
         elif not table.startswith(always):
-            files[table.partition("::")[0]] += rows
+            one = next((start for start in together if table.startswith(start)), table.partition("::")[0])
+            files[one] += rows
     for tests_of_file in files.values():
         out += _rest(tests_of_file, min(shares, len(tests_of_file)), int(share))
     return out

@@ -64,3 +64,15 @@ def test_days_take_turns_unless_a_share_is_asked_for() -> None:
 def test_a_test_of_texts_starts_no_process() -> None:
     with pytest.raises(AssertionError, match=r"::test_a_test_of_texts_starts_no_process starts .*: mark it"):
         asyncio.run(asyncio.create_subprocess_exec(sys.executable, "-V"))
+
+
+def test_files_that_have_other_tests_are_shared_out_together() -> None:
+    tests = [(f"texts/test_{number}.py::test", number) for number in range(2 * SHARES)]
+    apart = ("other/test_it.py::test", -1)
+    taken = [
+        {number for _, number in [*tests, apart]} - set(left_out([*tests, apart], str(share), together=("texts/",)))
+        for share in range(SHARES)
+    ]
+    assert all(len(one) == 3 and -1 in one for one in taken)
+    assert set().union(*taken) == {-1, *range(2 * SHARES)}
+    assert left_out(tests, "0") == []

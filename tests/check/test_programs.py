@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from t2j_lsp.api import convert_file
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.programs.run import RunSettings, run_program
-from t2j_lsp.check.programs.text import parts
-from t2j_lsp.contract import Options, ProgramReport, VerdictKind
+from t2j_lsp.contract import Options, VerdictKind
+
+from .conftest import Run
 
 LINEAR = """\
 import torch
@@ -34,6 +32,8 @@ for epoch in range(12):
     if epoch % 5 == 0:
         print(f"epoch {epoch}: loss {loss.item():.6f}")
 """
+
+
 DRAWING = """\
 import argparse
 import random
@@ -97,44 +97,8 @@ if __name__ == "__main__":
     main()
 """
 
+
 PROJECTS = Path(__file__).parents[1] / "projects"
-Run = Callable[..., ProgramReport]
-
-
-@pytest.fixture
-def run(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """``run(source, ...)``: the report on a program and its conversion, or that of a program with a mistake.
-
-    ``nets`` is the text of a module beside it.
-    """
-
-    def of(
-        source: str,
-        *,
-        mistake: tuple[str, str] | None = None,
-        arguments: tuple[str, ...] = (),
-        nets: str | None = None,
-        **settings: Any,
-    ) -> ProgramReport:
-        folder: Path = tmp_path_factory.mktemp("program")
-        program = folder / "program.py"
-        program.write_text(source)
-        (folder / "nets.py").write_text(nets or "")
-        wrong = source.replace(*mistake) if mistake else source
-        assert mistake is None or wrong != source
-        conversion = convert_file(program, Options(), wrong.encode()).translation
-        assert not conversion.gaps
-        source_map = None if mistake else conversion.source_map
-        return run_program(
-            program,
-            conversion.code,
-            RunSettings(arguments, **settings),
-            pool=pool,
-            neighbour=lambda path: convert_file(path, Options()).translation.code,
-            source_map=source_map,
-        )
-
-    return of
 
 
 def line_of(source: str, text: str) -> int:
@@ -198,11 +162,9 @@ for epoch in range(3):
 """
 
 
-def test_lbfgs_evaluates_its_closure_as_often(run: Run) -> None:
-    assert run(LBFGS).verdict is VerdictKind.EQUIVALENT
-
-
 ZEROED = "    optimizer.zero_grad()\n", "    if epoch % 2 == 0:\n        optimizer.zero_grad()\n"
+
+
 MISTAKES = {
     "another learning rate": (LINEAR, ("lr=0.1", "lr=0.11")),
     "gradients that add up": (LINEAR, ZEROED),
@@ -222,6 +184,8 @@ MISTAKES = {
     "another word": (DRAWING, ('print("logits"', 'print("scores"')),
 }
 """Source, and the edit that makes the program whose conversion is taken for the source's."""
+
+
 PLACES = {"always in training mode": 'print("logits"', "another word": 'print("logits"'}
 """A text in the line where the first difference is to be said, where it is not the loss's."""
 
@@ -272,6 +236,8 @@ np.save("history.npy", np.array(history))
 with open("history.json", "w") as file:
     json.dump({"last": history[-1]}, file)
 """
+
+
 NETS = """\
 import torch.nn as nn
 
@@ -403,7 +369,11 @@ SAVE = """\
     if epoch == 6:
         torch.save({"epoch": epoch, "net": model.state_dict()}, "net.pt")
     if epoch % 5 == 0:"""
+
+
 SAVING = LINEAR.replace("    if epoch % 5 == 0:", SAVE)
+
+
 LOADING = "saved = torch.load('net.pt')\nmodel.load_state_dict(saved['net'])\nprint(saved['epoch'], model(x)[0])\n"
 
 
@@ -456,59 +426,6 @@ def test_draws_of_one_side_alone_are_noted(run: Run) -> None:
     assert report.notes == ["JAX draws normal numbers of shape (3, 4) 1 times, and PyTorch 0 times"]
 
 
-def test_a_program_that_fails_is_equivalent_only_to_one_that_fails_there(run: Run) -> None:
-    failing = LINEAR.replace(
-        "if epoch % 5 == 0:", "if epoch == 6:\n        raise ValueError(epoch)\n    if epoch % 5 == 0:"
-    )
-    report = run(failing)
-    assert report.verdict is VerdictKind.EQUIVALENT, report
-    assert report.failed == "line 17: ValueError: 6"
-    report = run(failing, mistake=("raise ValueError(epoch)", "pass"))
-    assert report.verdict is VerdictKind.DIFFERENT
-    assert report.reason == "the original fails: line 17: ValueError: 6, and the conversion does not"
-
-
-FAILING = {
-    "a check of the user's own": ("    losses.append(loss.item())", "    assert loss.item() > 0.5, loss.shape"),
-    "shapes that don't fit": (
-        "    if epoch % 5 == 0:",
-        "    if epoch == 3:\n        model(torch.ones(2, 3))\n    if True:",
-    ),
-    "a step that doesn't fit": ("criterion(model(x), y)", "criterion(model(x) @ torch.ones(epoch, 1), y)"),
-    "a key that is missing": ("    losses.append(loss.item())", "    print(model.state_dict()['bias2'])"),
-    "a state that doesn't fit": (
-        "losses = []",
-        "model.load_state_dict({'weight': torch.ones(1, 3), 'bias': torch.ones(1)})",
-    ),
-}
-"""What is put into a program's place of something else, so that PyTorch fails."""
-
-
-@pytest.mark.parametrize("name", FAILING)
-def test_a_program_whose_original_fails_fails_there(name: str, run: Run) -> None:
-    report = run(LINEAR.replace(*FAILING[name]))
-    assert report.verdict is VerdictKind.EQUIVALENT, report
-    assert report.failed is not None
-
-
-def test_a_program_that_needs_what_is_not_here_is_unchecked(run: Run) -> None:
-    report = run(f"{LINEAR}open('missing.csv')\n")
-    assert report.verdict is VerdictKind.UNCHECKED
-    assert report.reason is not None and "missing.csv" in report.reason and "line 18" in report.reason
-
-
-OPERATOR = "def operator(name):\n    raise RuntimeError(name)\n\n\nNMS = operator('lib::nms')\n"
-
-
-@pytest.mark.parametrize(
-    ("imported", "read"), [("from nets import NMS", "NMS"), ("from math import nms", "nms"), ("import nms", "nms.x")]
-)
-def test_what_can_not_be_loaded_leaves_a_program_unchecked(imported: str, read: str, run: Run) -> None:
-    report = run(f"{imported}\n{LINEAR}print({read})\n", nets=OPERATOR)
-    assert report.verdict is VerdictKind.UNCHECKED, report
-    assert report.reason is not None and "needs what is not here (line 1)" in report.reason
-
-
 LISTED = """\
 import torch
 import torch.nn as nn
@@ -549,143 +466,6 @@ def test_layers_that_a_list_holds_beside_their_names_have_one_state(run: Run) ->
     assert report.verdict is VerdictKind.DIFFERENT
 
 
-@pytest.mark.skipif(os.environ.get("T2J_TEST_DEVICE") == "gpu", reason="there it does not lack a GPU")
-def test_a_program_that_needs_a_gpu_is_unchecked(run: Run) -> None:
-    """PyTorch fails where there is none, and JAX runs on what there is: that accuses nobody."""
-    report = run(
-        LINEAR.replace("nn.Linear(2, 1)", "nn.Linear(2, 1)\nraise AssertionError('Torch not compiled with CUDA')")
-    )
-    assert report.verdict is VerdictKind.UNCHECKED
-    assert report.reason is not None and "needs a GPU (line 7)" in report.reason
-
-
-def test_a_program_without_its_arguments_is_unchecked(run: Run) -> None:
-    report = run(DRAWING)
-    assert report.verdict is VerdictKind.UNCHECKED
-    assert report.reason is not None and "behind --" in report.reason
-
-
-def test_steps_stop_both_sides_at_the_same_one(run: Run) -> None:
-    report = run(LINEAR, steps=7)
-    assert (report.verdict, report.steps, report.stopped) == (VerdictKind.EQUIVALENT, 7, True)
-    assert report.values["printed"].count == 2
-    assert report.values["parameters"].numbers == 3
-    report = run(LINEAR, mistake=("lr=0.1", "lr=0.2"), steps=1)
-    assert report.verdict is VerdictKind.DIFFERENT
-
-
-BARE = """\
-import torch
-import torch.nn as nn
-
-w = torch.zeros(2, 1, requires_grad=True)
-net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
-x = torch.linspace(-1, 1, 12).reshape(6, 2)
-optimizer = torch.optim.Adam([w], lr=0.1)
-for epoch in range(6):
-    optimizer.zero_grad()
-    loss = (x @ w - 1).pow(2).mean() + net[:2](x * w.T).mean()
-    loss.backward()
-    optimizer.step()
-    print(loss.item())
-"""
-
-
-def test_updates_of_bare_tensors_are_counted_and_views_of_modules_are_no_new_ones(run: Run) -> None:
-    report = run(BARE)
-    assert report.verdict is VerdictKind.EQUIVALENT, report.reason
-    report = run(BARE, steps=3)
-    assert report.verdict is VerdictKind.EQUIVALENT, report.reason
-    assert (report.steps, report.stopped) == (3, True)
-
-
-LINE_SEARCH = """\
-import torch
-import torch.nn as nn
-
-net = nn.Linear(2, 1)
-x, y = torch.linspace(-1, 1, 12).reshape(6, 2), torch.linspace(0, 1, 6).reshape(6, 1)
-optimizer = torch.optim.LBFGS(net.parameters(), lr=0.5, max_iter=2)
-
-
-def closure():
-    optimizer.zero_grad()
-    loss = (net(x) - y).pow(2).mean() + net.weight.abs().mean()
-    loss.backward()
-    return loss
-
-
-for epoch in range(4):
-    print(optimizer.step(closure).item())
-"""
-
-
-def test_a_step_of_lbfgs_is_one_on_both_sides(run: Run) -> None:
-    report = run(LINE_SEARCH, steps=2)
-    assert (report.verdict, report.steps, report.stopped) == (VerdictKind.EQUIVALENT, 2, True), report.reason
-    assert run(LINE_SEARCH, mistake=("lr=0.5", "lr=0.4"), steps=2).verdict is VerdictKind.DIFFERENT
-
-
-MADE_ANEW = """\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first = nn.Linear(2, 3)
-
-    def forward(self, x):
-        return nn.Linear(3, 3)(self.first(x))
-
-
-net = Net()
-x = torch.linspace(-1, 1, 12).reshape(6, 2)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for epoch in range(3):
-    optimizer.zero_grad()
-    loss = net(x).pow(2).mean()
-    loss.backward()
-    optimizer.step()
-    print(loss.item())
-"""
-TWO_OPTIMIZERS = """\
-import torch
-import torch.nn as nn
-
-first, second = nn.Linear(2, 3), nn.Linear(3, 1)
-x = torch.linspace(-1, 1, 12).reshape(6, 2)
-one = torch.optim.SGD(first.parameters(), lr=0.1)
-other = torch.optim.SGD(second.parameters(), lr=0.3)
-for epoch in range(6):
-    one.zero_grad()
-    other.zero_grad()
-    loss = (second(torch.tanh(first(x))) - 1).pow(2).mean()
-    loss.backward()
-    one.step()
-    other.step()
-    print(loss.item())
-"""
-
-
-def test_steps_that_end_within_a_compiled_step_are_made_to_its_end_on_both_sides(run: Run) -> None:
-    report = run(TWO_OPTIMIZERS, steps=3)
-    assert (report.verdict, report.steps, report.stopped) == (VerdictKind.EQUIVALENT, 4, True), report.reason
-    assert run(TWO_OPTIMIZERS, mistake=("lr=0.3", "lr=0.2"), steps=3).verdict is VerdictKind.DIFFERENT
-
-
-def test_layers_that_a_forward_pass_makes_are_unchecked_with_the_reason(run: Run) -> None:
-    """Their weights are random ones at each call: what their tracers are asked for is no fault of the conversion."""
-    report = run(MADE_ANEW, steps=2)
-    assert report.verdict is VerdictKind.UNCHECKED
-    assert report.reason is not None and "each call makes a Linear within compiled code" in report.reason
-
-
-def test_a_mistake_in_an_update_of_bare_tensors_is_found(run: Run) -> None:
-    assert run(BARE, mistake=("lr=0.1", "lr=0.2")).verdict is VerdictKind.DIFFERENT
-
-
 def test_float64_is_held_to_a_tighter_bound(run: Run) -> None:
     report = run(LINEAR, wide=True)
     assert (report.verdict, report.precision) == (VerdictKind.EQUIVALENT, "float64")
@@ -710,39 +490,3 @@ def test_a_program_that_runs_in_float32_alone_is_decided_there(run: Run) -> None
     assert (report.verdict, report.precision) == (VerdictKind.DIFFERENT, "float32")
     assert "fails" not in report.reason
     assert any("not decided in float64: the original fails there" in note for note in report.notes)
-
-
-@pytest.mark.parametrize(
-    ("torch", "jax"),
-    [
-        ("loss 0.5 (1/3)\n", "loss  -1e-3 (2/3)\n"),
-        ("x tensor([0.5000, 1.0000], grad_fn=<AddBackward0>)", "x [0.5 1. ]"),
-        ("tensor(3)", "Array(3, dtype=int32, weak_type=True)"),
-        ("torch.Size([2, 3])", "(2, 3)"),
-        ("torch.Size([2])", "(2,)"),
-        ("[[1, 2],\n [3, 4]]", "[[1 2]\n [3 4]]"),
-        ("Using cpu device, device(type='cpu')", "Using cpu:0 device, cpu:0"),
-    ],
-)
-def test_words_of_both_frameworks_are_the_same(torch: str, jax: str) -> None:
-    assert parts(torch)[0] == parts(jax)[0]
-
-
-@pytest.mark.parametrize(
-    ("torch", "jax"),
-    [
-        ("loss 0.5", "Loss 0.5"),
-        ("fc1.weight", "fc2.weight"),
-        ("a: 1", "a: 1 2"),
-        ("on cpu", "on cuda:0"),
-        ("on cuda:0", "on cuda:1"),
-    ],
-)
-def test_other_words_are_other_words(torch: str, jax: str) -> None:
-    assert parts(torch)[0] != parts(jax)[0]
-
-
-def test_numbers_know_their_last_digit() -> None:
-    found = parts("epoch 3: -0.25, 1.5e-03, nan")[1]
-    assert [(n.value, n.digit) for n in found[:3]] == [(3, 0), (-0.25, 0.01), (0.0015, pytest.approx(1e-4))]
-    assert found[3].value != found[3].value

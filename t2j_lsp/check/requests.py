@@ -188,6 +188,8 @@ class ProgramRequest(SliceRequest):
     classes: list[str]
     """The module classes whose draws are counted apart, with ``forward`` their forward pass on this side."""
     forward: str
+    underived: list[str]
+    """Classes of both programs that derive from nothing in PyTorch's: no modules there."""
     steps: int | None
     """Optimizer steps after which it is stopped,"""
     budget: float | None

@@ -258,6 +258,54 @@ class Drawing:
         return self.streams.drawer()
 
 
+TENSORS = """\
+import torch
+
+
+class Regression:
+    def __init__(self, n):
+        self.w = torch.randn(n, 1, requires_grad=True)
+
+    def forward(self, x):
+        return x @ self.w
+
+    def fit(self, x, y):
+        for epoch in range(3):
+            loss = ((self.forward(x) - y) ** 2).mean()
+            loss.backward()
+            with torch.no_grad():
+                self.w -= 0.1 * self.w.grad
+                self.w.grad.zero_()
+            print(loss.item())
+
+
+x, y = torch.randn(3, 1), torch.randn(3, 1)
+model = Regression(1)
+model.fit(x, y)
+print(torch.randn(1, 1), model.w)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ("", "", VerdictKind.EQUIVALENT),
+        ("p - 0.1 * g", "p - 0.11 * g", VerdictKind.DIFFERENT),
+        ("nnx.Param(rngs", "nnx.Param(1.1 * rngs", VerdictKind.DIFFERENT),
+    ],
+)
+def test_a_class_that_is_no_module_in_pytorch_draws_what_it_is_made_of(
+    old: str, new: str, verdict: VerdictKind, pool: Pool, tmp_path: Path
+) -> None:
+    source = tmp_path / "program.py"
+    source.write_text(TENSORS)
+    converted = convert_file(source, Options()).translation
+    assert not converted.gaps and old in converted.code
+    report = run_program(source, converted.code.replace(old, new), RunSettings((), None, 300.0, False), pool=pool)
+    assert report.verdict is verdict
+    assert not report.notes
+
+
 class Derived(Drawing):
     """Its forward pass is its base's."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,6 +126,8 @@ class _Run:
         defining = (_defining(self.slices[kind], method) for kind, method in FORWARD.items())
         self.classes = sorted(set.intersection(*defining))
         """The module classes that both programs have: their draws are counted apart."""
+        underived = {node.name for node in _classes(self.slices["torch"]) if not node.bases}
+        self.underived = sorted(underived & {node.name for node in _classes(self.slices["jax"])})
         self.on_progress, self.cancelled = on_progress, cancelled
 
     def report(self) -> ProgramReport:
@@ -238,6 +240,7 @@ class _Run:
             "budget": self.settings.timeout / 2 if kind == "torch" and steps is None else None,
             "classes": self.classes,
             "forward": FORWARD[kind],
+            "underived": self.underived,
         }
 
     def _ask(self, kind: Kind, request: ProgramRequest) -> ProgramRun:
@@ -354,14 +357,17 @@ def _draws(torch: ProgramRun, jax: ProgramRun) -> list[str]:
     return [f"JAX draws {what} {of_jax} times, and PyTorch {n} times" for what, n, of_jax in wrong if of_jax > n]
 
 
+def _classes(program: Slice) -> Iterator[ast.ClassDef]:
+    for module in program.modules:
+        yield from (node for node in ast.walk(ast.parse(module.text)) if isinstance(node, ast.ClassDef))
+
+
 def _defining(program: Slice, method: str) -> set[str]:
     """The classes of a program that define a method."""
     return {
         node.name
-        for module in program.modules
-        for node in ast.walk(ast.parse(module.text))
-        if isinstance(node, ast.ClassDef)
-        and any(isinstance(part, ast.FunctionDef) and part.name == method for part in node.body)
+        for node in _classes(program)
+        if any(isinstance(part, ast.FunctionDef) and part.name == method for part in node.body)
     }
 
 

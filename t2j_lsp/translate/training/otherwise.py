@@ -34,6 +34,7 @@ from .placeholders import without_placeholders
 from .renamed_to_itself import with_modes_as_statements
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .starred_tuples import with_starred_tuples_named
+from .tensor_classes import with_tensor_classes_as_modules
 from .trained_flags import with_trained_flags_by_name
 from .unrolled import with_loops_over_optimizers_unrolled
 from .walked_sequentials import with_sequentials_walked
@@ -64,6 +65,7 @@ _WAYS = (
     with_scalers_left_out,
     with_optional_scalers_left_out,
     without_placeholders,
+    with_tensor_classes_as_modules,
     with_attributes_as_variables,
     with_makers_of_optimizers_inlined,
     with_seeds_as_statements,

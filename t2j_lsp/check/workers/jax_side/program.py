@@ -64,6 +64,7 @@ def program(request: JaxProgramRequest) -> ProgramRun:
     streams = Streams(request.seed, request.classes, request.forward)
     budget = StepBudget(request.steps, request.budget)
     torch_made = request.made
+    plain = set(request.underived) - {one.type for one in torch_made}
     wide = request.wide
     texts = [m.text for m in request.slice.modules]
     pairs: dict[int, nnx.Module] = {}
@@ -83,7 +84,7 @@ def program(request: JaxProgramRequest) -> ProgramRun:
         with ExitStack() as stack:
             stack.enter_context(jax_random.drawing(program_random.ProgramTape(streams)))
             stack.enter_context(program_random.initializing(streams))
-            stack.enter_context(_reporting(_ProgramCounts(Constructions(streams, on_made), budget)))
+            stack.enter_context(_reporting(_ProgramCounts(Constructions(streams, on_made, plain), budget)))
             if any("torch" in text for text in texts):
                 stack.enter_context(_kept_torch(streams, wide, texts, made_up))
             if made_up is not None:
@@ -243,7 +244,7 @@ def _made(construct: Callable[..., Any], run: _ProgramCounts) -> Callable[..., A
     def made(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if not issubclass(cls, nnx.Module):
             return construct(cls, *args, **kwargs)
-        with run.constructions.making():
+        with run.constructions.making(cls):
             module = construct(cls, *args, **kwargs)
         if not (run.compiled and _holds_module(args, kwargs)):
             run.constructions.made(module)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,15 +14,22 @@ _LARGEST = 10**300
 
 
 class Constructions:
-    """Notes the modules that are made while no other module's constructor runs."""
+    """Notes the modules that are made while no other module's constructor runs.
 
-    def __init__(self, streams: Streams, on_made: Callable[[Any], None]) -> None:
+    ``plain`` are classes that are no modules on the other side: what their constructors draw and make is the program's.
+    """
+
+    def __init__(self, streams: Streams, on_made: Callable[[Any], None], plain: Collection[str] = ()) -> None:
         self.streams = streams
         self.on_made = on_made
+        self.plain = plain
 
     @contextmanager
-    def making(self) -> Iterator[None]:
-        """A constructor runs."""
+    def making(self, kind: type) -> Iterator[None]:
+        """The constructor of a class runs."""
+        if kind.__name__ in self.plain:
+            yield
+            return
         self.streams.constructing += 1
         try:
             yield
@@ -31,7 +38,7 @@ class Constructions:
 
     def made(self, module: Any) -> None:
         """A constructor ended."""
-        if not self.streams.constructing:
+        if not self.streams.constructing and type(module).__name__ not in self.plain:
             self.on_made(module)
 
 

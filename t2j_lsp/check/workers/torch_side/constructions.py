@@ -39,7 +39,7 @@ def reporting(constructions: Constructions) -> Iterator[None]:
 def _reporting(original: Callable[..., None], constructions: Constructions) -> Callable[..., None]:
     @functools.wraps(original)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
-        with constructions.making():
+        with constructions.making(type(self)):
             original(self, *args, **kwargs)
         if isinstance(self, nn.Module):
             constructions.made(self)

@@ -156,14 +156,14 @@ class _TensorClass(ObjectLeftOut):
     def _write_steps(self, block: Sequence[ast.stmt]) -> None:
         """Statements that update or clear each of the tensors by itself, as one that does so for all."""
         for kind in (self._updated, self._cleared):
-            found = [(s, name) for s in block if (name := kind(s)) is not None]
-            if not found:
+            alike = [(s, name) for s in block if (name := kind(s)) is not None]
+            if not alike:
                 continue
-            first, *others = (s for s, _ in found)
-            forms = {re.sub(rf"\bself\.{name}\b", _PARAMETER, ast.unparse(s)) for s, name in found}
+            first, *others = (s for s, _ in alike)
+            forms = {re.sub(rf"\bself\.{name}\b", _PARAMETER, ast.unparse(s)) for s, name in alike}
             at = block.index(first)
-            together = [*block[at : at + len(found)]] == [first, *others]
-            names = sorted(name for _, name in found)
+            together = [*block[at : at + len(alike)]] == [first, *others]
+            names = sorted(name for _, name in alike)
             if names != sorted(self.leaves) or len(forms) > 1 or not together or not self.source.starts_line(first):
                 raise Stays
             form, indent = forms.pop(), self.source.indent(first.lineno)

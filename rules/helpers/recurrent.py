@@ -48,14 +48,13 @@ class RecurrentBase(nnx.Module):
         for layer in range(num_layers):
             width = input_size if layer == 0 else (proj_size or hidden_size) * (2 if bidirectional else 1)
             for direction in ("", "_reverse") if bidirectional else ("",):
-                name = f"l{layer}{direction}"
-                setattr(self, f"weight_ih_{name}", uniform(rows, width))
-                setattr(self, f"weight_hh_{name}", uniform(rows, proj_size or hidden_size))
+                setattr(self, f"weight_ih_l{layer}{direction}", uniform(rows, width))
+                setattr(self, f"weight_hh_l{layer}{direction}", uniform(rows, proj_size or hidden_size))
                 if bias:
-                    setattr(self, f"bias_ih_{name}", uniform(rows))
-                    setattr(self, f"bias_hh_{name}", uniform(rows))
+                    setattr(self, f"bias_ih_l{layer}{direction}", uniform(rows))
+                    setattr(self, f"bias_hh_l{layer}{direction}", uniform(rows))
                 if proj_size:
-                    setattr(self, f"weight_hr_{name}", uniform(proj_size, hidden_size))
+                    setattr(self, f"weight_hr_l{layer}{direction}", uniform(proj_size, hidden_size))
 
     def next_state(self, inputs: jax.Array, hidden: jax.Array, state: Any) -> Any:
         """The next state of a cell, from the projected input and the projected hidden state."""
@@ -95,8 +94,8 @@ class RecurrentBase(nnx.Module):
                 finals.append(final)
             if self.dropout > 0 and layer < self.num_layers - 1:
                 x = self.between_layers(x)
-        last = jnp.stack(finals) if self._state_arrays == 1 else tuple(map(jnp.stack, zip(*finals, strict=True)))
         x = jnp.moveaxis(x, 0, -2) if lengths is None and self.batch_first else x
+        last = jnp.stack(finals) if self._state_arrays == 1 else tuple(map(jnp.stack, zip(*finals, strict=True)))
         return x if lengths is None else PackedSequence(x, lengths), last
 
     def scan(

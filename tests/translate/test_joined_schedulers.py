@@ -43,7 +43,7 @@ MAIN = "CosineAnnealingLR(optimizer, T_max=7 - warmup, eta_min=0.01)"
 def test_both_branches_set_the_rates_of_pytorch(warmup: int) -> None:
     source = SOURCE.replace("warmup = 2", f"warmup = {warmup}")
     code = trained(source, lists=("losses", "rates")).translation.code
-    assert "    scheduler = LRScheduler(optimizer, learning_rate=main)\n" in code
+    assert "    scheduler = LRScheduler(optimizer, main)\n" in code
     assert "optax.join_schedules([first, main], [warmup])" in code
 
 

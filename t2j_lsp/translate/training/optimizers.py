@@ -433,7 +433,7 @@ def _is_given_a_rate_alone(call: ast.Call) -> bool:
 
 
 def _scheduler(optimizer: str, schedule: str, renderer: ExpressionRenderer) -> Piece:
-    return Piece(f"{renderer.need('LRScheduler')}({optimizer}, learning_rate={schedule})")
+    return Piece(f"{renderer.need('LRScheduler')}({optimizer}, {schedule})")
 
 
 def _starred(call: ast.Call) -> bool:

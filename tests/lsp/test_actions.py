@@ -74,16 +74,16 @@ def test_an_edit_made_while_an_action_is_resolved_wins(shared: Client, uri: str)
 
 def test_what_is_not_exact_is_annotated_and_asks(shared: Client, uri: str) -> None:
     opened(shared, uri)
-    line, column = place_of(NET, "torch.median")
+    line, column = place_of(NET, "torch.svd")
     diagnostics = [d for d in shared.diagnostics(uri) if d["code"] == "t2j-note"]
     offered = shared.actions(uri, span(line, column), diagnostics=diagnostics)
-    fix = shared.resolve(titled(offered, "Rewrite torch.median", "quickfix"))
+    fix = shared.resolve(titled(offered, "Rewrite torch.svd", "quickfix"))
     assert fix["diagnostics"] == diagnostics and fix["isPreferred"]
     (annotation,) = fix["edit"]["changeAnnotations"].values()
-    assert annotation["needsConfirmation"] and "divides the gradient" in annotation["description"]
+    assert annotation["needsConfirmation"] and "Signs (phases)" in annotation["description"]
     edits = fix["edit"]["documentChanges"][0]["edits"]
     assert all(e["annotationId"] in fix["edit"]["changeAnnotations"] for e in edits)
-    assert "return lower_median(x)" in changed(NET, uri, fix["edit"])
+    assert "return svd_with_v(x)" in changed(NET, uri, fix["edit"])
 
 
 def test_what_is_refused_is_disabled_with_the_reason_or_left_out(shared: Client, start: Callable[..., Client]) -> None:
@@ -136,7 +136,7 @@ def test_all_that_is_exact_is_converted_at_once(shared: Client, uri: str) -> Non
     (action,) = shared.actions(uri, span(0, 0), only=["source.fixAll"])
     new = changed(NET, uri, shared.resolve(action)["edit"])
     assert "class Net(nnx.Module)" in new
-    assert "def watch(x: torch.Tensor)" in new and "return torch.median(x)" in new
+    assert "def watch(x: torch.Tensor)" in new and "return torch.svd(x)" in new
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_all_that_is_exact_is_converted_at_once(shared: Client, uri: str) -> Non
 )
 def test_only_the_kinds_that_are_asked_for_come(only: list[str], kinds: set[str], shared: Client, uri: str) -> None:
     opened(shared, uri)
-    line, column = place_of(NET, "torch.median")
+    line, column = place_of(NET, "torch.svd")
     assert {a["kind"] for a in shared.actions(uri, span(line, column), only=only)} == kinds
 
 
@@ -309,17 +309,17 @@ def test_a_client_that_asks_itself_gets_the_question_and_confirms(start: Callabl
     opened(client, uri)
     edits: list[Json] = []
     client.answers["workspace/applyEdit"] = lambda params: edits.append(params["edit"]) or {"applied": True}
-    offered = client.actions(uri, span(line_of(NET, "return torch.median"), 6))
+    offered = client.actions(uri, span(line_of(NET, "return torch.svd"), 6))
     command = titled(offered, "Rewrite function order")["command"]
     answer = client.command(command["command"], *command["arguments"])
     question = answer["question"]
     assert answer["applied"] is False and not edits
     assert question["text"] == "Rewrite function order of net.py in place as JAX?"
-    assert "divides the gradient" in question["detail"]
+    assert "Signs (phases)" in question["detail"]
     there, scope, _, revision = command["arguments"]
     assert client.command("t2j.convert", there, scope, True, revision) == {"applied": True}
     # The user saw what differs, and is not asked a second time.
-    assert "changeAnnotations" not in edits[0] and "lower_median(x)" in changed(NET, uri, edits[0])
+    assert "changeAnnotations" not in edits[0] and "svd_with_v(x)" in changed(NET, uri, edits[0])
     client.change(uri, 2, {"range": span(0, 0), "text": "\n"})
     with pytest.raises(ServerError, match="edited since"):
         client.command("t2j.convert", there, scope, True, revision)

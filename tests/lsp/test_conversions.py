@@ -75,7 +75,7 @@ def test_a_preview_says_what_would_be_written_and_writes_nothing(shared: Client,
     # The reader starts at the first definition of the user's; the helper that was copied stands below.
     assert preview.pop("first") == places["Net"]
     ((first, last),) = preview.pop("helpers")
-    assert "def lower_median(" in "\n".join(lines[first : last + 1]) and first > places["order"]
+    assert "def svd_with_v(" in "\n".join(lines[first : last + 1]) and first > places["order"]
     target = (tmp_path / "net_jax.py").as_uri()
     assert preview == {"uri": uri, "target": target, "exists": False, "merged": False, "conflicts": 0, "gaps": 1}
     assert not list(tmp_path.iterdir())

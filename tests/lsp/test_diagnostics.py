@@ -157,7 +157,7 @@ def test_a_message_names_what_it_is_about_once(line: str, message: str, shared: 
 def test_codes_are_ignored_with_their_prefix_without_it_and_by_their_former_name(
     code: str, shared: Client, uri: str
 ) -> None:
-    shared.open(uri, NET.replace("return torch.median(x)", f"return torch.median(x)  # t2j: ignore[{code}]"))
+    shared.open(uri, NET.replace("return torch.svd(x)", f"return torch.svd(x)  # t2j: ignore[{code}]"))
     assert [d["code"] for d in shared.diagnostics(uri, 1)] == ["t2j-refused"]
 
 

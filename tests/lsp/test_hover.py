@@ -42,8 +42,8 @@ def test_a_call_is_shown_in_jax_with_links(shared: Client, uri: str) -> None:
 def test_a_caveat_and_a_refusal_are_said(shared: Client, uri: str) -> None:
     shared.open(uri, NET)
     shared.state(uri)
-    median, hook = place_of(NET, "torch.median"), place_of(NET, "x.register_hook")
-    assert "divides the gradient" in text_of(shared.hover(uri, median[0], median[1] + 8))
+    noted, hook = place_of(NET, "torch.svd"), place_of(NET, "x.register_hook")
+    assert "Signs (phases)" in text_of(shared.hover(uri, noted[0], noted[1] + 8))
     refused = text_of(shared.hover(uri, hook[0], hook[1] + 4))
     assert "custom" in refused and "manual" in refused and "```" not in refused
 

@@ -23,7 +23,7 @@ HEAD = "import torch\n\n\ndef f(x: torch.Tensor):\n    x.register_hook(print)\n 
 BROKEN = {
     "Net": NET.replace("F.gelu(self.fc(x))", "F.gelu(self.fc(x)"),
     "watch": NET.replace("def watch(x: torch.Tensor):", "def watch(x: torch.Tensor:"),
-    "order": NET.replace("return torch.median(x)", "return torch.median(x"),
+    "order": NET.replace("return torch.svd(x)", "return torch.svd(x"),
 }
 
 
@@ -104,7 +104,7 @@ def test_a_line_out_of_measure_is_said_and_the_rest_is_analysed(line: str, reaso
     assert (found.span.line, reason in found.reason) == (9, True)
     assert {f.code for f in full.findings} == {"refused", found.code}
     for number in range(2):
-        quick = analyst.quick("a", text.replace("relu(x)\n", f"median(x) + {number}\n"), SETTINGS, None)
+        quick = analyst.quick("a", text.replace("relu(x)\n", f"svd(x), {number}\n"), SETTINGS, None)
         assert quick is not None
         assert [f.code for f in quick.findings] == ["refused", "note", found.code]
     again = analyst.quick("a", HEAD, SETTINGS, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
@@ -20,7 +19,8 @@ def is_detached(source: Source, node: ast.expr, seen: frozenset[str] = frozenset
             around = ancestors(node, source.parents)
             functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
             function = next((at for at in around if isinstance(at, functions)), source.tree)
-            values = [_given(source.parents.get(n), n) for n in symbols.walk(function) if _binds(n, name)]
+            bound = [n for n in source.named.get(name, ()) if _is_inside(n, function, source)]
+            values = [_given(source.parents.get(n), n) for n in bound]
             known = (value is not None and is_detached(source, value, seen | {name}) for value in values)
             return bool(values) and all(known)
     return False
@@ -54,15 +54,8 @@ def becomes_a_number(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool
         value = parent
 
 
-def _binds(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Name(id=own):
-            return own == name and not isinstance(node.ctx, ast.Load)
-        case ast.arg(arg=own):
-            return own == name
-        case ast.alias():
-            return name in (node.asname, node.name)
-    return False
+def _is_inside(node: ast.AST, function: ast.AST, source: Source) -> bool:
+    return function is source.tree or any(at is function for at in ancestors(node, source.parents))
 
 
 def _given(statement: ast.AST | None, target: ast.AST) -> ast.expr | None:

@@ -133,6 +133,19 @@ class Source:
         return frozenset(_words(self.nodes))
 
     @cached_property
+    def named(self) -> dict[str, list[ast.AST]]:
+        """The places that bind each name: assignments, parameters and imports."""
+        places: dict[str, list[ast.AST]] = {}
+        for node in self.nodes:
+            match node:
+                case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                    places.setdefault(name, []).append(node)
+                case ast.alias():
+                    for name in {node.name, node.asname or node.name}:
+                        places.setdefault(name, []).append(node)
+        return places
+
+    @cached_property
     def assigned_calls(self) -> dict[str, list[ast.Call]]:
         """The calls whose values variables are given, by the variables as they are written."""
         calls: dict[str, list[ast.Call]] = {}

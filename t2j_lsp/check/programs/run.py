@@ -123,11 +123,12 @@ class _Run:
         self.pool, self.settings, self.source_map = pool, settings, source_map
         self.sides: dict[Kind, Slicer] = {"torch": torch_side, "jax": jax_side}
         self.slices = {kind: side.whole() for kind, side in self.sides.items()}
-        defining = (_defining(self.slices[kind], method) for kind, method in FORWARD.items())
+        classes = {kind: list(_classes(self.slices[kind])) for kind in FORWARD}
+        defining = (_defining(classes[kind], method) for kind, method in FORWARD.items())
         self.classes = sorted(set.intersection(*defining))
         """The module classes that both programs have: their draws are counted apart."""
-        underived = {node.name for node in _classes(self.slices["torch"]) if not node.bases}
-        self.underived = sorted(underived & {node.name for node in _classes(self.slices["jax"])})
+        underived = {node.name for node in classes["torch"] if not node.bases}
+        self.underived = sorted(underived & {node.name for node in classes["jax"]})
         self.on_progress, self.cancelled = on_progress, cancelled
 
     def report(self) -> ProgramReport:
@@ -362,11 +363,11 @@ def _classes(program: Slice) -> Iterator[ast.ClassDef]:
         yield from (node for node in ast.walk(ast.parse(module.text)) if isinstance(node, ast.ClassDef))
 
 
-def _defining(program: Slice, method: str) -> set[str]:
-    """The classes of a program that define a method."""
+def _defining(classes: Iterable[ast.ClassDef], method: str) -> set[str]:
+    """The names of those of some classes that define a method."""
     return {
         node.name
-        for node in _classes(program)
+        for node in classes
         if any(isinstance(part, ast.FunctionDef) and part.name == method for part in node.body)
     }
 

@@ -29,5 +29,4 @@ def called_layer(ctx: Context, call: ast.expr) -> Layer | None:
 
 
 def _is_assigned_once(ctx: Context, name: str) -> bool:
-    stores = [n for n in ctx.source.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
-    return sum(one.attr == name for one in stores) == 1 and _EXCHANGING.isdisjoint(ctx.source.words)
+    return ctx.source.stored_attributes[name] == 1 and _EXCHANGING.isdisjoint(ctx.source.words)

@@ -19,7 +19,7 @@ def is_detached(source: Source, node: ast.expr, seen: frozenset[str] = frozenset
             around = ancestors(node, source.parents)
             functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
             function = next((at for at in around if isinstance(at, functions)), source.tree)
-            bound = [n for n in source.named.get(name, ()) if _is_inside(n, function, source)]
+            bound = [n for n in source.bound_at.get(name, ()) if _is_inside(n, function, source)]
             values = [_given(source.parents.get(n), n) for n in bound]
             known = (value is not None and is_detached(source, value, seen | {name}) for value in values)
             return bool(values) and all(known)

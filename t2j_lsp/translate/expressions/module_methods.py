@@ -89,7 +89,7 @@ class ModuleMethods:
     def method(self, node: ast.Call, func: ast.Attribute, owner: Fact) -> Piece | None:
         """A method that torch's nn.Module defines, called on a module."""
         name = func.attr
-        if name not in _WRITTEN_ANYWAY and self._defines(owner, name):
+        if name not in _WRITTEN_ANYWAY and self.defines(owner, name):
             return None  # a method of the file's own
         receiver = self.renderer.render(func.value)
         if name in ADDING:
@@ -203,7 +203,7 @@ class ModuleMethods:
         """Whether ``m.reset_parameters()`` may be a layer's, as no class of the file has a method of this name."""
         return node.attr in RESETS and all(info.name != node.attr for info in self.ctx.inference.functions.values())
 
-    def _defines(self, owner: Fact, name: str) -> bool:
+    def defines(self, owner: Fact, name: str) -> bool:
         """Whether the file's own class has a method of that name."""
         return isinstance(owner, Instance) and owner.cls.info.method(name) is not None
 

@@ -26,7 +26,7 @@ def report_shared_parameters(ctx: Context, node: ast.Call, called: Fact) -> None
         return
     statement = ctx.source.parents.get(node)
     targets = [ast.unparse(t) for t in statement.targets] if isinstance(statement, ast.Assign) else []
-    instance = next((a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)), "")
+    instance = next((a.arg for a in symbols.positional_parameters(function.node)), "")
     for value in _made_of(node, called):
         fact, text = ctx.fact(value), ast.unparse(value)
         kept = isinstance(value, ast.Attribute) and ast.unparse(value.value) == instance

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -133,7 +134,12 @@ class Source:
         return frozenset(_words(self.nodes))
 
     @cached_property
-    def named(self) -> dict[str, list[ast.AST]]:
+    def stored_attributes(self) -> Counter[str]:
+        """How often attributes of each name are assigned."""
+        return Counter(n.attr for n in self.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
+
+    @cached_property
+    def bound_at(self) -> dict[str, list[ast.AST]]:
         """The places that bind each name: assignments, parameters and imports."""
         places: dict[str, list[ast.AST]] = {}
         for node in self.nodes:

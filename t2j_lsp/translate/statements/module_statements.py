@@ -46,7 +46,7 @@ class ModuleStatements:
                 self.ctx.edits.delete(node)
                 self.ctx.report.converted += 1
                 return True
-        if not is_module(owner) or isinstance(owner, Instance) and owner.cls.info.method(name) is not None:
+        if not is_module(owner) or self.methods.defines(owner, name):
             return False
         if name in ("register_buffer", "register_parameter") and isinstance(owner, Instance):
             return self._register(node, call, name)

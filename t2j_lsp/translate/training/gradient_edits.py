@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from t2j_lsp.symbols import walk
 
-from .gradient_forms import CHANGES, SIGNS, asked, is_arithmetic, is_name
+from .gradient_forms import CHANGES, SIGNS, asked, gradient_name, is_arithmetic, is_name
 
 _OPERATORS: dict[str, type[ast.operator]] = {sign: op for op, sign in SIGNS.items()}
 _CLIP = "clip"
@@ -21,10 +21,10 @@ _CLIP = "clip"
 
 @dataclass(frozen=True)
 class GradientEdit:
-    """The new value of a gradient, in which ``parameter.grad`` and ``parameter`` stand for it and its parameter."""
+    """The new value of a gradient."""
 
-    parameter: str
     value: ast.expr
+    """In it, names stand for the gradient and its parameter."""
     given: tuple[ast.expr, ...]
     """What the value is computed with besides, as it stands in the source."""
 
@@ -35,7 +35,7 @@ class GradientEdit:
     def line(self, arguments: Sequence[str], grads: str, module: str, need: Callable[[str], str]) -> str:
         """``grads = jax.tree.map(lambda g: g * 0.5, grads)``, with the texts of what else is given."""
         taken = {n.id for text in arguments for n in walk(ast.parse(text)) if isinstance(n, ast.Name)}
-        g = next(name for name in ("g", "grad", "gradient", "grad_of_p") if name not in taken)
+        g = gradient_name(taken)
         p = next(name for name in ("p", "param", "parameter", "its_parameter") if name not in taken)
         value = _AsCode(arguments, g, p, need).visit(copy.deepcopy(self.value))
         text = ast.unparse(value)
@@ -51,10 +51,10 @@ _GRADIENT, _PARAMETER, _GIVEN = "gradient", "parameter", "given"
 
 def gradient_edit(loop: ast.For) -> GradientEdit | None:
     """What a loop over parameters makes of each gradient; None if it does more, or something else."""
-    target = loop.target.elts[-1] if isinstance(loop.target, ast.Tuple) else loop.target
-    if not isinstance(target, ast.Name) or loop.orelse:
+    targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+    *others, name = [one.id for one in targets if isinstance(one, ast.Name)] or [""]
+    if len(others) + 1 < len(targets) or not name or loop.orelse:
         return None
-    name = target.id
     reader = _EditReader(name)
     value: ast.expr = ast.Name(_GRADIENT, ast.Load())
     for statement in (s for outer in loop.body for s in asked(outer, name)):
@@ -62,11 +62,9 @@ def gradient_edit(loop: ast.For) -> GradientEdit | None:
         if new is None:
             return None
         value = new
-    if isinstance(loop.target, ast.Tuple) and any(
-        is_name(n, ast.unparse(loop.target.elts[0])) for g in reader.given for n in walk(g)
-    ):
+    if is_name(value, _GRADIENT) or any(is_name(n, o) for o in others for given in reader.given for n in walk(given)):
         return None
-    return None if is_name(value, _GRADIENT) else GradientEdit(name, value, tuple(reader.given))
+    return GradientEdit(value, tuple(reader.given))
 
 
 class _EditReader:

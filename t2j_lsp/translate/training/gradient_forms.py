@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 CHANGES = {"add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
 SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+
+
+def gradient_name(taken: Collection[str]) -> str:
+    """What a gradient is called beside other names."""
+    return next(name for name in ("g", "grad", "gradient", "grad_of_p") if name not in taken)
 
 
 def is_name(node: ast.AST, name: str) -> bool:

@@ -25,7 +25,7 @@ _GONE = frozenset({"update", "unscale_"})
 
 def with_scalers_left_out(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
     """The text without gradient scalers; None if none is handed on, or one is used otherwise."""
-    names = [n for n in inference.source.nodes if isinstance(n, ast.Name) and _is_scaler(inference, n)]
+    names = [n for n in inference.source.nodes if isinstance(n, ast.Name) and is_scaler(inference, n)]
     if not names or not list(gaps):
         return None
     try:
@@ -34,13 +34,17 @@ def with_scalers_left_out(inference: Inference, gaps: Iterable[Finding]) -> Rear
         return None
     parents = inference.source.parents
     made = (n.value for name in names if isinstance(n := parents.get(name), ast.Assign))
-    notes = (
-        Finding(inference.source.contract_span(n), "torch.amp.GradScaler", "note", Severity.NOTE, SCALER) for n in made
-    )
-    return RearrangedText((Rearranged.of(inference.source.text, edits),), tuple(notes))
+    return without_scalers(inference, edits, made)
 
 
-def _is_scaler(inference: Inference, node: ast.AST) -> bool:
+def without_scalers(inference: Inference, edits: Edits, made: Iterable[ast.expr]) -> RearrangedText:
+    """A text in which these are made no more, each with the note that the loop goes without."""
+    name, source = "torch.amp.GradScaler", inference.source
+    notes = (Finding(source.contract_span(n), name, "note", Severity.NOTE, SCALER) for n in made)
+    return RearrangedText((Rearranged.of(source.text, edits),), tuple(notes))
+
+
+def is_scaler(inference: Inference, node: ast.AST) -> bool:
     fact = inference.fact(node)
     return isinstance(fact, Object) and fact.kind == "scaler"
 

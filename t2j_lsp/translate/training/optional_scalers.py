@@ -11,16 +11,16 @@ import ast
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 
-from t2j_lsp.contract import Finding, Severity
+from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import named_parameters, walk
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, Object, Qual
+from t2j_lsp.translate.rule.facts import FunctionInfo, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.source.rearranged import Edits, Rearranged, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, RearrangedText
 
 from .left_out import ObjectLeftOut, Stays
-from .outside_updates import SCALER
+from .left_out_scalers import is_scaler, without_scalers
 
 _GONE = frozenset({"update", "unscale_", "load_state_dict"})
 _PLAIN = (
@@ -31,21 +31,24 @@ _PLAIN = (
 
 def with_optional_scalers_left_out(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
     """The text in which no scaler is ever made; None if none may be missing, or it is used otherwise."""
-    made = [n for n in inference.source.nodes if isinstance(n, ast.Call) and _is_scaler(inference, n)]
+    made = [n for n in inference.source.nodes if isinstance(n, ast.Call) and is_scaler(inference, n)]
     if not made or not list(gaps):
         return None
     try:
         edits = _OptionalScalers(inference, made).edits()
     except Stays:
         return None
-    name = "torch.amp.GradScaler"
-    notes = (Finding(inference.source.contract_span(n), name, "note", Severity.NOTE, SCALER) for n in made)
-    return RearrangedText((Rearranged.of(inference.source.text, edits),), tuple(notes))
+    return without_scalers(inference, edits, made)
 
 
-def _is_scaler(inference: Inference, node: ast.AST) -> bool:
-    fact = inference.fact(node)
-    return isinstance(fact, Object) and fact.kind == "scaler"
+def _text(node: ast.AST) -> str:
+    """A variable or an attribute of ``self``; empty for others."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+            return f"self.{attr}"
+    return ""
 
 
 def _is_none(node: ast.AST | None) -> bool:
@@ -76,8 +79,9 @@ class _OptionalScalers(ObjectLeftOut):
             self._drop_parameters(info, own)
         if not self.may_be_none:
             raise Stays
+        without = _Without(self)
         for branch, with_one in self.branches:
-            self._take(branch, with_one)
+            self._take(branch, with_one, without)
         return self.made_edits()
 
     def _target(self, call: ast.Call) -> str:
@@ -92,7 +96,7 @@ class _OptionalScalers(ObjectLeftOut):
 
     def _held(self) -> Iterator[ast.Name | ast.Attribute]:
         for node in self.source.nodes:
-            if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.names:
+            if isinstance(node, ast.Name | ast.Attribute) and _text(node) in self.names:
                 yield node
 
     def _follow(self) -> bool:
@@ -124,7 +128,7 @@ class _OptionalScalers(ObjectLeftOut):
                 self._drop_store(parent)
             case ast.Compare(ops=[ast.IsNot() | ast.Is() as op], comparators=[right]) if _is_none(right):
                 self._condition(parent, isinstance(op, ast.IsNot))
-            case ast.If() | ast.IfExp() if parent.test is node:
+            case ast.If() if parent.test is node:
                 self._condition(node, True)
             case ast.UnaryOp(op=ast.Not()):
                 self._condition(parent, False)
@@ -140,7 +144,7 @@ class _OptionalScalers(ObjectLeftOut):
             self._check_value(value.orelse)
         elif _is_none(value):
             self.may_be_none = True
-        elif value not in self.made and ast.unparse(value) not in self.names:
+        elif value not in self.made and _text(value) not in self.names:
             raise Stays
 
     def _drop_store(self, statement: ast.Assign) -> None:
@@ -157,9 +161,8 @@ class _OptionalScalers(ObjectLeftOut):
 
     def _only_stores(self, branch: ast.If) -> bool:
         return all(
-            isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) in self.names
-            for s in [*branch.body, *branch.orelse]
-        )  # fmt: skip
+            isinstance(s, ast.Assign) and _text(s.targets[0]) in self.names for s in [*branch.body, *branch.orelse]
+        )
 
     def _condition(self, test: ast.expr, with_one: bool) -> None:
         """``scaler is not None``: of a branch, the other one stays; elsewhere, it is False."""
@@ -177,13 +180,12 @@ class _OptionalScalers(ObjectLeftOut):
 
     # --- branches -------------------------------------------------------------------------------------------------
 
-    def _take(self, branch: ast.If, with_one: bool) -> None:
+    def _take(self, branch: ast.If, with_one: bool, without: _Without) -> None:
         """The branch without a scaler stands alone, if the other does the same. Raises Stays."""
         around = self.parents.get(branch)
         if isinstance(around, ast.If) and around.orelse == [branch]:
             raise Stays  # an elif
         scaled, plain = (branch.body, branch.orelse) if with_one else (branch.orelse, branch.body)
-        without = _Without(self)
         if without.text(scaled) != without.text(plain):
             raise Stays
         if not plain:
@@ -202,7 +204,8 @@ class _OptionalScalers(ObjectLeftOut):
         if len(own) != 1 or arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg:
             raise Stays
         index, parameter = next((i, a) for i, a in enumerate(everything) if a.arg in own)
-        default = dict(defaults(info)).get(parameter)
+        given = dict(defaults(info))
+        default = given.get(parameter)
         if default is not None and not _is_none(default):
             raise Stays
         self.may_be_none |= default is not None
@@ -219,8 +222,7 @@ class _OptionalScalers(ObjectLeftOut):
         begin = start
         if index:
             before = everything[index - 1]
-            value = dict(defaults(info)).get(before)
-            begin = self.source.span(value or before)[1]
+            begin = self.source.span(given.get(before) or before)[1]
         elif len(everything) > 1:
             end = self.source.span(everything[1])[0]
         if "#" in self.source.text[begin:end]:
@@ -232,7 +234,7 @@ class _OptionalScalers(ObjectLeftOut):
             raise Stays
         for one, given in bound_arguments(call, info):
             if one is parameter:
-                if not _is_none(given) and ast.unparse(given) not in self.names:
+                if not _is_none(given) and _text(given) not in self.names:
                     raise Stays
                 listed = [*call.args, *call.keywords]
                 place = next(a for a in listed if a is given or isinstance(a, ast.keyword) and a.value is given)
@@ -245,14 +247,12 @@ class _Without(ast.NodeTransformer):
 
     def __init__(self, scalers: _OptionalScalers) -> None:
         self.names = scalers.names
-        self.autocasts = {
-            ast.unparse(n) for n in scalers.source.nodes if scalers._is_autocast(n)
-        }  # fmt: skip
+        self.autocasts = {ast.unparse(n) for n in scalers.source.nodes if scalers._is_autocast(n)}
 
     def text(self, statements: Sequence[ast.stmt]) -> str:
         """What the statements say. Raises Stays where they use a scaler otherwise."""
         module = self.visit(ast.Module([copy.deepcopy(s) for s in statements], []))
-        if any(ast.unparse(n) in self.names for n in walk(module) if isinstance(n, ast.Name | ast.Attribute)):
+        if any(_text(n) in self.names for n in walk(module)):
             raise Stays
         return "\n".join(map(ast.dump, module.body))
 
@@ -283,7 +283,7 @@ class _Without(ast.NodeTransformer):
     def _method(self, node: ast.expr) -> str | None:
         """The method of a scaler that is called."""
         match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr=attr)) if ast.unparse(owner) in self.names:
+            case ast.Call(func=ast.Attribute(value=owner, attr=attr)) if _text(owner) in self.names:
                 return attr
         return None
 

@@ -22,7 +22,7 @@ from t2j_lsp.translate.source.positions import position
 from .accumulated import STORED, AccumulatedTraining, clipped
 from .data_writes import is_seen_outside, write_data, written_through_data
 from .fresh_leaves import FreshLeaves
-from .gradient_forms import CHANGES, SIGNS, asked, changes, cleared, is_flag, is_name
+from .gradient_forms import CHANGES, SIGNS, asked, changes, cleared, gradient_name, is_flag, is_name
 from .objects import Objects, VariableScope
 from .region import ABOUT_ZEROING
 from .step_calls import Item, Phase, Refused, StepCall
@@ -371,7 +371,7 @@ class StoredGradients:
 
     def _gradient_name(self, loop: _HandStep) -> str:
         taken = {n.id for n in symbols.walk(loop.node) if isinstance(n, ast.Name)}
-        return next(name for name in ("g", "grad", "gradient", "grad_of_p") if name not in taken)
+        return gradient_name(taken)
 
     def _changed(self, loop: _HandStep, statements: StatementRewriter) -> str:
         """The new value of ``p``, of ``p`` and ``g``."""

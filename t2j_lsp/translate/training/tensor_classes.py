@@ -82,9 +82,7 @@ class _TensorClass(ObjectLeftOut):
 
     def _first(self, constructor: ast.FunctionDef) -> ast.stmt:
         """The first statement of the constructor that is no docstring."""
-        first, *others = constructor.body
-        is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-        return others[0] if is_text and others else first
+        return constructor.body[ast.get_docstring(constructor) is not None]
 
     # --- what is trained ------------------------------------------------------------------------------------------
 
@@ -101,15 +99,10 @@ class _TensorClass(ObjectLeftOut):
         flag = next((k for k in made.keywords if is_flag(k)), None)
         if flag is not None:
             self.without(flag, [*made.args, *made.keywords])
-        elif isinstance(made.func, ast.Attribute):
-            self.instead[self.source.span(made.func.value)[1], end] = ""
-        opening = f"{self.torch}.nn.Parameter("
-        self.instead[start, start] = opening
-        last = next((span for span in self.instead if span[1] == end and span[0] < end), None)
-        if last is not None:
-            self.instead[last] += ")"
-        else:
             self.instead[end, end] = ")"
+        elif isinstance(made.func, ast.Attribute):
+            self.instead[self.source.span(made.func.value)[1], end] = ")"
+        self.instead[start, start] = f"{self.torch}.nn.Parameter("
 
     def _check_attributes(self, constructor: ast.FunctionDef) -> None:
         """Raises Stays where it keeps what a module of Flax can't, or what a step would be compiled for."""

@@ -147,7 +147,7 @@ class UpdatedModules:
 
     def clip_target(self, clip: StepCall, optimized: Sequence[Optimized]) -> Optimized:
         """The optimizer whose gradients are clipped. Raises Refused."""
-        limits(clip)
+        limits(clip)  # raises where nothing says what they are clipped to
         target = updated(clip.subject, self.scope, self.objects)
         for one in optimized:
             if target.target and not target.groups and tuple(targets(target.target)) == one.modules:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import Function, Tensor
+from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, takes_tensors, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, refuse, rule
 

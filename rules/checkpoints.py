@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import is_module
+from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, rule
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import INT, Tensor, Tuple, layer_names
+from t2j_lsp.translate.rule.definitions import layer_names
+from t2j_lsp.translate.rule.facts import INT, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import ANY, Piece
 from t2j_lsp.translate.rule.record import Argument, Call, Emit, Refusal, refuse, rule
 from t2j_lsp.translate.rule.tensors import behind_data

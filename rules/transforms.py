@@ -6,7 +6,8 @@ import ast
 import re
 from dataclasses import replace
 
-from t2j_lsp.translate.rule.facts import STR, Fact, Instance, ListOf, Tensor, Transformed, Tuple
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import STR, Fact, ListOf, Tensor, Transformed, Tuple
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 

@@ -13,7 +13,8 @@ from t2j_lsp.symbols import nearest, with_ancestors
 from t2j_lsp.translate.inference.call_sites import called_function, facts_given
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import FunctionInfo, Instance, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .walk_order import walk_alike

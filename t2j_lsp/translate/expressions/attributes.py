@@ -12,23 +12,8 @@ from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.looked_up import asks_for_rngs
-from t2j_lsp.translate.rule.facts import (
-    PACKED,
-    UNKNOWN,
-    AnyModule,
-    Class,
-    Fact,
-    Function,
-    Instance,
-    Layer,
-    Object,
-    Qual,
-    Tensor,
-    Tuple,
-    is_module,
-    is_module_class,
-    layer_names,
-)
+from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_module, is_module_class, layer_names
+from t2j_lsp.translate.rule.facts import PACKED, UNKNOWN, AnyModule, Fact, Layer, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_rules, keeps_methods, names_with
 from t2j_lsp.translate.rule.names import is_torch, only_tensor

@@ -14,7 +14,8 @@ from t2j_lsp.contract import Finding, Options, Severity, Span, TextEdit
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.layout.marks import Layout
-from t2j_lsp.translate.rule.facts import ClassInfo, Fact, FunctionInfo
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.facts import Fact
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
 from t2j_lsp.translate.source.positions import first_line

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import nearest
+from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.factory import KEYS, FactoryKeywords, FactoryName
-from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import (
     ANY,

@@ -11,7 +11,8 @@ from t2j_lsp.translate.inference.containers import SEQUENTIAL, asked_of_containe
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.readers import reads_children
 from t2j_lsp.translate.inference.sequentials import home_of, is_stock_sequential
-from t2j_lsp.translate.rule.facts import AnyModule, Fact, Instance, Layer, is_module
+from t2j_lsp.translate.rule.definitions import Instance, is_module
+from t2j_lsp.translate.rule.facts import AnyModule, Fact, Layer
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 

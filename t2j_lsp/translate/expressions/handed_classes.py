@@ -7,7 +7,8 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, Fact, Function, ListOf
+from t2j_lsp.translate.rule.definitions import Class, Function
+from t2j_lsp.translate.rule.facts import Fact, ListOf
 from t2j_lsp.translate.rule.join import makes_modules
 
 GIVEN_RNGS = "it is called with rngs, as the modules are that may stand here, and takes none: make it an nn.Module"

@@ -11,7 +11,8 @@ from t2j_lsp.symbols import evaluated_once, scopes_around
 from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients, written_argument
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.written_parameters import is_used_before, is_used_beside
-from t2j_lsp.translate.rule.facts import Fact, Function, Partial, Scalar, Tensor
+from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.facts import Fact, Partial, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
 from t2j_lsp.translate.rule.tensors import behind_data

@@ -11,7 +11,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.numpy_attributes import NUMPY, computes_outside
 from t2j_lsp.translate.inference.rngs import build_methods
-from t2j_lsp.translate.rule.facts import Function, Tensor
+from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import SIZES
 from t2j_lsp.translate.rule.record import Argument, Rule
 

@@ -16,8 +16,9 @@ from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotte
 from t2j_lsp.translate.inference.sequentials import is_indexed_sequential, is_stock_sequential
 from t2j_lsp.translate.inference.subscripts import is_number
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
+from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.factory import FactoryKeywords
-from t2j_lsp.translate.rule.facts import Layer, Tensor, is_module
+from t2j_lsp.translate.rule.facts import Layer, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket, precedence
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal

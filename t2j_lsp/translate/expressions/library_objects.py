@@ -8,7 +8,8 @@ from t2j_lsp.translate.inference.choices import chosen_layers
 from t2j_lsp.translate.inference.looked_up import asks_for_rngs
 from t2j_lsp.translate.inference.type_comparisons import type_comparison
 from t2j_lsp.translate.layout.first import shared_base
-from t2j_lsp.translate.rule.facts import Class, Function, ModuleClass, Object, Qual, is_module_class
+from t2j_lsp.translate.rule.definitions import Class, Function, is_module_class
+from t2j_lsp.translate.rule.facts import ModuleClass, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES, CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_dtype, is_jax, is_torch

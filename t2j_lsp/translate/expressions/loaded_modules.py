@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
-from t2j_lsp.translate.rule.facts import Function
+from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import MODULE_ONLY
 

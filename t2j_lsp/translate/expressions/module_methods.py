@@ -7,17 +7,8 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
-from t2j_lsp.translate.rule.facts import (
-    AnyModule,
-    ClassInfo,
-    Fact,
-    Instance,
-    Object,
-    Qual,
-    is_module,
-    is_module_base,
-    layer_names,
-)
+from t2j_lsp.translate.rule.definitions import ClassInfo, Instance, is_module, is_module_base, layer_names
+from t2j_lsp.translate.rule.facts import AnyModule, Fact, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.nullness import may_be_none

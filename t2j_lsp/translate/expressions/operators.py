@@ -7,7 +7,8 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import AnyModule, Layer, Qual, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import AnyModule, Layer, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with, stands_alone
 from t2j_lsp.translate.rule.names import is_dtype

@@ -13,12 +13,10 @@ from typing import Any
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.fillers import written_argument
 from t2j_lsp.translate.inference.module_methods import calls_forward, forward_is_of_modules
+from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_module, is_module_class
 from t2j_lsp.translate.rule.facts import (
     AnyModule,
-    Class,
     Fact,
-    Function,
-    Instance,
     Layer,
     ListOf,
     ModuleClass,
@@ -29,8 +27,6 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
-    is_module,
-    is_module_class,
     is_tensor,
 )
 from t2j_lsp.translate.rule.layer import LAYERS

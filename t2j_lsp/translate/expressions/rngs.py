@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 
 from t2j_lsp.symbols import FunctionNode, positional_parameters, scopes_around
-from t2j_lsp.translate.rule.facts import FunctionInfo
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 
 from .context import Context
 

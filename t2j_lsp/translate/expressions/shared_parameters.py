@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.rule.binding import argument
-from t2j_lsp.translate.rule.facts import Class, Fact, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import Class
+from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .context import Context

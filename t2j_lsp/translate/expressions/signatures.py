@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Partial, Qual, Tensor, is_module_class
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module_class
+from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import TENSOR_KEYWORDS
 

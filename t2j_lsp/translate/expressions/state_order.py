@@ -12,7 +12,8 @@ from collections.abc import Callable
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.sequentials import is_indexed_sequential
-from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, Instance, Layer, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import ClassInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, Scalar, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 
 ADDING = frozenset({"setattr", "add_module", "register_module", "register_buffer", "register_parameter"})

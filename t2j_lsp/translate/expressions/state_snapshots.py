@@ -6,7 +6,8 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Function, Qual, is_module
+from t2j_lsp.translate.rule.definitions import Function, is_module
+from t2j_lsp.translate.rule.facts import Qual
 
 from .own_files import SAVES
 from .state_dicts import WALKS, is_used_at_once, may_train

@@ -9,7 +9,8 @@ from functools import cached_property
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import called_by_modules
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, ListOf, Qual, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.names import only_tensor
 

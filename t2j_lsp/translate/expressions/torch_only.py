@@ -12,21 +12,8 @@ from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.looked_up import looked_up
 from t2j_lsp.translate.inference.storage import dotted
-from t2j_lsp.translate.rule.facts import (
-    UNKNOWN,
-    Class,
-    ClassInfo,
-    Fact,
-    Function,
-    Instance,
-    Layer,
-    ListOf,
-    Object,
-    Qual,
-    Tensor,
-    Tuple,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, Instance, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.packages import NO_MODULES, TAKE_ANYTHING

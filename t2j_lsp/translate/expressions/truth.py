@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.host_random import ONCE, is_host_draw
-from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Object, is_tensor
+from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.facts import UNKNOWN, Object, is_tensor
 
 from .context import Context
 from .tensor_code import TensorCode

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.looked_up import asks_for_rngs, reached
-from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Qual, is_tensor
+from t2j_lsp.translate.rule.definitions import ClassInfo
+from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, is_tensor
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .context import Context

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Qual, Tensor, layer_names
+from t2j_lsp.translate.rule.definitions import Instance, layer_names
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket

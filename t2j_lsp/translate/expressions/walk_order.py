@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.ordered_walks import has_order
-from t2j_lsp.translate.rule.facts import Function, Instance, Qual, is_module
+from t2j_lsp.translate.rule.definitions import Function, Instance, is_module
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.record import REGISTRY
 
 WALKING = frozenset({

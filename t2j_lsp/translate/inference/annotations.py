@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from t2j_lsp.translate.rule.definitions import Class, Instance, is_module
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     FLOAT,
@@ -13,9 +14,7 @@ from t2j_lsp.translate.rule.facts import (
     NONE,
     STR,
     UNKNOWN,
-    Class,
     Fact,
-    Instance,
     Layer,
     ListOf,
     ModuleClass,
@@ -23,7 +22,6 @@ from t2j_lsp.translate.rule.facts import (
     Qual,
     Tensor,
     Tuple,
-    is_module,
 )
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import stated_result
+from t2j_lsp.translate.rule.definitions import Class, Instance
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     INT,
@@ -15,9 +16,7 @@ from t2j_lsp.translate.rule.facts import (
     TENSOR,
     UNKNOWN,
     AnyModule,
-    Class,
     Fact,
-    Instance,
     Layer,
     ListOf,
     Object,

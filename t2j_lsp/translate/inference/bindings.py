@@ -6,21 +6,18 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, Instance, is_module
 from t2j_lsp.translate.rule.facts import (
     INT,
     NONE,
     NOTHING,
     UNKNOWN,
     AnyModule,
-    ClassInfo,
     Fact,
-    Function,
-    Instance,
     ListOf,
     Shape,
     Tensor,
     Tuple,
-    is_module,
     is_tensor,
 )
 from t2j_lsp.translate.rule.join import assign, element

@@ -7,23 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from t2j_lsp.symbols import Symbols, bound_as, positional_parameters
-from t2j_lsp.translate.rule.facts import (
-    NONE,
-    TENSOR,
-    UNKNOWN,
-    Class,
-    ClassInfo,
-    Fact,
-    Function,
-    FunctionInfo,
-    Instance,
-    ListOf,
-    ModuleClass,
-    Object,
-    Qual,
-    Scalar,
-    Tuple,
-)
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import NONE, TENSOR, UNKNOWN, Fact, ListOf, ModuleClass, Object, Qual, Scalar, Tuple
 from t2j_lsp.translate.rule.join import assign, forget, join
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch

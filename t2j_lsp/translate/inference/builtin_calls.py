@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import (
-    BOOL,
-    FLOAT,
-    INT,
-    STR,
-    UNKNOWN,
-    Fact,
-    Instance,
-    ListOf,
-    Object,
-    Scalar,
-    Shape,
-    Tuple,
-)
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, STR, UNKNOWN, Fact, ListOf, Object, Scalar, Shape, Tuple
 from t2j_lsp.translate.rule.join import element
 
 from .forward_pass import State, UnknownParameter, class_names, join_all

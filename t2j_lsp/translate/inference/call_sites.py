@@ -12,22 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, named_parameters, walk
-from t2j_lsp.translate.rule.facts import (
-    NONE,
-    TENSOR,
-    UNKNOWN,
-    AnyModule,
-    Class,
-    Fact,
-    Function,
-    FunctionInfo,
-    Instance,
-    ListOf,
-    Tensor,
-    Tuple,
-    is_module,
-    layer_names,
-)
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module, layer_names
+from t2j_lsp.translate.rule.facts import NONE, TENSOR, UNKNOWN, AnyModule, Fact, ListOf, Tensor, Tuple
 from t2j_lsp.translate.rule.join import join, makes_modules, some_maker
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.source.folding.uses import runs

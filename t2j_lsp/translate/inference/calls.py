@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import argument, rule_result
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module, is_module_class
 from t2j_lsp.translate.rule.facts import (
     FLOAT,
     INT,
@@ -20,11 +21,7 @@ from t2j_lsp.translate.rule.facts import (
     TENSOR,
     UNKNOWN,
     AnyModule,
-    Class,
     Fact,
-    Function,
-    FunctionInfo,
-    Instance,
     Layer,
     ListOf,
     ModuleClass,
@@ -36,8 +33,6 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     Transformed,
     Tuple,
-    is_module,
-    is_module_class,
     is_number,
 )
 from t2j_lsp.translate.rule.join import element

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import (
-    FLOAT,
-    UNKNOWN,
-    Class,
-    Fact,
-    ModuleClass,
-    Object,
-    Partial,
-    Qual,
-    Scalar,
-    Tensor,
-)
+from t2j_lsp.translate.rule.definitions import Class
+from t2j_lsp.translate.rule.facts import FLOAT, UNKNOWN, Fact, ModuleClass, Object, Partial, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import is_dtype, is_torch

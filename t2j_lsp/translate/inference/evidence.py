@@ -7,17 +7,8 @@ import re
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import bind
-from t2j_lsp.translate.rule.facts import (
-    INT,
-    NONE,
-    TENSOR,
-    UNKNOWN,
-    Fact,
-    FunctionInfo,
-    ModuleClass,
-    Tensor,
-    is_module_class,
-)
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module_class
+from t2j_lsp.translate.rule.facts import INT, NONE, TENSOR, UNKNOWN, Fact, ModuleClass, Tensor
 from t2j_lsp.translate.rule.join import lambdas
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.record import REGISTRY

@@ -8,20 +8,9 @@ from functools import cached_property
 from typing import Protocol
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module_class
 from t2j_lsp.translate.rule.factory import KEYS, SPEED, mark_factory_keywords
-from t2j_lsp.translate.rule.facts import (
-    UNKNOWN,
-    Class,
-    ClassInfo,
-    Fact,
-    Function,
-    FunctionInfo,
-    Instance,
-    Object,
-    Qual,
-    Tensor,
-    is_module_class,
-)
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual, Tensor
 from t2j_lsp.translate.rule.names import is_jax, is_torch, may_use_torch
 from t2j_lsp.translate.source.scopes import Resolve, relative_resolve
 from t2j_lsp.translate.source.text import Source

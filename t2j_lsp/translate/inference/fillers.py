@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
-from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Partial, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.tensors import behind_data

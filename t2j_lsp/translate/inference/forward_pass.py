@@ -11,25 +11,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Home, Instance, is_module
 from t2j_lsp.translate.rule.facts import (
     NONE,
     NOTHING,
     STR,
     UNKNOWN,
     AnyModule,
-    Class,
-    ClassInfo,
     Fact,
-    FunctionInfo,
-    Home,
-    Instance,
     Layer,
     ListOf,
     Object,
     Qual,
     Scalar,
     Tuple,
-    is_module,
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical

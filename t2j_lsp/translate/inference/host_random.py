@@ -10,7 +10,8 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Instance, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .call_sites import called_function

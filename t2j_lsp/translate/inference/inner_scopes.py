@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Partial, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Partial
 from t2j_lsp.translate.rule.join import element
 
 from .bindings import Bindings

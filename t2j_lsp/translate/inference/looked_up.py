@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp.symbols import ancestors, positional_parameters
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, Function, FunctionInfo, Qual
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import Fact, Qual
 
 from .file import Inference
 from .gates import Gate

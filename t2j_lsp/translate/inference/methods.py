@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from t2j_lsp.translate.rule.binding import rule_result
+from t2j_lsp.translate.rule.definitions import Class, Instance, is_module
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     INT,
@@ -13,9 +14,7 @@ from t2j_lsp.translate.rule.facts import (
     STR,
     UNKNOWN,
     AnyModule,
-    Class,
     Fact,
-    Instance,
     Layer,
     ListOf,
     ModuleClass,
@@ -25,7 +24,6 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
-    is_module,
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.library import has_rules

@@ -8,7 +8,7 @@ from copy import copy
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import FunctionInfo
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.text import Source
 

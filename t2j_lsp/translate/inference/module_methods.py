@@ -6,21 +6,8 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
-from t2j_lsp.translate.rule.facts import (
-    NONE,
-    STR,
-    UNKNOWN,
-    AnyModule,
-    ClassInfo,
-    Fact,
-    Function,
-    Instance,
-    Layer,
-    ListOf,
-    Tensor,
-    Tuple,
-    layer_names,
-)
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, Instance, layer_names
+from t2j_lsp.translate.rule.facts import NONE, STR, UNKNOWN, AnyModule, Fact, Layer, ListOf, Tensor, Tuple
 from t2j_lsp.translate.rule.join import assign
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.nullness import may_be_none

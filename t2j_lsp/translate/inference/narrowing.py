@@ -5,20 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from t2j_lsp.translate.rule.facts import (
-    STR,
-    TENSOR,
-    UNKNOWN,
-    AnyModule,
-    Class,
-    Fact,
-    Instance,
-    Layer,
-    ListOf,
-    Object,
-    Partial,
-    Tensor,
-)
+from t2j_lsp.translate.rule.definitions import Class, Instance
+from t2j_lsp.translate.rule.facts import STR, TENSOR, UNKNOWN, AnyModule, Fact, Layer, ListOf, Object, Partial, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from t2j_lsp.contract import SourceError
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.factory import mark_in_function
-from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, FunctionInfo
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.scopes import Resolve, star_names
 from t2j_lsp.translate.source.text import Source

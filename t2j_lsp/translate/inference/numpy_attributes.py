@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Function, FunctionInfo, Object, Qual, is_module
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual
 
 from .gates import Gate
 

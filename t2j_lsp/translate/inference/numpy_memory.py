@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor
 
 from .places import Env, Reached, crossed, overlap
 from .statement_reads import calls_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from t2j_lsp.translate.rule.definitions import is_module, is_module_class
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     FLOAT,
@@ -18,8 +19,6 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
-    is_module,
-    is_module_class,
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.layer import LAYERS

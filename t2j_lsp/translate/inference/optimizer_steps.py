@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Object
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Fact, Object
 
 from .call_sites import called_function
 from .file import Inference

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import Class, Fact, Function, FunctionInfo, Instance, Layer
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Fact, Layer
 
 from .builtin_calls import READERS
 from .call_sites import bound_arguments

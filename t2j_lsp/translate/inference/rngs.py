@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Iterable, Sequence
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
 
 from .file import Inference
 from .looked_up import note_looked_up

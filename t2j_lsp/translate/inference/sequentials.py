@@ -8,15 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import (
-    TENSOR,
-    UNKNOWN,
-    Fact,
-    Instance,
-    Layer,
-    Tensor,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import Instance, is_module
+from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, Fact, Layer, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .containers import SEQUENTIAL, asked_of_containers, imported_files

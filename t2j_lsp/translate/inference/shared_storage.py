@@ -13,7 +13,8 @@ from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import evaluated_once
-from t2j_lsp.translate.rule.facts import FunctionInfo, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Layer, Qual, Tensor
 from t2j_lsp.translate.rule.names import TENSOR_ONLY
 from t2j_lsp.translate.source.text import IN_PLACE, STORED
 

@@ -6,7 +6,8 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
-from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Tensor
 
 from .file import Inference
 

@@ -8,21 +8,8 @@ from dataclasses import dataclass
 from itertools import count
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import (
-    Class,
-    ClassInfo,
-    Fact,
-    Function,
-    FunctionInfo,
-    Instance,
-    Layer,
-    ListOf,
-    Qual,
-    Scalar,
-    Shape,
-    Tensor,
-    Tuple,
-)
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Scalar, Shape, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch

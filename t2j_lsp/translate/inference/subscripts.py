@@ -6,12 +6,12 @@ import ast
 from collections.abc import Mapping
 
 from t2j_lsp.symbols import FunctionNode, ancestors
+from t2j_lsp.translate.rule.definitions import Instance
 from t2j_lsp.translate.rule.facts import (
     INT,
     UNKNOWN,
     AnyModule,
     Fact,
-    Instance,
     Layer,
     ListOf,
     MixedDict,

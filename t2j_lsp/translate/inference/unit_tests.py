@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import argument
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, FunctionInfo, Qual, Scalar
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual, Scalar
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.library import Trait, names_with
 

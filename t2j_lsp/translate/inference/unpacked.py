@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from t2j_lsp.translate.rule.facts import Fact, Instance, Layer
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import Fact, Layer
 
 from .file import Inference
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Function, FunctionInfo, Instance, Qual
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Qual
 
 from .file import Inference
 from .forward_pass import is_known

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
-from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Instance, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Fact, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.positions import position
 

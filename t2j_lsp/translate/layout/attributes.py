@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, Instance, Layer
+from t2j_lsp.translate.rule.definitions import ClassInfo, Instance
+from t2j_lsp.translate.rule.facts import Layer
 
 from .handed import HandedOn
 from .uses import compares_with_none

@@ -14,7 +14,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.unpacked import indexes_any
 from t2j_lsp.translate.rule.binding import SilentSite, argument, arguments_of, bind
-from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Fact, Function, FunctionInfo, Instance, Layer
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer
 from t2j_lsp.translate.rule.layer import LAYERS, Border, Build
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece, precedence

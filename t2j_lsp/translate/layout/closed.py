@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Layer, Qual, Scalar, Tensor
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Layer, Qual, Scalar, Tensor
 
 from .attributes import ExchangedAttributes, of_foreign_base
 from .handed import HandedOn

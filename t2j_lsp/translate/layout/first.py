@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Layer, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .chains import exact_constructors

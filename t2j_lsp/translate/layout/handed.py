@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Function, FunctionInfo, Layer
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import Layer
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .uses import compares_with_none, is_asked, is_of_super

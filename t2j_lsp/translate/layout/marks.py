@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from t2j_lsp.translate.rule.facts import FunctionInfo
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 
 from .chains import Interface
 

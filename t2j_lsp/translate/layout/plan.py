@@ -16,7 +16,8 @@ from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.binding import bind
-from t2j_lsp.translate.rule.facts import FunctionInfo, Layer, Qual
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Layer, Qual
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import CHANNELS_LAST, REGISTRY
 

@@ -10,15 +10,8 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import (
-    Function,
-    FunctionInfo,
-    Instance,
-    Layer,
-    Qual,
-    Scalar,
-    Tensor,
-)
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Layer, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .attributes import Key, called_attributes, makers_of_layers, module_classes

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, Function
+from t2j_lsp.translate.rule.definitions import Class, Function
 
 REASON = "{} {} PyTorch in {}: convert that file along, or its folder"
 

@@ -21,7 +21,8 @@ from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.render import Renderer
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Object, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import Object, Qual, Tensor
 from t2j_lsp.translate.rule.library import class_of
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.positions import header_end

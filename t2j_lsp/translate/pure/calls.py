@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from t2j_lsp.symbols import Comprehension, with_ancestors
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, ClassInfo, Fact, Tensor
+from t2j_lsp.translate.rule.definitions import ClassInfo
+from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, Fact, Tensor
 from t2j_lsp.translate.rule.facts import Tuple as TupleFact
 from t2j_lsp.translate.rule.functional import FunctionalLayer
 

@@ -11,7 +11,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import bind
-from t2j_lsp.translate.rule.facts import ClassInfo, Instance, Layer, is_module, is_module_class
+from t2j_lsp.translate.rule.definitions import ClassInfo, Instance, is_module, is_module_class
+from t2j_lsp.translate.rule.facts import Layer
 from t2j_lsp.translate.rule.functional import FUNCTIONAL, IGNORED, FunctionalLayer
 from t2j_lsp.translate.rule.library import Trait, names_with
 

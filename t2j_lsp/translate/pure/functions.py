@@ -12,23 +12,8 @@ from t2j_lsp.contract import MARK, Finding
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import CurrentStatement, Edits, Report, Scope
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import (
-    TENSOR,
-    UNKNOWN,
-    AnyModule,
-    Class,
-    ClassInfo,
-    Fact,
-    Function,
-    FunctionInfo,
-    Instance,
-    Layer,
-    Object,
-    Qual,
-    Scalar,
-    Tensor,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, AnyModule, Fact, Layer, Object, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.source.given import Given
 from t2j_lsp.translate.source.positions import first_line

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from t2j_lsp.symbols import Comprehension, with_ancestors
 from t2j_lsp.translate.expressions.context import Edits
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, Qual, Scalar, Shape, Tuple
+from t2j_lsp.translate.rule.definitions import ClassInfo
+from t2j_lsp.translate.rule.facts import Qual, Scalar, Shape, Tuple
 from t2j_lsp.translate.rule.functional import DRAWN
 from t2j_lsp.translate.rule.record import REGISTRY
 

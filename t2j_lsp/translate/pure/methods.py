@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import ClassInfo
+from t2j_lsp.translate.rule.definitions import ClassInfo
 
 from .children import Unconvertible
 

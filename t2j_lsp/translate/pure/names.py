@@ -8,7 +8,8 @@ import keyword
 import re
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Qual
+from t2j_lsp.translate.rule.definitions import ClassInfo
+from t2j_lsp.translate.rule.facts import Fact, Qual
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from t2j_lsp.translate.rule.facts import ClassInfo
+from t2j_lsp.translate.rule.definitions import ClassInfo
 
 from .children import Attribute, Child, LayerChild, ListChild, OwnBuffer, OwnChild, children, is_child
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Container
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Function, Qual, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Function, is_module
+from t2j_lsp.translate.rule.facts import Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.text import Edit, Source, apply_edits
 

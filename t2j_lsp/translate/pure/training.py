@@ -15,7 +15,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode, ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Edits
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import TENSOR, Class, ClassInfo, Fact, Object, Qual
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo
+from t2j_lsp.translate.rule.facts import TENSOR, Fact, Object, Qual
 from t2j_lsp.translate.rule.facts import Tuple as TupleFact
 from t2j_lsp.translate.rule.library import Trait, names_with
 

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from functools import reduce
 
+from .definitions import ClassInfo, Function, FunctionInfo, Instance, is_module, is_module_class, layer_names
 from .facts import (
     FLOAT,
     INT,
@@ -13,11 +14,7 @@ from .facts import (
     NOTHING,
     UNKNOWN,
     AnyModule,
-    ClassInfo,
     Fact,
-    Function,
-    FunctionInfo,
-    Instance,
     Layer,
     ListOf,
     ModuleClass,
@@ -28,9 +25,6 @@ from .facts import (
     Shape,
     Tensor,
     Tuple,
-    is_module,
-    is_module_class,
-    layer_names,
 )
 from .layer import LAYERS
 from .record import REGISTRY

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from t2j_lsp.contract import Fidelity, RuleDoc
 
-from .facts import TENSOR, Fact, Instance, layer_names
+from .definitions import Instance, layer_names
+from .facts import TENSOR, Fact
 from .pieces import Piece, compile_template
 from .record import EXACT, Call, Refusal, RuleError, Signature, _subject, parse_signature
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeGuard
 
-from .facts import AnyModule, Fact, Layer, Object, layer_names
+from .definitions import layer_names
+from .facts import AnyModule, Fact, Layer, Object
 from .signature import RuleError
 
 

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from t2j_lsp import symbols
 
-from .facts import FunctionInfo
+from .definitions import FunctionInfo
 
 _GIVE_NONE: WeakKeyDictionary[FunctionInfo, bool] = WeakKeyDictionary()
 _NAMES_OF_CALLS: WeakKeyDictionary[FunctionInfo, frozenset[str]] = WeakKeyDictionary()

@@ -7,7 +7,8 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, Instance, Layer, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
 
 _PLAIN = (

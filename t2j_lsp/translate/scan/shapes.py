@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from t2j_lsp import symbols
 from t2j_lsp.symbols import bound_names
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Instance, Layer, Qual, is_module
+from t2j_lsp.translate.rule.definitions import ClassInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Layer, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 

@@ -13,17 +13,8 @@ from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.inference.host_random import method_called
-from t2j_lsp.translate.rule.facts import (
-    AnyModule,
-    ClassInfo,
-    Fact,
-    FunctionInfo,
-    Instance,
-    Layer,
-    Object,
-    Qual,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import AnyModule, Fact, Layer, Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.training.jittable import Jittable
 from t2j_lsp.translate.training.once import GROWING

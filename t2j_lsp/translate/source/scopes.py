@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 
 from t2j_lsp.symbols import bound_as
-from t2j_lsp.translate.rule.facts import Class, Fact, Function, Qual
+from t2j_lsp.translate.rule.definitions import Class, Function
+from t2j_lsp.translate.rule.facts import Fact, Qual
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES

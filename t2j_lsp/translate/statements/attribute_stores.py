@@ -11,18 +11,8 @@ from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.expressions.variables import Variables, is_metadata
-from t2j_lsp.translate.rule.facts import (
-    Fact,
-    Instance,
-    Layer,
-    ListOf,
-    Scalar,
-    Tensor,
-    Tuple,
-    is_module,
-    is_number,
-    is_tensor,
-)
+from t2j_lsp.translate.rule.definitions import Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Scalar, Tensor, Tuple, is_number, is_tensor
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import assigned

@@ -16,7 +16,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, walk
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.rule.facts import Instance, Layer, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Instance, is_module
+from t2j_lsp.translate.rule.facts import Layer, Tensor
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
-from t2j_lsp.translate.rule.facts import Fact, Function, FunctionInfo, Instance, ListOf, Tuple, is_module
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Tuple
 
 _REASON = (
     "the function in {} holds modules: under nnx.jit and nnx.grad it would use the original's, not the copy's; "

@@ -10,7 +10,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.expressions.torch_only import base_out_of_sight, mixin_out_of_sight, problem_of_gradient
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Instance, is_module_base
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module_base
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
 from .decorators import Decorators

@@ -15,7 +15,8 @@ from t2j_lsp.symbols import FunctionNode, bound_names
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import ClassInfo, Qual
+from t2j_lsp.translate.rule.definitions import ClassInfo
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import FORWARDS
 
 NEEDS = Gate(names=(FORWARDS.keys(),))

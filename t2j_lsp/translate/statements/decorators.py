@@ -10,7 +10,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.contexts import context_name
-from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, is_tensor
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Qual, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 

@@ -12,7 +12,8 @@ from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.inference.rngs import draws_from_module, start_of_rngs
 from t2j_lsp.translate.inference.unit_tests import seeds_all
 from t2j_lsp.translate.rule.binding import argument
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 

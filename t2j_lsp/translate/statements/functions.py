@@ -13,7 +13,7 @@ from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.fillers import filled, hands_nothing_back, values_of
 from t2j_lsp.translate.inference.rngs import draws_from_module, start_of_rngs
-from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.folding.annotations import is_annotated
 from t2j_lsp.translate.source.text import IN_PLACE

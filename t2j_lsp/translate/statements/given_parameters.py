@@ -6,7 +6,7 @@ import re
 
 from t2j_lsp.symbols import positional_parameters
 from t2j_lsp.translate.expressions.context import Edits
-from t2j_lsp.translate.rule.facts import FunctionInfo
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 
 _HEAD = re.compile(r"(?:async\s+)?def\s+\w+\s*(\(\s*)")
 

@@ -13,7 +13,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.binding import argument, bind
-from t2j_lsp.translate.rule.facts import AnyModule, Fact, Instance, Layer, Qual, Scalar, Tensor, is_module, layer_names
+from t2j_lsp.translate.rule.definitions import Instance, is_module, layer_names
+from t2j_lsp.translate.rule.facts import AnyModule, Fact, Layer, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ATOM, bracket

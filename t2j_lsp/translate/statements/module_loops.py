@@ -11,7 +11,8 @@ from t2j_lsp.translate.expressions.state_order import walked_in_torch_order
 from t2j_lsp.translate.expressions.walk_order import changes_parts_twice, draws, order_matters
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.inference.rngs import build_methods
-from t2j_lsp.translate.rule.facts import Instance, Layer, is_module, layer_names
+from t2j_lsp.translate.rule.definitions import Instance, is_module, layer_names
+from t2j_lsp.translate.rule.facts import Layer
 from t2j_lsp.translate.rule.values import WALKS
 
 _LISTS = frozenset(CONTAINERS[:2])

@@ -10,7 +10,8 @@ from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registra
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.facts import ClassInfo, Fact, Function, Instance, Qual, is_module, layer_names
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, Instance, is_module, layer_names
+from t2j_lsp.translate.rule.facts import Fact, Qual
 from t2j_lsp.translate.rule.layer import OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
 

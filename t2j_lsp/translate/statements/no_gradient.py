@@ -12,7 +12,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, Instance, Layer, ListOf, Qual, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Layer, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import enclosed_tuple

@@ -14,7 +14,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Instance, Layer, ListOf, Tensor, Tuple
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Layer, ListOf, Tensor, Tuple
 
 from .overwriting import assigned_names, overwritten
 from .unknown_passes import UnknownPasses, differentiable

@@ -6,7 +6,8 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import UNKNOWN, Class, ListOf, ModuleClass, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.definitions import Class
+from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, ModuleClass, Qual, Tensor, Tuple
 
 from .overwriting import assigned_names
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import AnyModule, Class, Fact, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Class, is_module
+from t2j_lsp.translate.rule.facts import AnyModule, Fact, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.source.positions import position
 

@@ -14,7 +14,8 @@ from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 from .jittable import ASSIGNS

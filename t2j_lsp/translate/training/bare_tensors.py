@@ -13,7 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.storage import VIEWS
-from t2j_lsp.translate.rule.facts import Class, Instance, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Class, Instance, is_module
+from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece
 

@@ -11,7 +11,8 @@ from t2j_lsp.translate.inference.call_sites import bound_arguments, called_funct
 from t2j_lsp.translate.inference.calls import takes_tensor_first
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 from t2j_lsp.translate.source.assignments import assigned
 

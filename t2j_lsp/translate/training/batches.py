@@ -10,7 +10,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Instance, ListOf, MixedDict, Object, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import ATOM, Piece
 from t2j_lsp.translate.rule.record import REGISTRY

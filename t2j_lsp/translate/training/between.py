@@ -12,7 +12,8 @@ from collections.abc import Collection
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import called_function, reached_functions
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Fact, Instance, Object
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import Fact, Object
 
 BETWEEN = "Code between the backward pass and the step uses the module or the optimizer."
 

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import is_module
+from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.library import is_loss
 
 from .slice import UpdateSlicer

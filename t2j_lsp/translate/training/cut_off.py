@@ -9,7 +9,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters, own_nodes
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
-from t2j_lsp.translate.rule.facts import Qual, Scalar, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import Qual, Scalar
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .once import GROWING, filled, gives_number

@@ -13,17 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.rule.facts import (
-    Class,
-    ClassInfo,
-    Fact,
-    Function,
-    FunctionInfo,
-    Instance,
-    Object,
-    Qual,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece

@@ -7,7 +7,8 @@ import ast
 from t2j_lsp.symbols import walk
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, Fact, Function, FunctionInfo, Object, Qual, is_module
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Fact, Object, Qual
 
 from .flow import DataFlow, Uses
 

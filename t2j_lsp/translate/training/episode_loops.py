@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Class, Function, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import Class, Function
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.positions import header_end
 from t2j_lsp.translate.source.text import Source

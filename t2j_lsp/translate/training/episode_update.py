@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.positions import spans_lines
 

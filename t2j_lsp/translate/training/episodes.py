@@ -19,17 +19,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import (
-    Class,
-    ClassInfo,
-    FunctionInfo,
-    Instance,
-    Object,
-    Qual,
-    Scalar,
-    Tensor,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Object, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 

@@ -8,7 +8,8 @@ from collections.abc import Collection
 from t2j_lsp import symbols
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Instance, Qual
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
-from t2j_lsp.translate.rule.facts import FunctionInfo
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 
 _FIRST = "-1"
 

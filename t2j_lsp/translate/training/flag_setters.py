@@ -13,7 +13,7 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, is_module
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
 from t2j_lsp.translate.source.own_lines import units
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText

@@ -12,7 +12,8 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Function, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans

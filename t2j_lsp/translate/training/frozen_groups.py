@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, ClassInfo, Instance, ListOf, Object, Qual, Tuple
+from t2j_lsp.translate.rule.definitions import ClassInfo, Instance
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, ListOf, Object, Qual, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan

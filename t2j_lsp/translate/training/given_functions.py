@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from t2j_lsp.symbols import own_nodes
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Layer
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import Layer
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .objects import Objects, VariableScope

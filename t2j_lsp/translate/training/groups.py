@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import Instance, Layer, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Instance, is_module
+from t2j_lsp.translate.rule.facts import Layer, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
 from .name_conditions import UnclearGroups, by_torch_name, chosen_names

@@ -13,7 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import UNKNOWN, Function, Instance, Object, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import Function, Instance
+from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
 
 from .batch_loops import batch_targets, is_loader, is_move, loader_of

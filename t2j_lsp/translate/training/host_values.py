@@ -14,7 +14,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, evaluated_once
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ListOf, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import ListOf, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .flow import DataFlow

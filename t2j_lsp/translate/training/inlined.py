@@ -13,7 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.symbols import ancestors, scopes_around
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Object, Tensor
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import Object, Tensor
 from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.source.own_lines import lines, units
 from t2j_lsp.translate.source.positions import first_line

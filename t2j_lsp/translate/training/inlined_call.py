@@ -10,7 +10,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, FunctionNode, Scope, ancestors, scopes_around
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, Function, FunctionInfo, Instance, Object, Qual, is_module, is_tensor
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Object, Qual, is_tensor
 from t2j_lsp.translate.source.own_lines import units
 from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Fragment

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, Object
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Object
 from t2j_lsp.translate.source.rearranged import RearrangedText
 
 from .inlined import Inlining

@@ -10,21 +10,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import (
-    UNKNOWN,
-    AnyModule,
-    Class,
-    Fact,
-    Function,
-    Instance,
-    ListOf,
-    Object,
-    Qual,
-    Scalar,
-    Tensor,
-    Tuple,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, ListOf, Object, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.library import is_loss, stands_alone
 from t2j_lsp.translate.source.positions import position
 

@@ -20,23 +20,8 @@ from t2j_lsp.translate.inference.host_random import (
     taken_out_in_forward,
 )
 from t2j_lsp.translate.inference.rngs import draws_from_module
-from t2j_lsp.translate.rule.facts import (
-    Class,
-    Fact,
-    Function,
-    FunctionInfo,
-    Instance,
-    Layer,
-    ListOf,
-    Object,
-    Qual,
-    Scalar,
-    Shape,
-    Tensor,
-    Transformed,
-    Tuple,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Object, Qual, Scalar, Shape, Tensor, Transformed, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, has_rules, is_loss, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch

@@ -13,7 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Instance, Qual
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.rearranged import Edits, Rearranged, RearrangedText
 

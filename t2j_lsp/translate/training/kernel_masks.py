@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Instance, Layer, Tensor
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import Layer, Tensor
 from t2j_lsp.translate.rule.layer import OWN_MEANING, means_something_else
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 

@@ -12,7 +12,8 @@ from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.translate.inference.call_sites import facts_given
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Function, Object, Qual
+from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import CLASSES
 from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, Rearranged, RearrangedText

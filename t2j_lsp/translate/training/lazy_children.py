@@ -14,7 +14,8 @@ from t2j_lsp.translate.inference.annotations import axes_of
 from t2j_lsp.translate.inference.call_sites import bound_arguments, own_parameters
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.sequentials import LENGTHENING
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, FunctionInfo, Instance, Qual
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.sizes import UNKNOWN_SIZES, Sizes, given_sizes, layer_of_function
 
 from .lazy_sizes import SizedLayers, agree, follow, given_to, made_sizes

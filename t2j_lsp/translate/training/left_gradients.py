@@ -9,7 +9,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, is_module
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
 from t2j_lsp.translate.rule.library import is_loss
 
 LEAVES = (

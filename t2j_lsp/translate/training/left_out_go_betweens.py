@@ -13,7 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Function, Qual
+from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.go_betweens import GO_BETWEENS, GoBetween
 from t2j_lsp.translate.source.rearranged import Edits, Rearranged, RearrangedText
 

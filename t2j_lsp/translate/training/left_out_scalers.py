@@ -14,7 +14,8 @@ from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.symbols import ancestors, named_parameters
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Object
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import Object
 from t2j_lsp.translate.source.rearranged import Edits, Rearranged, RearrangedText
 
 from .left_out import ObjectLeftOut, Stays

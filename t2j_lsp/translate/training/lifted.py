@@ -15,7 +15,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.call_sites import called_function
-from t2j_lsp.translate.rule.facts import Class, Fact, Function, FunctionInfo, Instance, Object, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Object, Qual, Tensor
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.folding.uses import runs
 

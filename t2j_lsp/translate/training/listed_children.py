@@ -13,7 +13,8 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.state_order import ADDING, children_of
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.storage import dotted
-from t2j_lsp.translate.rule.facts import Fact, Instance, is_module
+from t2j_lsp.translate.rule.definitions import Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import is_module
+from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 from .gradient_forms import asks_for_gradient

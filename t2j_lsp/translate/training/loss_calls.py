@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import is_loss
 
 from .accumulated import own_expressions

@@ -14,7 +14,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, nearest
 from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import UNKNOWN, ClassInfo, Function, FunctionInfo, Instance, Scalar, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .once import FILLED_ELSEWHERE, GROWING

@@ -14,7 +14,8 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.unknown_makers import ADDING
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, FunctionInfo, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Tensor
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.names import is_torch
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor, Tuple, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor, Tuple
 
 from .flow import DataFlow
 from .host_values import asked_number, made_of_host_values, makes_array, takes_next

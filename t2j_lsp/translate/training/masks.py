@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Instance, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .step_calls import Refused

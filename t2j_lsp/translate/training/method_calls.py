@@ -6,7 +6,8 @@ import ast
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Instance, Tensor, Tuple, is_module
+from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import Piece, bracket
 
 from .allocations import Allocations

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, ClassInfo
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 

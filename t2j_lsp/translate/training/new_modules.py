@@ -13,7 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Fact, FunctionInfo, ListOf, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Tensor
 from t2j_lsp.translate.rule.facts import Tuple as TupleFact
 from t2j_lsp.translate.rule.layer import LAYERS
 

@@ -10,7 +10,8 @@ import ast
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.sequentials import LENGTHENING
-from t2j_lsp.translate.rule.facts import Fact, Layer, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import Fact, Layer
 
 
 def numbered_part(node: ast.expr, inference: Inference) -> tuple[ast.expr, str] | None:

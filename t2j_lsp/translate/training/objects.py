@@ -11,7 +11,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import walk, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
-from t2j_lsp.translate.rule.facts import ClassInfo, Function, FunctionInfo, Object, Qual, is_module
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.source.assignments import one_by_one
 
 from .trees import Trees

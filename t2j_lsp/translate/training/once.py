@@ -14,19 +14,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
-from t2j_lsp.translate.rule.facts import (
-    ClassInfo,
-    Fact,
-    Function,
-    FunctionInfo,
-    Instance,
-    Layer,
-    ListOf,
-    Scalar,
-    Tensor,
-    Tuple,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 
 from .flow import DataFlow

@@ -15,7 +15,8 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import named_parameters, walk
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, Qual
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.rearranged import Edits, RearrangedText
 

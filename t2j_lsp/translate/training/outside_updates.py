@@ -9,7 +9,8 @@ from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.forward_hooks import HOOKS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Scalar, Tensor, Tuple, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.pieces import Piece, bracket
 

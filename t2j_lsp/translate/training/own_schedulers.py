@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments
-from t2j_lsp.translate.rule.facts import Class, ClassInfo, Qual
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 

@@ -13,7 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.forward_hooks import HOOKS
 from t2j_lsp.translate.inference.call_sites import bound_arguments
-from t2j_lsp.translate.rule.facts import FunctionInfo, Instance, Layer
+from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance
+from t2j_lsp.translate.rule.facts import Layer
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.assignments import target_of
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import is_module
+from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.source.rearranged import Edits, RearrangedText
 
 _MODES = frozenset({"eval", "train"})

@@ -11,7 +11,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.call_sites import called_function, reached_functions
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import ClassInfo, FunctionInfo, ListOf, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import ListOf, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .allocations import Allocations

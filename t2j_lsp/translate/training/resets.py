@@ -9,7 +9,8 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Class, Function, FunctionInfo, Qual, Scalar, Shape, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Qual, Scalar, Shape, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 _DEPTH = 3

@@ -16,15 +16,13 @@ from t2j_lsp.symbols import named_parameters, nearest
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import (
     STR,
     TENSOR,
     UNKNOWN,
     AnyModule,
-    ClassInfo,
     Fact,
-    Function,
-    FunctionInfo,
     ListOf,
     MixedDict,
     Object,
@@ -32,7 +30,6 @@ from t2j_lsp.translate.rule.facts import (
     Scalar,
     Tensor,
     Tuple,
-    is_module,
     is_tensor,
 )
 from t2j_lsp.translate.rule.join import element, join

@@ -11,13 +11,12 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import argument
+from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance
 from t2j_lsp.translate.rule.facts import (
     STR,
     TENSOR,
     UNKNOWN,
     Fact,
-    FunctionInfo,
-    Instance,
     ListOf,
     MixedDict,
     MixedTuple,

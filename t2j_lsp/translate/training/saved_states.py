@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import Fact, Instance, Layer, Object, Qual, is_module
+from t2j_lsp.translate.rule.definitions import Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Layer, Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 

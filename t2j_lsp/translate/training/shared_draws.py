@@ -13,7 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Function, Qual
+from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 

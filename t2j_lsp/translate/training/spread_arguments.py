@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from t2j_lsp.translate.inference.call_sites import bound_arguments, own_parameters
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Fact, FunctionInfo, Tuple
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.facts import Fact, Tuple
 from t2j_lsp.translate.rule.join import element
 
 

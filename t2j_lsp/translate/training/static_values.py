@@ -9,22 +9,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import (
-    STR,
-    UNKNOWN,
-    Class,
-    Fact,
-    Function,
-    FunctionInfo,
-    Instance,
-    ListOf,
-    Object,
-    Qual,
-    Scalar,
-    Tensor,
-    Tuple,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .step_calls import Refused

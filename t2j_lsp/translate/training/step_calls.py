@@ -13,7 +13,8 @@ from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.contexts import context_name
-from t2j_lsp.translate.rule.facts import Object, Qual, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .gradient_edits import GradientEdit, gradient_edit

@@ -13,7 +13,7 @@ from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.host_random import taken_out
-from t2j_lsp.translate.rule.facts import FunctionInfo
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 
 from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
 from .allocations import Allocations

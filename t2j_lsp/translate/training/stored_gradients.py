@@ -15,7 +15,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.rule.facts import Class, Partial, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Class, is_module
+from t2j_lsp.translate.rule.facts import Partial, Tensor
 from t2j_lsp.translate.rule.pieces import Piece, bracket
 from t2j_lsp.translate.source.positions import position
 

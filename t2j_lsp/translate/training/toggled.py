@@ -15,7 +15,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import called_function
-from t2j_lsp.translate.rule.facts import FunctionInfo, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .flow import DataFlow

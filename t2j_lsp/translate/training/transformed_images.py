@@ -14,7 +14,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.storage import dotted
-from t2j_lsp.translate.rule.facts import Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 

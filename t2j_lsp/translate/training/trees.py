@@ -14,19 +14,8 @@ from functools import cached_property
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
-from t2j_lsp.translate.rule.facts import (
-    AnyModule,
-    Class,
-    ClassInfo,
-    Fact,
-    Instance,
-    Layer,
-    ListOf,
-    Object,
-    Qual,
-    Tensor,
-    is_module,
-)
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import AnyModule, Fact, Layer, ListOf, Object, Qual, Tensor
 from t2j_lsp.translate.rule.facts import Tuple as TupleFact
 from t2j_lsp.translate.rule.layer import LAYERS
 

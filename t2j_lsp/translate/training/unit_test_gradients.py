@@ -22,7 +22,7 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionHandler, ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.unit_tests import caller_of
-from t2j_lsp.translate.rule.facts import FunctionInfo
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.text import Source
 

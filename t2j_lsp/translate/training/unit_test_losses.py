@@ -10,7 +10,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import FunctionInfo, Object, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Object, Qual, Tensor
 from t2j_lsp.translate.rule.record import REGISTRY
 
 _MODES = frozenset({"train", "eval", "load_state_dict", "requires_grad_", "manual_seed", "to"})

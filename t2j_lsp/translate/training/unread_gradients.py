@@ -11,7 +11,8 @@ from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementHandler, StatementRewriter
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.facts import Class, Function, Instance, Qual, Tensor, is_module
+from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_module
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 

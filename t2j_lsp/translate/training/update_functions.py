@@ -15,7 +15,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.rule.contexts import context_name
-from t2j_lsp.translate.rule.facts import Function, FunctionInfo
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import is_module
+from t2j_lsp.translate.rule.definitions import is_module
 
 from .called_modules import called_modules
 from .cut_off import carrying_gradients

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Fact, Instance, Layer
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import Fact, Layer
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 from .numbered_parts import is_numbered

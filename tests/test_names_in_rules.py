@@ -52,7 +52,7 @@ KNOWN = {
     "einops.reduce": "the one einops operation whose values have another dtype",
 }
 METHOD_TABLES = {
-    ("rule/facts.py", "_DATA"): "the words of annotations that name no class of the file",
+    ("rule/definitions.py", "_DATA"): "the words of annotations that name no class of the file",
     ("training/objects.py", "_SAME"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/module_methods.py", "DROPPED_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/module_methods.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",

@@ -183,6 +183,3 @@ def is_tensor(fact: Fact) -> bool:
 def is_number(fact: Fact) -> bool:
     """Whether the value is Python's number."""
     return isinstance(fact, Scalar) and fact.kind in ("int", "float", "bool")
-
-
-# --- classes and functions of the file --------------------------------------------------------------------------------

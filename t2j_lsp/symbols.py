@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import operator
 import symtable
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cached_property, partial
-from itertools import takewhile
+from functools import cached_property
 from typing import TypeVar
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -375,36 +373,6 @@ def _is_comprehension_target(symbol: symtable.Symbol) -> bool:
     if sys.version_info < (3, 12):
         return False
     return bool(vars(symbol)["_Symbol__flags"] & _COMPREHENSION_TARGET)
-
-
-def evaluated_once(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether an expression runs once whenever its statement does: nothing decides about it, and nothing repeats it."""
-    repeats = ast.Lambda | ast.comprehension | ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp
-    return not any(isinstance(place, repeats) for place in _of_expression(node, parents)) and not any(
-        True for _ in _deciding(node, parents)
-    )
-
-
-def asked_before(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> set[str]:
-    """The names in the conditions that decide about an expression: ``x`` for ``f(x) if x is not None else 0``."""
-    return {n.id for test in _deciding(node, parents) for n in walk(test) if isinstance(n, ast.Name)}
-
-
-def _of_expression(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
-    """What an expression stands in, as far as its statement."""
-    yield from takewhile(lambda place: not isinstance(place, ast.stmt), ancestors(node, parents))
-
-
-def _deciding(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.expr]:
-    """The conditions inside a statement that decide whether an expression runs."""
-    inner = node
-    for place in _of_expression(node, parents):
-        match place:
-            case ast.IfExp(test=test) if test is not inner:
-                yield test
-            case ast.BoolOp(values=values) if values[0] is not inner:
-                yield from takewhile(partial(operator.is_not, inner), values)
-        inner = place
 
 
 def children(node: ast.AST) -> list[ast.AST]:

@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2j_lsp.contract import SourceError, Translation
+from t2j_lsp.contract.translation import InternalError
 from t2j_lsp.translate import translate
-from t2j_lsp.translate.pipeline import InternalError
 from t2j_lsp.translate.rule.names import may_use_torch
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -12,16 +12,8 @@ from types import CodeType, ModuleType
 import pytest
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import (
-    FunctionNode,
-    Symbols,
-    asked_before,
-    bindings,
-    bound_names,
-    evaluated_once,
-    named_parameters,
-    scopes_around,
-)
+from t2j_lsp.symbols import FunctionNode, Symbols, bindings, bound_names, named_parameters, scopes_around
+from t2j_lsp.translate.source.evaluation import asked_before, evaluated_once
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -51,6 +51,14 @@ class SourceError(T2JError):
         self.column = column
 
 
+class InternalError(SourceError):
+    """The translator wrote something that isn't Python: a defect of a rule. Nothing is converted."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Fidelity(enum.StrEnum):
     """How close a rule's output is to its PyTorch source."""
 

@@ -19,7 +19,7 @@ from t2j_lsp.files.notebook import notebook_program
 from t2j_lsp.files.sources import read_source
 from t2j_lsp.symbols import bound_as
 from t2j_lsp.translate.source.moved_imports import moved_prefixes, with_moved_imports
-from t2j_lsp.translate.source.text import parse
+from t2j_lsp.translate.source.syntax import parse
 
 from .installed import Installed, find_installed, is_installed
 from .known import KNOWN, Library, library

@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from t2j_lsp.contract import MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
+from t2j_lsp.contract.translation import InternalError
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.symbols import kept_walks
-from t2j_lsp.translate.expressions.context import Context, CurrentStatement, Edits, Plan
-from t2j_lsp.translate.expressions.handlers import ExpressionHandler
+from t2j_lsp.translate.expressions.context import Context, Edits, Plan
+from t2j_lsp.translate.expressions.handlers import written_as
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
 from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.expressions.torch_only import base_out_of_sight
 from t2j_lsp.translate.inference import shared_storage
 from t2j_lsp.translate.inference.call_sites import with_call_sites
@@ -27,7 +29,7 @@ from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.layout.short import short_layers
 from t2j_lsp.translate.output.along import report_files_to_convert
-from t2j_lsp.translate.output.helper_module import module_text
+from t2j_lsp.translate.output.helper_module import module_beside
 from t2j_lsp.translate.output.helper_place import WrittenCode
 from t2j_lsp.translate.output.imports import Brought, edit_imports, loads
 from t2j_lsp.translate.output.leftovers import report_leftovers
@@ -38,13 +40,13 @@ from t2j_lsp.translate.output.wrap import wrap_long_lines
 from t2j_lsp.translate.pure.functions import ModuleFunctions
 from t2j_lsp.translate.pure.translation import of_source
 from t2j_lsp.translate.rule.names import may_use_torch
-from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.scan import plan as scan
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 from t2j_lsp.translate.source.helpers import helper_names, written_helpers
 from t2j_lsp.translate.source.moved_imports import moved_prefixes, moved_text, reads_moved, uses_any
 from t2j_lsp.translate.source.positions import first_line
-from t2j_lsp.translate.source.text import Edit, Source, parse
+from t2j_lsp.translate.source.syntax import parse
+from t2j_lsp.translate.source.text import Edit, Source
 from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements import copied_forward, numpy_masks
 from t2j_lsp.translate.statements.dispatch import Statements
@@ -209,13 +211,6 @@ def _as_functions(source: str, options: Options, project: Neighbours) -> Transla
     return of_source(source, functions, translation)
 
 
-def _written_as(text: str | ast.expr) -> ExpressionHandler:
-    """An expression that becomes a text, or what another one would be."""
-    if isinstance(text, str):
-        return lambda renderer: Piece(text)
-    return lambda renderer: renderer.usual(text)
-
-
 def _convert(inference: Inference, options: Options, known: Known, lines: Container[int] | None) -> Translation | None:
     """The translation, as far as ``known`` goes; None where ``known`` grew meanwhile."""
     before = known.size
@@ -253,7 +248,7 @@ def _planned(inference: Inference, options: Options, known: Known) -> Context:
     if inference.has(layout.NEEDS):
         plan.layout = layout.plan_layout(inference, options)
         for node, text in plan.layout.texts.items():
-            plan.expression_handlers[node] = _written_as(text)
+            plan.expression_handlers[node] = written_as(text)
         if options.init == "torch":
             plan.short_layers = short_layers(inference, plan.layout)
     if inference.has(shared_storage.NEEDS):
@@ -331,14 +326,8 @@ def _proved(
         edits=context.edits.effective(own),
         rewrites=forms,
         outcomes=became,
-        helper_source=_module_beside(brought, parsed) if brought.apart and brought.helpers else None,
+        helper_source=module_beside(brought.helpers, parsed) if brought.apart and brought.helpers else None,
     )
-
-
-def _module_beside(brought: Brought, source: Source) -> str:
-    """The text of the module of helpers, with lines as long as they would be in the file."""
-    text = module_text(brought.helpers, source.newline)
-    return wrap_long_lines(text, source.given.original or source.text, _check(text), [], source.newline)[0]
 
 
 def _contract_needs(brought: Brought, needs: NeededNames) -> Needs:
@@ -396,14 +385,6 @@ def _check(code: str) -> ast.Module:
         return ast.parse(code.lstrip("\ufeff"))
     except SyntaxError as error:
         raise InternalError(f"the conversion does not parse (line {error.lineno}: {error.msg})", code) from error
-
-
-class InternalError(SourceError):
-    """The translator wrote something that isn't Python: a defect of a rule. Nothing is converted."""
-
-    def __init__(self, message: str, code: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 def _read_names(context: Context) -> tuple[WrittenCode, Counter[str]]:

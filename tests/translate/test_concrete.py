@@ -18,7 +18,7 @@ from t2j_lsp.contract import SourceError
 from t2j_lsp.translate import translate
 from t2j_lsp.translate.source.concrete import Concrete, Unreadable
 from t2j_lsp.translate.source.newer_syntax import newer_syntax
-from t2j_lsp.translate.source.plain import comments_of, plain_statement
+from t2j_lsp.translate.source.syntax import comments_of, plain_statement
 from t2j_lsp.translate.source.text import Source
 
 ROOT = Path(__file__).parents[2]

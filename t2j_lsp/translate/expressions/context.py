@@ -14,7 +14,7 @@ from t2j_lsp.contract import Finding, Options, Severity, Span, TextEdit
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.layout.marks import Layout
-from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Fact
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
@@ -22,6 +22,7 @@ from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.text import Edit, Source, in_order
 
 from .handlers import ExpressionHandler, StatementHandler
+from .scope import Scope
 
 
 @dataclass
@@ -91,37 +92,6 @@ class Plan:
     def freeze(self) -> None:
         """Writing begins."""
         self.frozen = True
-
-
-@dataclass
-class CurrentStatement:
-    """The statement that is being rewritten: what its expressions put in front of it."""
-
-    node: ast.stmt
-    before: list[str] = field(default_factory=list)
-    """Lines to put in front (hoisted arguments), without indentation."""
-    hoistable: bool = True
-    """Whether an expression here is evaluated exactly once, right after what is put in front."""
-
-
-@dataclass
-class Scope:
-    """What stands around the code that is being rewritten. The pass over statements sets it."""
-
-    class_info: ClassInfo | None = None
-    functions: list[FunctionInfo] = field(default_factory=list)
-    """The functions around the current statement, innermost last."""
-    statement: CurrentStatement | None = None
-    renamed: dict[ast.expr, str] = field(default_factory=dict)
-    """What values are called inside the train step that is being written: ``self.model`` is ``model``."""
-    stopped: set[ast.expr] = field(default_factory=set)
-    """Values that carry no gradient on, written in ``lax.stop_gradient``."""
-    annotation: bool = False
-    """Whether the expression at hand stands in an annotation."""
-
-    @property
-    def function(self) -> FunctionInfo | None:
-        return self.functions[-1] if self.functions else None
 
 
 class Edits:

@@ -24,9 +24,10 @@ from t2j_lsp.translate.rule.pieces import (
     slot,
 )
 
-from .context import Context, Edits, Scope
+from .context import Context, Edits
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
+from .scope import Scope
 from .variables import Variables, is_metadata
 
 _TAKES_ARRAYS = names_with(Trait.TAKES_ARRAYS)

@@ -54,3 +54,10 @@ ExpressionHandler = Callable[[ExpressionRenderer], Piece | None]
 """What one expression becomes; None for its usual rewriting."""
 StatementHandler = Callable[[StatementRewriter], None]
 """What is done with one statement instead of its usual rewriting."""
+
+
+def written_as(text: str | ast.expr) -> ExpressionHandler:
+    """An expression that becomes a text, or what another one would be."""
+    if isinstance(text, str):
+        return lambda renderer: Piece(text)
+    return lambda renderer: renderer.usual(text)

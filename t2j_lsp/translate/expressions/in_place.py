@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from t2j_lsp.symbols import evaluated_once, scopes_around
+from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients, written_argument
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.written_parameters import is_used_before, is_used_beside
@@ -16,12 +16,14 @@ from t2j_lsp.translate.rule.facts import Fact, Partial, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
 from t2j_lsp.translate.rule.tensors import behind_data
+from t2j_lsp.translate.source.evaluation import evaluated_once
 from t2j_lsp.translate.source.text import Source
 
 from .alike import writes_alike
-from .context import Context, CurrentStatement
+from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
+from .scope import CurrentStatement
 from .subscripts import Subscripts
 from .variables import Variables
 

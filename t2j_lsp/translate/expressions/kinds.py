@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.inference.forward_pass import class_names
 from t2j_lsp.translate.inference.type_comparisons import TypeComparison, listed, type_comparison
 from t2j_lsp.translate.rule.definitions import Class
+from t2j_lsp.translate.rule.join import class_names
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import NOT, Piece
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping
 from typing import cast
 
-from t2j_lsp.symbols import evaluated_once
 from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket
+from t2j_lsp.translate.source.evaluation import evaluated_once
 
 from .context import Context
 from .evaluation_order import runs_before

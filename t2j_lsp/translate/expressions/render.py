@@ -10,28 +10,20 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
-from t2j_lsp import symbols
 from t2j_lsp.translate.inference.fillers import written_argument
-from t2j_lsp.translate.inference.module_methods import calls_forward, forward_is_of_modules
-from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_module, is_module_class
+from t2j_lsp.translate.rule.definitions import Class, Function, is_module, is_module_class
 from t2j_lsp.translate.rule.facts import (
-    AnyModule,
     Fact,
     Layer,
-    ListOf,
     ModuleClass,
-    Object,
     Partial,
     Qual,
-    Scalar,
-    Shape,
     Tensor,
-    Tuple,
     is_tensor,
 )
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import Trait, has_rules, keeps_methods, names_with
-from t2j_lsp.translate.rule.names import MODULE_BY_NAME, MODULE_HOOKS, MODULE_ONLY, is_torch
+from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
@@ -50,8 +42,8 @@ from .known_values import KnownValues
 from .layers import Layers
 from .library_objects import LibraryObjects
 from .loaded_modules import READS_FILES, WHOLE, is_used_as_module
+from .method_calls import MethodCalls
 from .module_methods import DICTS, FIRST, ModuleMethods
-from .module_modes import ModuleModes
 from .needs import NeededNames
 from .operators import ASKED, KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
@@ -323,6 +315,10 @@ class Calls:
         self.values = values
         self.code = code
 
+    @cached_property
+    def method_calls(self) -> MethodCalls:
+        return MethodCalls(self.ctx, self.renderer, self.methods, self.tensors)
+
     def call(self, node: ast.Call) -> Piece | None:
         """What a call becomes; None where only its arguments may change."""
         fact = self.ctx.fact(node.func)
@@ -382,7 +378,7 @@ class Calls:
             self.values().number(node, node.func.value if node.func.attr in VALUE_METHODS else None)
             if node.func.attr == "format":
                 self.values().text(node)
-            return self._method_call(node, node.func)
+            return self.method_calls.call(node, node.func)
         if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
             self.values().number(node, node.args[0])
             return number_of_array(self.ctx, self.renderer, node)
@@ -431,39 +427,6 @@ class Calls:
         if self._only_effect(node):
             self.in_place().by_unknown(node)
         return None
-
-    def _method_call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
-        owner = self.ctx.fact(func.value)
-        if symbols.is_super(func.value):
-            return self.methods().super_call(node, func)
-        if isinstance(owner, Tensor) and func.attr in MODULE_BY_NAME:
-            owner = AnyModule()  # Moved to a device, it was taken for what is moved most often.
-        if func.attr in MODULE_HOOKS and not isinstance(owner, Instance | Class) and not is_module(owner):
-            owner = AnyModule()
-        if isinstance(owner, Tensor) or isinstance(owner, Object) and (has_rules(owner) or keeps_methods(owner)):
-            return self.tensors().method(node, func, owner)
-        if is_module(owner):
-            return self.methods().method(node, func, owner)
-        if isinstance(owner, Shape) and func.attr == "numel":
-            return Piece(f"{self.renderer.need('math')}.prod({self.renderer.render(func.value).text})")
-        if isinstance(owner, ListOf | Tuple | Qual | Class | Instance | Layer | AnyModule | Shape):
-            return None
-        if (
-            self.ctx.inference.imports_torch
-            and not (isinstance(owner, Qual) and not is_torch(owner.name))
-            and not isinstance(owner, Scalar | Object)
-        ):
-            if (func.attr in MODULE_ONLY or self.methods().resets(func)) and not node.args or self._of_module(node):
-                return self.methods().method(node, func, AnyModule())
-            if func.attr in ("eval", "train"):
-                return ModuleModes(self.ctx, self.renderer).of_unknown(node, func)
-            return self.tensors().unknown(node, func)
-        return None
-
-    def _of_module(self, node: ast.Call) -> bool:
-        if self.ctx.fact(node) == AnyModule() and node in self.ctx.source.moved_modules:
-            return True
-        return calls_forward(node) and forward_is_of_modules(self.ctx.inference.classes.values())
 
     def _with_out(self, rule: Rule, node: ast.Call, out: ast.keyword) -> Piece | None:
         target = out.value

@@ -9,7 +9,7 @@ from functools import partial
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import NOTE_CODES
-from t2j_lsp.symbols import ancestors, asked_before
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.facts import Fact, Layer, Object, Partial, Qual, Tensor
@@ -28,6 +28,7 @@ from t2j_lsp.translate.rule.record import (
     Signature,
     is_simple,
 )
+from t2j_lsp.translate.source.evaluation import asked_before
 from t2j_lsp.translate.source.width import lines_with
 
 from .axisless import of_vectors, without_axes

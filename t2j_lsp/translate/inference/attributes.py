@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import stated_result
-from t2j_lsp.translate.rule.definitions import Class, Instance
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     INT,
@@ -21,6 +22,7 @@ from t2j_lsp.translate.rule.facts import (
     ListOf,
     Object,
     Partial,
+    Qual,
     Shape,
     Tensor,
     Tuple,
@@ -201,3 +203,23 @@ def _kernel_rank(layer: str) -> int | None:
     if layer in names_with(Trait.LINEAR):
         return 2
     return int(layer[-2]) + 2 if layer.endswith(("1d", "2d", "3d")) else None
+
+
+def reads_of_attributes(
+    nodes: Iterable[ast.AST], facts: Mapping[ast.AST, Fact], classes: Iterable[ClassInfo]
+) -> dict[tuple[ClassInfo | None, str], list[ast.Attribute]]:
+    """Reads of attributes by name and by the class of their owner, as `Inference.attribute_reads` has them."""
+    derived: dict[ClassInfo, list[ClassInfo]] = {}
+    for info in classes:
+        for base in info.ancestry()[1:]:
+            derived.setdefault(base, []).append(info)
+    reads: dict[tuple[ClassInfo | None, str], list[ast.Attribute]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
+            owner = facts.get(node.value)
+            if isinstance(owner, Qual | Tensor):
+                continue
+            known = owner.cls.info if isinstance(owner, Instance) else None
+            for one in [*known.ancestry(), *derived.get(known, ())] if known is not None else [None]:
+                reads.setdefault((one, node.attr), []).append(node)
+    return reads

@@ -9,14 +9,14 @@ from typing import Protocol
 from t2j_lsp.symbols import Symbols, bound_as, positional_parameters
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance
 from t2j_lsp.translate.rule.facts import NONE, TENSOR, UNKNOWN, Fact, ListOf, ModuleClass, Object, Qual, Scalar, Tuple
-from t2j_lsp.translate.rule.join import assign, forget, join
+from t2j_lsp.translate.rule.join import assign, forget, join, join_all
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.scopes import is_fallback, merge_fallback, star_names
 
 from .annotations import annotation_fact
 from .defaults import of_default
-from .forward_pass import Body, Env, Flow, Infer, State, UnknownParameter, join_all
+from .forward_pass import Body, Env, Flow, Infer, State, UnknownParameter
 
 
 class OtherFile(Protocol):

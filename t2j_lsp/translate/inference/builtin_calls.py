@@ -6,9 +6,9 @@ import ast
 
 from t2j_lsp.translate.rule.definitions import Instance
 from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, STR, UNKNOWN, Fact, ListOf, Object, Scalar, Shape, Tuple
-from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.join import class_names, element, join_all
 
-from .forward_pass import State, UnknownParameter, class_names, join_all
+from .forward_pass import State, UnknownParameter
 
 READERS = frozenset(("len", "enumerate", "zip", "list", "tuple", "set", "iter", "reversed", "sorted", "map", "filter"))
 """Builtins that read what a container holds."""

@@ -6,7 +6,6 @@ Who needs rngs for them is noted on the way.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -29,7 +28,6 @@ from t2j_lsp.translate.rule.facts import (
     Partial,
     Qual,
     Scalar,
-    Shape,
     Tensor,
     Transformed,
     Tuple,
@@ -45,6 +43,7 @@ from .annotations import annotation_fact
 from .bodies import Bodies
 from .builtin_calls import BuiltinCalls
 from .choices import chosen_layers
+from .einops_calls import einops_value
 from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, Env, Infer, State, UnknownParameter, contents
 from .methods import Methods
@@ -271,9 +270,12 @@ class LibraryCalls:
                 self.state.function.seeds = True
                 self.state.function.seeds_with = _seeded_parameter(self.state.function, node, name)
             return UNKNOWN
-        if name.startswith("einops.") and arguments and node.args:
-            return self._einops(node, name, arguments)
         rule = REGISTRY.get(name)
+        if name.startswith("einops.") and arguments and node.args:
+            if rule is not None:
+                return rule_result(rule, node, arguments, self.state.facts, method=False)
+            self.evidence().add(arguments[0])
+            return einops_value(node, name, arguments[0])
         if rule is None:
             return _of_array_library(node, name, arguments)
         return self._by_rule(rule, node, name, arguments)
@@ -342,27 +344,6 @@ class LibraryCalls:
                     children.append(passed)
         return tuple(self.state.facts.get(child, UNKNOWN) for child in children)
 
-    def _einops(self, node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
-        """Einops takes JAX arrays as it takes tensors: its calls stay, and their values are tensors."""
-        rule = REGISTRY.get(name)
-        if rule is not None:
-            return rule_result(rule, node, arguments, self.state.facts, method=False)
-        self.evidence().add(arguments[0])
-        match name.removeprefix("einops."):
-            case "rearrange" | "reduce" | "repeat":
-                dtype = arguments[0].dtype if isinstance(arguments[0], Tensor) and name != "einops.reduce" else None
-                return Tensor(_pattern_rank(node), dtype)
-            case "einsum":
-                return TENSOR
-            case "pack":
-                return Tuple((TENSOR, ListOf(Shape())))
-            case "unpack":
-                return ListOf(TENSOR)
-            case "parse_shape":
-                return ListOf(INT, STR)
-            case _:
-                return UNKNOWN
-
 
 def _listed(node: ast.expr) -> list[ast.expr] | None:
     """The values of a dict that is written out, in order: ``OrderedDict([("fc", layer), ...])``; None otherwise."""
@@ -402,12 +383,3 @@ def _takes_sizes(rule: Rule) -> bool:
     """Whether several arguments by position are the lengths of axes: ``torch.zeros(2, n)``, ``torch.Tensor(2, n)``."""
     parameters = rule.signatures[-1].parameters
     return bool(parameters) and parameters[0].name in ("size", "data") and parameters[0].kind == "star"  # type: ignore[index]
-
-
-def _pattern_rank(node: ast.Call) -> int | None:
-    """The number of axes on the right of an einops pattern; None where it has ``...`` or isn't written out."""
-    pattern = node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "pattern"), None)
-    if not isinstance(pattern, ast.Constant) or not isinstance(pattern.value, str) or "->" not in pattern.value:
-        return None
-    right = pattern.value.rpartition("->")[2]
-    return None if "..." in right or "…" in right else len(re.sub(r"\([^)]*\)", " g ", right).split())

@@ -9,12 +9,12 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module_class
 from t2j_lsp.translate.rule.facts import INT, NONE, TENSOR, UNKNOWN, Fact, ModuleClass, Tensor
-from t2j_lsp.translate.rule.join import lambdas
+from t2j_lsp.translate.rule.join import join_all, lambdas
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.text import Source
 
-from .forward_pass import State, UnknownParameter, join_all
+from .forward_pass import State, UnknownParameter
 from .repeated_sizes import RepeatedSizes
 
 _SIZES = frozenset(

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import Protocol
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module_class
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, is_module_class
 from t2j_lsp.translate.rule.factory import KEYS, SPEED, mark_factory_keywords
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual
 from t2j_lsp.translate.rule.names import is_jax, is_torch, may_use_torch
 from t2j_lsp.translate.source.scopes import Resolve, relative_resolve
 from t2j_lsp.translate.source.text import Source
 
-from .attributes import AttributeFacts
+from .attributes import AttributeFacts, reads_of_attributes
 from .bindings import Bindings
 from .bodies import Bodies, Declarations, Imports
 from .branches import Branches
@@ -357,20 +357,7 @@ class Inference:
 
         The owner may be of a class that derives from what is known of it, and what it reads a base's.
         """
-        derived: dict[ClassInfo, list[ClassInfo]] = {}
-        for info in self.classes.values():
-            for base in info.ancestry()[1:]:
-                derived.setdefault(base, []).append(info)
-        reads: dict[tuple[ClassInfo | None, str], list[ast.Attribute]] = {}
-        for node in self.source.nodes:
-            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
-                owner = self.facts.get(node.value)
-                if isinstance(owner, Qual | Tensor):
-                    continue
-                known = owner.cls.info if isinstance(owner, Instance) else None
-                for one in [*known.ancestry(), *derived.get(known, ())] if known is not None else [None]:
-                    reads.setdefault((one, node.attr), []).append(node)
-        return reads
+        return reads_of_attributes(self.source.nodes, self.facts, self.classes.values())
 
     def touches_torch(self) -> bool:
         """Whether the file uses torch classes that it imports from a neighbouring file."""

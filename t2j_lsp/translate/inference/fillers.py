@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.facts import Fact, Partial, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 from t2j_lsp.translate.rule.tensors import behind_data
-from t2j_lsp.translate.source.text import IN_PLACE
+from t2j_lsp.translate.source.syntax import IN_PLACE
 
 from .call_sites import bound_arguments, called_function
 from .file import Inference

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Home, Instance, is_module
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Home, Instance, is_module
 from t2j_lsp.translate.rule.facts import (
     NONE,
     NOTHING,
@@ -26,7 +26,7 @@ from t2j_lsp.translate.rule.facts import (
     Scalar,
     Tuple,
 )
-from t2j_lsp.translate.rule.join import element, join
+from t2j_lsp.translate.rule.join import element, join_all
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
 from t2j_lsp.translate.rule.record import Rule
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
@@ -395,24 +395,3 @@ def constant_fact(value: object) -> Fact:
         if isinstance(value, kind):
             return Scalar(kind.__name__, value)
     return UNKNOWN
-
-
-def join_all(facts: list[Fact]) -> Fact:
-    if not facts:
-        return UNKNOWN
-    out = facts[0]
-    for fact in facts[1:]:
-        out = join(out, fact)
-    return out
-
-
-def class_names(fact: Fact) -> set[str]:
-    match fact:
-        case Qual():
-            return {fact.name}
-        case Tuple():
-            return set().union(*map(class_names, fact.items)) if fact.items else set()
-        case Class():
-            return {fact.name}
-        case _:
-            return set()

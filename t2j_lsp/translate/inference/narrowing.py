@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from t2j_lsp.translate.rule.definitions import Class, Instance
 from t2j_lsp.translate.rule.facts import STR, TENSOR, UNKNOWN, AnyModule, Fact, Layer, ListOf, Object, Partial, Tensor
+from t2j_lsp.translate.rule.join import class_names
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES
 
-from .forward_pass import Env, UnknownParameter, class_names, dotted
+from .forward_pass import Env, UnknownParameter, dotted
 from .type_comparisons import listed, type_comparison
 
 

@@ -20,11 +20,11 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
     Tuple,
 )
-from t2j_lsp.translate.rule.join import element, join
+from t2j_lsp.translate.rule.join import element, join, join_all
 from t2j_lsp.translate.rule.layer import LAYERS
 
 from .evidence import ParameterEvidence
-from .forward_pass import Env, Infer, UnknownParameter, join_all
+from .forward_pass import Env, Infer, UnknownParameter
 from .narrowing import Narrowing
 
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import evaluated_once
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Layer, Qual, Tensor
 from t2j_lsp.translate.rule.names import TENSOR_ONLY
-from t2j_lsp.translate.source.text import IN_PLACE, STORED
+from t2j_lsp.translate.source.evaluation import evaluated_once
+from t2j_lsp.translate.source.syntax import IN_PLACE, STORED
 
 from .file import Inference
 from .fillers import filled, written_argument, written_for

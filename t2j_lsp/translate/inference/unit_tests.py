@@ -13,11 +13,10 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual, Scalar
-from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.join import element, join_all
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .file import Inference
-from .forward_pass import join_all
 
 CASES = ("unittest.TestCase", "unittest.IsolatedAsyncioTestCase", "torch.testing._internal.common_utils.TestCase")
 FIXTURES = ("pytest.fixture", "pytest.yield_fixture", "pytest_asyncio.fixture")

@@ -11,7 +11,8 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from t2j_lsp.contract import Finding
-from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.text import Source

@@ -17,7 +17,8 @@ from pyflakes import checker, messages
 from t2j_lsp import symbols
 from t2j_lsp.contract import Severity, SourceMapEntry
 from t2j_lsp.symbols import imported, with_ancestors
-from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.text import Source
 
 from .assignment import scope_name, unassigned

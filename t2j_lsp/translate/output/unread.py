@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.symbols import FunctionNode, ancestors
-from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.rule.facts import Partial, Qual
 from t2j_lsp.translate.statements.control_flow import does_nothing, is_left_empty
 

@@ -10,7 +10,8 @@ from functools import partial
 from t2j_lsp import symbols
 from t2j_lsp.contract import MARK, Finding
 from t2j_lsp.symbols import FunctionNode
-from t2j_lsp.translate.expressions.context import CurrentStatement, Edits, Report, Scope
+from t2j_lsp.translate.expressions.context import Edits, Report
+from t2j_lsp.translate.expressions.scope import CurrentStatement, Scope
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import TENSOR, UNKNOWN, AnyModule, Fact, Layer, Object, Qual, Scalar, Tensor

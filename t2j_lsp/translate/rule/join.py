@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from functools import reduce
 
-from .definitions import ClassInfo, Function, FunctionInfo, Instance, is_module, is_module_class, layer_names
+from .definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module, is_module_class, layer_names
 from .facts import (
     FLOAT,
     INT,
@@ -180,3 +180,26 @@ def forget(info: ClassInfo, author: FunctionInfo) -> None:
                 info.attributes[name] = reduce(join, said.values())
             else:
                 del info.attributes[name]
+
+
+def join_all(facts: list[Fact]) -> Fact:
+    """What is true of a value that is one of several."""
+    if not facts:
+        return UNKNOWN
+    out = facts[0]
+    for fact in facts[1:]:
+        out = join(out, fact)
+    return out
+
+
+def class_names(fact: Fact) -> set[str]:
+    """The names of the classes that a second argument of `isinstance` holds."""
+    match fact:
+        case Qual():
+            return {fact.name}
+        case Tuple():
+            return set().union(*map(class_names, fact.items)) if fact.items else set()
+        case Class():
+            return {fact.name}
+        case _:
+            return set()

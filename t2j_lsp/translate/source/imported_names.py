@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import libcst as cst
 
-from .plain import plain_statement
+from .syntax import plain_statement
 from .text import Source
 
 LINE_LENGTH = 120

@@ -17,25 +17,16 @@ from t2j_lsp.contract import MARK, SourceError, SourceMapEntry, Span
 from t2j_lsp.symbols import FunctionNode, Scope, Symbols, scopes_around
 from t2j_lsp.translate.rule.names import MODULE_BY_NAME, computes_with_torch, is_torch
 
+from . import syntax
 from .brackets import Bracket
 from .concrete import Concrete, Statement, Unreadable, blanked
 from .fstrings import place_expressions
 from .given import NOTHING_GIVEN, Given
-from .newer_syntax import newer_syntax
-from .plain import comments_of, may_be_in_brackets, plain_statement
 from .positions import byte_columns, first_line
 from .width import line_limit
 
-MAX_DEPTH = 200
-"""Nesting beyond which a file is refused: recursion over its tree would not be safe."""
-
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _IMPORTS_TORCH = re.compile(r"\b(?:import|from)\s+torch\b")
-_WORD = re.compile(r"[A-Za-z_]\w*")
-STORED, IN_PLACE = "[]=", "_()"
-"""Stand among the words of a text for an assignment to elements and for a method whose name ends with ``_``."""
-
-TEST_FRAMEWORKS = ("pytest", "unittest", "torch.testing")
 
 
 @dataclass(frozen=True, order=True)
@@ -71,8 +62,8 @@ class Source:
         self._ascii: dict[int, bool] = {}
         self._columns: dict[int, list[int]] = {}
         self.starts = [0] + [m.end() for m in _LINE_BREAK.finditer(self.text)]
-        self.tree = _syntax_tree(self.text)
-        self.nodes, self.parents = _nodes(self.tree)
+        self.tree = syntax.syntax_tree(self.text)
+        self.nodes, self.parents = syntax.nodes_and_parents(self.tree)
         """Every node of the tree, as ``ast.walk`` finds them, and the node around each."""
         self.kinds = frozenset(map(type, self.nodes))
         """The kinds of nodes that the tree has."""
@@ -102,7 +93,7 @@ class Source:
 
     def statement(self, node: ast.stmt) -> Statement:
         """Where a statement stands, and its comments."""
-        if (plain := plain_statement(self, node)) is not None:
+        if (plain := syntax.plain_statement(self, node)) is not None:
             return plain
         return self.parsed_statement(node)
 
@@ -131,7 +122,7 @@ class Source:
     @cached_property
     def words(self) -> frozenset[str]:
         """Every name that the code writes down, in strings that may be annotations too, and the marks of writes."""
-        return frozenset(_words(self.nodes))
+        return frozenset(syntax.words(self.nodes))
 
     @cached_property
     def stored_attributes(self) -> Counter[str]:
@@ -141,26 +132,12 @@ class Source:
     @cached_property
     def bound_at(self) -> dict[str, list[ast.AST]]:
         """The places that bind each name: assignments, parameters and imports."""
-        places: dict[str, list[ast.AST]] = {}
-        for node in self.nodes:
-            match node:
-                case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-                    places.setdefault(name, []).append(node)
-                case ast.alias():
-                    for name in {node.name, node.asname or node.name}:
-                        places.setdefault(name, []).append(node)
-        return places
+        return syntax.places_of_names(self.nodes)
 
     @cached_property
     def assigned_calls(self) -> dict[str, list[ast.Call]]:
         """The calls whose values variables are given, by the variables as they are written."""
-        calls: dict[str, list[ast.Call]] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                for target in node.targets:
-                    if isinstance(target, ast.Name | ast.Attribute):
-                        calls.setdefault(ast.unparse(target), []).append(node.value)
-        return calls
+        return syntax.calls_by_target(self.nodes)
 
     @cached_property
     def moved_modules(self) -> frozenset[ast.Call]:
@@ -180,13 +157,7 @@ class Source:
     @cached_property
     def holds_tests(self) -> bool:
         """Whether the text imports a framework for unit tests, or has functions that pytest collects."""
-        for node in self.nodes:
-            if isinstance(node, ast.Import) and any(a.name.split(".")[0] in TEST_FRAMEWORKS for a in node.names):
-                return True
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(TEST_FRAMEWORKS):
-                return True
-        tests = [n for n in self.tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test_")]
-        return ast.Assert in self.kinds and any(isinstance(n, ast.Assert) for f in tests for n in symbols.walk(f))
+        return syntax.holds_tests(self.tree, self.nodes)
 
     @cached_property
     def symbols(self) -> Symbols:
@@ -344,12 +315,12 @@ class Source:
     @cached_property
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Every comment as (index, text), in order."""
-        comments = comments_of(self.text, self.starts)
+        comments = syntax.comments_of(self.text, self.starts)
         return self.concrete.comments if comments is None else comments
 
     def brackets_around(self, start: int, end: int) -> Bracket | None:
         """The brackets that hold nothing but ``text[start:end]``, white space and comments aside."""
-        if not may_be_in_brackets(self.text, start, end):
+        if not syntax.may_be_in_brackets(self.text, start, end):
             return None
         return self.concrete.brackets.around(start, end)
 
@@ -419,76 +390,3 @@ def apply_edits(text: str, edits: Iterable[Edit], start: int, end: int) -> str:
             out += [text[position : edit.start], edit.new]
             position = edit.end
     return "".join(out) + text[position:end]
-
-
-def parse(text: str) -> ast.Module:
-    """The syntax tree of a text. Raises SourceError if it isn't Python, is too new for this interpreter or too deep."""
-    tree = _syntax_tree(text)
-    _nodes(tree)
-    return tree
-
-
-def _syntax_tree(text: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except SyntaxError as error:
-        newer = newer_syntax(text, error.lineno or 1)
-        if newer is not None:
-            line, what, version = newer
-            running, since = (".".join(map(str, one)) for one in (sys.version_info[:2], version))
-            raise SourceError(
-                f"line {line}: {what} needs Python {since}, and t2j runs in Python {running}", line
-            ) from None
-        where = f"line {error.lineno}: " if error.lineno else ""
-        raise SourceError(f"{where}{error.msg}", error.lineno, (error.offset or 1) - 1) from None
-    except ValueError as error:
-        raise SourceError(str(error)) from None
-    except (RecursionError, MemoryError):
-        raise SourceError("the code is nested too deeply to be parsed") from None
-
-
-def _nodes(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
-    """Every node, level by level, and the node around each. Raises SourceError where code is nested too deeply."""
-    nodes: list[ast.AST] = []
-    parents: dict[ast.AST, ast.AST] = {}
-    level: list[ast.AST] = [tree]
-    for _ in range(MAX_DEPTH + 1):
-        nodes += level
-        inside: list[ast.AST] = []
-        for node in level:
-            for name in node._fields:
-                value = getattr(node, name, None)
-                for child in value if isinstance(value, list) else (value,):
-                    if isinstance(child, ast.AST):
-                        inside.append(child)
-                        parents[child] = node
-        if not inside:
-            return nodes, parents
-        level = inside
-    deep: ast.AST = level[0]
-    while not hasattr(deep, "lineno"):
-        deep = parents[deep]
-    raise SourceError(f"line {deep.lineno}: the code is nested more than {MAX_DEPTH} levels deep", deep.lineno)
-
-
-def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        match node:
-            case ast.Name():
-                yield node.id
-            case ast.Call(func=ast.Name(id=name)) if name.endswith("_") and not name.endswith("__"):
-                yield IN_PLACE
-            case ast.Attribute():
-                yield node.attr
-                if node.attr.endswith("_") and not node.attr.endswith("__"):
-                    yield IN_PLACE
-            case ast.Subscript(ctx=ast.Store()):
-                yield STORED
-            case ast.keyword(arg=str() as name) | ast.arg(arg=name):
-                yield name
-            case ast.alias():
-                yield from node.name.split(".")
-            case ast.ImportFrom():
-                yield from (node.module or "").split(".")
-            case ast.Constant(value=str() as text) if len(text) < 80:
-                yield from _WORD.findall(text)

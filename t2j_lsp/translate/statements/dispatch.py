@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
-from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.render import Renderer
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.text import apply_edits
 
 from .assignments import Assignments

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.device_branches import DEVICE_TESTS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.inference.rngs import draws_from_module, start_of_rngs
 from t2j_lsp.translate.inference.unit_tests import seeds_all

@@ -16,7 +16,7 @@ from t2j_lsp.translate.inference.rngs import draws_from_module, start_of_rngs
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.folding.annotations import is_annotated
-from t2j_lsp.translate.source.text import IN_PLACE
+from t2j_lsp.translate.source.syntax import IN_PLACE
 from t2j_lsp.translate.source.width import MIN_WIDTH, lines_of_signature
 
 from .decorators import Decorators

@@ -11,12 +11,13 @@ import ast
 from collections.abc import Sequence
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors, evaluated_once
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.facts import ListOf, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.evaluation import evaluated_once
 
 from .flow import DataFlow
 from .once import GROWING, gives_number

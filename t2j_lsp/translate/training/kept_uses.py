@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.call_sites import called_function
-from t2j_lsp.translate.inference.forward_pass import join_all
 from t2j_lsp.translate.rule.definitions import Function, is_module
 from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Object, Qual, Tensor
+from t2j_lsp.translate.rule.join import join_all
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.source.assignments import target_of
 

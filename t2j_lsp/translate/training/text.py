@@ -9,8 +9,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from t2j_lsp.contract import MARK
-from t2j_lsp.translate.expressions.context import Context, CurrentStatement
+from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.concrete import Concrete, Unreadable
 from t2j_lsp.translate.source.text import Source, apply_edits
 

@@ -1,0 +1,80 @@
+"""Calls of methods, by what their owner is: a tensor, a module, an object of a library, or a value of unknown type."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.inference.module_methods import calls_forward, forward_is_of_modules
+from t2j_lsp.translate.rule.definitions import Class, Instance, is_module
+from t2j_lsp.translate.rule.facts import (
+    AnyModule,
+    Layer,
+    ListOf,
+    Object,
+    Qual,
+    Scalar,
+    Shape,
+    Tensor,
+    Tuple,
+)
+from t2j_lsp.translate.rule.library import has_rules, keeps_methods
+from t2j_lsp.translate.rule.names import MODULE_BY_NAME, MODULE_HOOKS, MODULE_ONLY, is_torch
+from t2j_lsp.translate.rule.pieces import Piece
+
+from .context import Context
+from .handlers import ExpressionRenderer
+from .module_methods import ModuleMethods
+from .module_modes import ModuleModes
+from .tensor_methods import TensorMethods
+
+
+class MethodCalls:
+    """What calls of methods become. Who knows methods of modules and of tensors is asked for them."""
+
+    def __init__(
+        self,
+        context: Context,
+        renderer: ExpressionRenderer,
+        methods: Callable[[], ModuleMethods],
+        tensors: Callable[[], TensorMethods],
+    ) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.methods = methods
+        self.tensors = tensors
+
+    def call(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
+        """What ``owner.name(...)`` becomes; None where only its arguments may change."""
+        owner = self.ctx.fact(func.value)
+        if symbols.is_super(func.value):
+            return self.methods().super_call(node, func)
+        if isinstance(owner, Tensor) and func.attr in MODULE_BY_NAME:
+            owner = AnyModule()  # Moved to a device, it was taken for what is moved most often.
+        if func.attr in MODULE_HOOKS and not isinstance(owner, Instance | Class) and not is_module(owner):
+            owner = AnyModule()
+        if isinstance(owner, Tensor) or isinstance(owner, Object) and (has_rules(owner) or keeps_methods(owner)):
+            return self.tensors().method(node, func, owner)
+        if is_module(owner):
+            return self.methods().method(node, func, owner)
+        if isinstance(owner, Shape) and func.attr == "numel":
+            return Piece(f"{self.renderer.need('math')}.prod({self.renderer.render(func.value).text})")
+        if isinstance(owner, ListOf | Tuple | Qual | Class | Instance | Layer | AnyModule | Shape):
+            return None
+        if (
+            self.ctx.inference.imports_torch
+            and not (isinstance(owner, Qual) and not is_torch(owner.name))
+            and not isinstance(owner, Scalar | Object)
+        ):
+            if (func.attr in MODULE_ONLY or self.methods().resets(func)) and not node.args or self._of_module(node):
+                return self.methods().method(node, func, AnyModule())
+            if func.attr in ("eval", "train"):
+                return ModuleModes(self.ctx, self.renderer).of_unknown(node, func)
+            return self.tensors().unknown(node, func)
+        return None
+
+    def _of_module(self, node: ast.Call) -> bool:
+        if self.ctx.fact(node) == AnyModule() and node in self.ctx.source.moved_modules:
+            return True
+        return calls_forward(node) and forward_is_of_modules(self.ctx.inference.classes.values())

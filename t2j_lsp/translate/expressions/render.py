@@ -30,6 +30,7 @@ from t2j_lsp.translate.rule.record import REGISTRY, Rule
 from .annotations import Annotations
 from .array_numbers import number_of_array, numbers_of_format
 from .attributes import BY_NAME, Attributes
+from .called_methods import CalledMethods
 from .comprehensions import PICKED, Comprehensions
 from .context import Context
 from .copying import Copier
@@ -42,7 +43,6 @@ from .known_values import KnownValues
 from .layers import Layers
 from .library_objects import LibraryObjects
 from .loaded_modules import READS_FILES, WHOLE, is_used_as_module
-from .method_calls import MethodCalls
 from .module_methods import DICTS, FIRST, ModuleMethods
 from .needs import NeededNames
 from .operators import ASKED, KNOWN, Operators
@@ -316,8 +316,8 @@ class Calls:
         self.code = code
 
     @cached_property
-    def method_calls(self) -> MethodCalls:
-        return MethodCalls(self.ctx, self.renderer, self.methods, self.tensors)
+    def called_methods(self) -> CalledMethods:
+        return CalledMethods(self.ctx, self.renderer, self.methods, self.tensors)
 
     def call(self, node: ast.Call) -> Piece | None:
         """What a call becomes; None where only its arguments may change."""
@@ -378,7 +378,7 @@ class Calls:
             self.values().number(node, node.func.value if node.func.attr in VALUE_METHODS else None)
             if node.func.attr == "format":
                 self.values().text(node)
-            return self.method_calls.call(node, node.func)
+            return self.called_methods.call(node, node.func)
         if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
             self.values().number(node, node.args[0])
             return number_of_array(self.ctx, self.renderer, node)

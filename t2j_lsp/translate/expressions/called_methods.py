@@ -30,7 +30,7 @@ from .module_modes import ModuleModes
 from .tensor_methods import TensorMethods
 
 
-class MethodCalls:
+class CalledMethods:
     """What calls of methods become. Who knows methods of modules and of tensors is asked for them."""
 
     def __init__(

@@ -130,6 +130,7 @@ trait(Trait.GIVEN_NUMBERS, *NUMBERS.split())
 trait(Trait.OF_PAIRS, "copy_", "lerp_", "lerp", "mul", "add", "sub", "div")
 trait(Trait.OF_PAIRS, "torch.lerp", "torch.mul", "torch.add", "torch.sub")
 trait(Trait.BOOLEAN_IN_PLACE, "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_", "less_")
+trait(Trait.OF_PARAMETER, "grad", "is_leaf", "register_hook", "requires_grad", "requires_grad_", "retain_grad")
 NEW = "clone mean sum norm sqrt abs neg mul add sub div square exp log"
 trait(Trait.NEW_TENSOR, *NEW.split())
 ALIKE = "abs clone contiguous detach exp float log relu sigmoid sqrt square tanh"

@@ -21,13 +21,14 @@ from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 from t2j_lsp.translate.source.assignments import assigned
 
+from .any_layer import RENAMED, ParametersOfAnyLayer
 from .context import Context
 from .handlers import ExpressionRenderer
 from .library_objects import LibraryObjects
 from .module_methods import RESETS
 from .rule_application import RuleApplication
 from .subscripts import UNPADDED
-from .variables import RENAMED, Variables
+from .variables import Variables
 from .wrapped_layers import INSIDE, is_being_built, is_wrapped
 
 BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
@@ -47,12 +48,14 @@ class Attributes:
         variables: Variables,
         rules: RuleApplication,
         objects: LibraryObjects,
+        any_layer: ParametersOfAnyLayer,
     ) -> None:
         self.ctx = context
         self.renderer = renderer
         self.variables = variables
         self.rules = rules
         self.objects = objects
+        self.any_layer = any_layer
 
     def attribute(self, node: ast.Attribute) -> Piece | None:
         """An attribute that is read."""
@@ -125,9 +128,15 @@ class Attributes:
         if not self.ctx.inference.imports_torch:
             return None
         if node.attr in RENAMED and self._is_part_of_module(node.value):
-            return self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
+            return self.any_layer.read(node) or self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
         if node.attr == "param_groups" and not isinstance(node.ctx, ast.Store):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "unsure", _NO_GROUPS)
+        if (
+            node.attr == "data"
+            and isinstance(node.value, ast.Attribute)
+            and (of_layer := self.any_layer.read(node.value))
+        ):
+            return Piece(f"{self.renderer.need('lax')}.stop_gradient({of_layer.text})", ATOM)
         if node.attr == "data" and (given := self._given_by_parameter(node)):
             return Piece(f"{self.renderer.need('lax')}.stop_gradient({self.renderer.argument(node.value).text})")
         if node.attr == "data" and (given is False or self._is_parameter(node.value) or self._is_item(node)):
@@ -136,6 +145,8 @@ class Attributes:
         if node.attr in _CHILDREN:
             return self._unsure(node, "if this is a module, Flax's keep no such dict: their parts are attributes")
         if node.attr in RENAMED and self._is_read_as_tensor(node) and not self.variables.is_initialised(node):
+            if value := self.any_layer.read(node):
+                return value
             self._unsure(node, f"if this is a layer, Flax's has its .{node.attr} under another name")
         if node.attr != "training":
             return None
@@ -241,7 +252,7 @@ class Attributes:
                 return self._unsure(node, "the weight is divided in each call: JAX keeps the one that is trained")
             return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.{INSIDE}.{node.attr}")
         if owner == AnyModule() and node.attr in RENAMED and not self._answers_to_torch_names(node):
-            return self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
+            return self.any_layer.read(node) or self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
         forms = flax_names(owner, node.attr)
         if forms and any(node.attr in LAYERS[name].unheld for name in names if name in LAYERS):
             return self._unsure(node, f"the layer in Flax has no .{node.attr} as PyTorch's has")
@@ -252,7 +263,8 @@ class Attributes:
         if len(forms) > 1 and self._is_other_branch(node):
             return None
         if len(forms) > 1:
-            return self._unsure(node, f".{node.attr} has another name in each of these layers")
+            reason = f".{node.attr} has another name in each of these layers"
+            return self.any_layer.read(node) or self._unsure(node, reason)
         return self._under_flax_name(node.value, names, forms.pop())
 
     def child_by_name(self, node: ast.Subscript) -> Piece | None:
@@ -293,6 +305,8 @@ class Attributes:
             return Piece(self.ctx.source.segment(node))
         forms = flax_names(fact, name)
         if not forms and fact == AnyModule() and name in RENAMED or len(forms) > 1:
+            if (value := self.any_layer.by_name(node)) is not None:
+                return value
             reason = f"the class of {ast.unparse(owner)} isn't known here, and Flax's layers call .{name} otherwise"
             self.ctx.report.gap(node, f"torch.nn.Module.{name}", "unsure", reason)
             return Piece(self.ctx.source.segment(node))

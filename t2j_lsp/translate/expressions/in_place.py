@@ -20,6 +20,7 @@ from t2j_lsp.translate.source.evaluation import evaluated_once
 from t2j_lsp.translate.source.text import Source
 
 from .alike import writes_alike
+from .any_layer import ParametersOfAnyLayer
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
@@ -48,12 +49,14 @@ class InPlace:
         variables: Variables,
         copier: Copier,
         subscripts: Subscripts,
+        any_layer: ParametersOfAnyLayer,
     ) -> None:
         self.ctx = context
         self.renderer = renderer
         self.variables = variables
         self.copier = copier
         self.subscripts = subscripts
+        self.any_layer = any_layer
 
     def call(self, node: ast.Call, receiver: ast.expr, value: Callable[[], Piece | None]) -> Piece | None:
         """``x.add_(y)``: the new value, bound to what held the old one."""
@@ -162,6 +165,8 @@ class InPlace:
         if self._is_outside(holder):
             self._unseen(node, FREE.format(ast.unparse(holder)))
             return None
+        if (written := self.any_layer.write(target, piece)) is not None:
+            return Piece(written, ANY)
         if isinstance(target, ast.Attribute) and self.variables.is_of_some_layer(target):
             if target.attr == "bias":  # every layer calls it so, and it has one axis
                 return Piece(f"{self.renderer.render(target.value).text}.bias[...] = {assigned(piece)}", ANY)

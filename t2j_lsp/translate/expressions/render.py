@@ -28,6 +28,7 @@ from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, prec
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .annotations import Annotations
+from .any_layer import ParametersOfAnyLayer
 from .array_numbers import number_of_array, numbers_of_format
 from .attributes import BY_NAME, Attributes
 from .called_methods import CalledMethods
@@ -154,7 +155,7 @@ class Renderer:
 
     @cached_property
     def in_place(self) -> InPlace:
-        return InPlace(self.ctx, self, self.variables, self.copier, self.subscripts)
+        return InPlace(self.ctx, self, self.variables, self.copier, self.subscripts, self.any_layer)
 
     @cached_property
     def foreign(self) -> ForeignChildren:
@@ -208,8 +209,12 @@ class Renderer:
         return LibraryObjects(self.ctx, self, self.copier, self.rules, self.functions)
 
     @cached_property
+    def any_layer(self) -> ParametersOfAnyLayer:
+        return ParametersOfAnyLayer(self.ctx, self)
+
+    @cached_property
     def attributes(self) -> Attributes:
-        return Attributes(self.ctx, self, self.variables, self.rules, self.objects)
+        return Attributes(self.ctx, self, self.variables, self.rules, self.objects, self.any_layer)
 
     @cached_property
     def operators(self) -> Operators:

@@ -12,6 +12,7 @@ from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.rule.tensors import behind_data
 
+from .any_layer import RENAMED
 from .context import Context
 from .handlers import ExpressionRenderer
 from .wrapped_layers import INSIDE, is_being_built, is_wrapped
@@ -20,9 +21,6 @@ _SECOND_NAME = (
     "a kernel in Flax's layout gets a second name, and what is read of it in PyTorch's layout is neither trained nor "
     "saved: read the layer's own where it is used"
 )
-RENAMED = frozenset({"weight", "running_mean", "running_var"})
-"""Attributes of PyTorch's layers that most of Flax's have under other names."""
-
 _OF_VARIABLES = frozenset({"copy_from", "get_value", "raw_value", "ref", "replace", "set_value", "value", "var_type"})
 
 

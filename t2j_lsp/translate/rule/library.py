@@ -188,6 +188,7 @@ class Trait(Enum):
     VIEW = "a tensor's method or attribute whose value may share its storage"
     WRITABLE_VIEW = "a method whose value surely shares storage, so that a write through it changes its tensor"
     PIECES = "a method whose values share storage with its tensor, and none with each other"
+    OF_PARAMETER = "a tensor's attribute or method that is about the parameter itself, and not about its value"
     ABOUT = "a tensor's attribute or method that tells of it, and nothing of its values"
     TENSOR_ONLY = "a method that tensors have and that arrays, data frames, strings, sets and dicts do not"
     TENSOR_ONLY_BARE = "such a method if it is called without arguments"

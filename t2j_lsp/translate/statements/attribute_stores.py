@@ -75,7 +75,7 @@ class AttributeStores:
                 "freeze parameters with nnx.DiffState and an optimizer mask instead",
             )
             return True
-        if isinstance(owner, Tensor) and target.attr == "data":
+        if target.attr == "data" and (isinstance(owner, Tensor) or self.stores.any_layer.writes(target.value)):
             return self.stores.data(node, target)
         if isinstance(owner, Tensor) and owner.sure and not owner.variable and target.attr != "grad":
             reason = "a JAX array has no attributes of its own: keep this beside it"

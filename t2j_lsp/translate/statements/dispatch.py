@@ -141,8 +141,10 @@ class Statements:
     @cached_property
     def stores(self) -> Stores:
         of, renderer = self.ctx, self.renderer
-        names = renderer.variables, renderer.subscripts
-        return Stores(of.inference, of.edits, of.report, renderer, *names, self.header, renderer.tensor_code, of.names)
+        names, code = (renderer.variables, renderer.subscripts), renderer.tensor_code
+        return Stores(
+            of.inference, of.edits, of.report, renderer, *names, self.header, code, of.names, renderer.any_layer
+        )
 
     @cached_property
     def attributes(self) -> AttributeStores:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.alike import writes_alike
+from t2j_lsp.translate.expressions.any_layer import ParametersOfAnyLayer
 from t2j_lsp.translate.expressions.context import Edits, Names, Report
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -18,7 +19,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.item_stores import is_mask, may_be_array, only_arrays_take
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor
-from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, UNARY, Piece, assigned, bracket
+from t2j_lsp.translate.rule.pieces import ANY, ARGUMENT, ATOM, UNARY, Piece, assigned, bracket
 from t2j_lsp.translate.rule.tensors import behind_data, same_rank
 
 from .masks import Masks
@@ -57,7 +58,9 @@ class Stores:
         header: Headers,
         code: TensorCode,
         names: Names,
+        any_layer: ParametersOfAnyLayer,
     ) -> None:
+        self.any_layer = any_layer
         self.code = code
         self.names = names
         self.masks = Masks(inference, report, renderer)
@@ -193,6 +196,8 @@ class Stores:
         variable = self.variables.parameter(target)
         held = behind_data(target)
         if variable is None and isinstance(held, ast.Attribute) and self.variables.is_of_some_layer(held):
+            if held.attr != "bias" and self._of_any_layer(node, held):
+                return True
             if held.attr != "bias":
                 self.report.gap(node, "Tensor.data", "in-place", _NOT_KNOWN)
                 return True
@@ -203,10 +208,24 @@ class Stores:
             self.header.expression(node, "value", node.value)
         return True
 
+    def _of_any_layer(self, node: ast.AugAssign, held: ast.Attribute) -> bool:
+        """``layer.weight *= 0.5`` of a layer of any class."""
+        sign = _SIGNS[type(node.op)]
+        old = self.any_layer.looked_up(held.value, held.attr)
+        right = bracket(self.renderer.argument(node.value), UNARY)
+        if (written := self.any_layer.write(held, Piece(f"{old.text} {sign} {right}", ANY))) is None:
+            return False
+        self.edits.replace(node, written)
+        return True
+
     def data(self, node: ast.Assign, target: ast.Attribute) -> bool:
         """``p.data = v``."""
         parameter = self.variables.parameter(target.value)
         if parameter is None:
+            value = self.renderer.argument(node.value)
+            if (written := self.any_layer.write(behind_data(target), value)) is not None:
+                self.edits.replace(node, written)
+                return True
             self.report.gap(node, "Tensor.data", "in-place", _NOT_KNOWN)
             return True
         value = self.renderer.argument(node.value)

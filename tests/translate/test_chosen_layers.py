@@ -34,10 +34,16 @@ class Model(nn.Module):
 IN = 'if kind in ["LSTM", "GRU"]:\n            self.rnn = getattr(nn, kind)(3, 4, 2, batch_first=True)'
 OR = 'if kind == "LSTM" or kind == "GRU":\n            self.rnn = getattr(nn, kind)(3, 4, 2, batch_first=True)'
 ASSERTED = 'assert kind in ("LSTM", "GRU"), kind\n        self.rnn = getattr(nn, kind)(3, 4, 2, batch_first=True)'
+ELSE = 'if not kind in ["LSTM", "GRU"]:\n            raise ValueError\n        else:\n            self.rnn = ' + (
+    "getattr(nn, kind)(3, 4, 2, batch_first=True)"
+)
+RAISED = 'if kind != "LSTM" and kind != "GRU":\n            raise ValueError\n        self.rnn = ' + (
+    "getattr(nn, kind)(3, 4, 2, batch_first=True)"
+)
 PARSED = "self.rnn = getattr(nn, args.cell_kind)(3, 4, 2, batch_first=True)"
 
 
-@pytest.mark.parametrize("code", [IN, OR, ASSERTED, PARSED], ids=["in", "or", "assert", "parser"])
+@pytest.mark.parametrize("code", [IN, OR, ASSERTED, ELSE, RAISED, PARSED])
 def test_a_layer_by_its_name_is_looked_up_in_a_table(code: str) -> None:
     done = convert(MODULE.format(code=code))
     assert not done.gaps, done.gaps
@@ -57,9 +63,10 @@ def test_a_layer_by_its_name_is_looked_up_in_a_table(code: str) -> None:
         "self.rnn = getattr(nn, kind)(3, 4)",
         'if kind in ["LSTM", "GRU"]:\n            kind = kind + "Cell"\n            self.rnn = getattr(nn, kind)(3, 4)',
         'if kind not in ["LSTM", "GRU"]:\n            self.rnn = getattr(nn, kind)(3, 4)',
+        'if kind not in ["LSTM", "GRU"]:\n            print(kind)\n        self.rnn = getattr(nn, kind)(3, 4)',
         'if kind in ["LSTM", "Own"]:\n            self.rnn = getattr(nn, kind)(3, 4)',
     ],
-    ids=["unknown", "changed", "others", "no layer"],
+    ids=["unknown", "changed", "others", "goes on", "no layer"],
 )
 def test_a_name_that_nothing_tells_stays_marked(code: str) -> None:
     assert convert(MODULE.format(code=code)).gaps
@@ -158,3 +165,21 @@ def test_calls_that_may_give_other_names_tell_nothing(other: str) -> None:
 
 def test_a_library_may_be_called_from_anywhere() -> None:
     assert len(convert(CALLED.format(other="None").partition("\n\n\nnet =")[0]).gaps) == 3
+
+
+def test_a_class_that_is_named_and_not_called_gets_no_other_names() -> None:
+    source = CALLED.format(other='Deep(2, "Tanh", rnn="LSTM") if isinstance(net, Net) else None')
+    source = source.replace("super()", "super(Net, self)")
+    source = source.replace(
+        "def head(", "class Deep(Net):\n    pass\n\n\ndef same(net: Net) -> Net:\n    return net\n\n\ndef head("
+    )
+    done = convert(source)
+    assert not done.gaps, done.gaps
+    assert '{"ReLU": ReLU, "Tanh": Tanh}[act](rngs=rngs)' in done.code
+
+
+def test_a_class_below_with_a_constructor_may_give_any_name() -> None:
+    below = (
+        "class Deep(Net):\n    def __init__(self, name):\n        super().__init__(2, name, rnn=name)\n\n\ndef head("
+    )
+    assert len(convert(CALLED.format(other="Deep('Own')").replace("def head(", below)).gaps) == 2

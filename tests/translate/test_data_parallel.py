@@ -31,6 +31,7 @@ def converted(text: str) -> str:
         "nn.DataParallel(net, device_ids=[0, 1])",
         "DDP(net, device_ids=[0])",
         "DDP(net, **options)",
+        "DDP(net, dim=0, process_group=None, static_graph=False)",
     ],
 )
 def test_a_wrapper_has_the_module_under_the_same_name(wrapped: str) -> None:

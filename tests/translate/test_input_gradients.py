@@ -44,6 +44,12 @@ SURE = {
         g = torch.autograd.grad(y.sum(), x, create_graph=True, allow_unused=True)[0]
         return 2 * g[:, 1] - g.mean()
     """,
+    "arguments that say what is done without them": """
+        y = critic(x, w)
+        g = torch.autograd.grad(y.sum(), x, create_graph=True, only_inputs=True, allow_unused=None,
+                                is_grads_batched=False, materialize_grads=False)
+        return g[0]
+    """,
     "a number": """
         y = critic(x, w).pow(2).mean()
         return torch.autograd.grad(y, x, create_graph=True)[0]
@@ -103,6 +109,10 @@ def test_weights_of_one_and_the_value_that_only_the_gradient_reads_go(ones: str)
         pytest.param("y = critic(x, w)\ny = y + 1\nreturn autograd.grad(y.sum(), x)[0]", id="assigned twice"),
         pytest.param("y = critic(x, w)\nx = x + 1\nreturn autograd.grad(y.sum(), x)[0]", id="another input since"),
         pytest.param("return autograd.grad(critic(x, w).sum(), x)[0]", id="no name"),
+        pytest.param("y = critic(x, w)\nreturn autograd.grad(y, x, w, is_grads_batched=True)[0]", id="batched"),
+        pytest.param(
+            "y = critic(x, w)\nreturn autograd.grad(y.sum(), x, materialize_grads=True)[0]", id="zeros for none"
+        ),
         pytest.param("y = critic(x, w)\nreturn autograd.grad(y.sum(), x, allow_unused=True)[0]", id="perhaps unused"),
         pytest.param(
             "y = critic(x, w)\ng = autograd.grad(y.sum(), x, allow_unused=True)[0]\nreturn 0 if g is None else g * 2",

@@ -140,3 +140,28 @@ def test_a_module_that_nothing_is_known_of_is_no_other(net: str, last: str) -> N
     done = translate(OUT_OF_SIGHT.format(net=net, last=last))
     assert any("self.saved, values of earlier calls" in gap.reason for gap in done.gaps), done.code
     assert "self.net = Net()\n" in done.code
+
+
+def test_a_function_of_pytorch_that_is_called_as_lists_are_filled_keeps_nothing() -> None:
+    source = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.second(torch.add(x, self.first(x)))
+
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    loss = torch.add(net(torch.ones(4, 3)).mean(), 1)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+    assert not translate(source).gaps

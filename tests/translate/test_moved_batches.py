@@ -36,6 +36,11 @@ def test_items_that_are_moved_one_by_one_are_all_arrays(first: str, second: str)
     assert f"    y = jnp.asarray(batch[{second}])\n" in code
 
 
+def test_what_is_moved_beside_a_call_of_the_model_is_an_array_before_the_step() -> None:
+    code = converted("d", 'y, out = d["y"].to(device), model(d["x"])', out="out")
+    assert "    d = jax.tree.map(" in code and 'y, out = d["y"], model(d["x"])' in code
+
+
 def test_an_item_that_is_not_moved_makes_the_batch_arrays() -> None:
     code = converted("batch", "x = batch[0].to(device)", "y = batch[1]")
     assert "    batch = jax.tree.map(jnp.asarray, batch)\n    x = batch[0]\n    y = batch[1]\n" in code

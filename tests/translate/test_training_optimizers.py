@@ -304,6 +304,15 @@ def test_a_method_makes_the_optimizer_of_its_module(extra: str) -> None:
     assert not [found for found in result.findings if "is taken to update" in found.reason]
 
 
+@pytest.mark.parametrize("imported", ["AdamW", "AdamW as Optimizer"])
+def test_options_of_speed_go_from_a_class_that_is_imported(imported: str) -> None:
+    text = f"import inspect\nimport torch\nimport torch.nn as nn\nfrom torch.optim import {imported}\n"
+    text += FACTORY.format(extra="dict(fused=True) if fused else dict()", made="model.optimizer(0.1, False)")
+    result = translate(text.replace("return torch.optim.AdamW", f"return {imported.split()[-1]}"))
+    assert not result.gaps
+    assert "optax.adamw(rate, weight_decay=0.01)" in result.code
+
+
 def test_methods_of_two_modules_make_an_optimizer_of_which_nothing_is_sure() -> None:
     text = "import inspect\nimport torch\nimport torch.nn as nn\n"
     made = "model.optimizer(0.1, False) if flag else other.optimizer(0.1, False)"

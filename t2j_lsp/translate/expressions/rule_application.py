@@ -356,7 +356,7 @@ class RuleApplication:
                 node, rule.name, "rule-error", f"the rule for {rule.name} failed: {type(error).__name__}: {error}"
             )
             return None
-        dropped = arguments.unseen(IGNORED | rule.ignore)
+        dropped = [name for name in arguments.unseen(IGNORED | rule.ignore) if call.given(name)]
         if isinstance(result, Piece) and dropped:
             result = Refusal(f"no rule for the argument {dropped[0]!r} of {rule.name}")
         if isinstance(result, Refusal):

@@ -6,7 +6,7 @@ The names are written in the code around it, or are those of the few layers that
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, named_parameters, nearest
@@ -51,14 +51,18 @@ def _asked(source: Source, node: ast.Call, name: ast.expr) -> Sequence[str]:
     text = ast.unparse(name)
     inner: ast.AST = node
     for around in ancestors(node, source.parents):
-        body = getattr(around, "body", None)
-        if isinstance(around, ast.If | ast.FunctionDef | ast.AsyncFunctionDef) and isinstance(body, list):
-            if inner in body:
+        if isinstance(around, ast.If | ast.FunctionDef | ast.AsyncFunctionDef):
+            body = source.block_of(inner) if isinstance(inner, ast.stmt) else None
+            if body is not None and inner in body:
                 above = body[: body.index(inner)]
                 if any(_stores(statement, text) for statement in above):
                     return ()
                 tests = [s.test for s in above if isinstance(s, ast.Assert)]
-                tests += [around.test] if isinstance(around, ast.If) else []
+                tests += [
+                    _negated(s.test) for s in above if isinstance(s, ast.If) and isinstance(s.body[-1], ast.Raise)
+                ]
+                if isinstance(around, ast.If):
+                    tests.append(around.test if body is around.body else _negated(around.test))
                 for test in tests:
                     if names := _in_test(test, text):
                         return names
@@ -66,6 +70,20 @@ def _asked(source: Source, node: ast.Call, name: ast.expr) -> Sequence[str]:
             return ()
         inner = around
     return ()
+
+
+def _negated(test: ast.expr) -> ast.expr:
+    """What holds where a test doesn't."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return operand
+        case ast.Compare(left=left, ops=[ast.NotIn() | ast.NotEq() as op], comparators=those):
+            return ast.Compare(left, [ast.In() if isinstance(op, ast.NotIn) else ast.Eq()], those)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return ast.BoolOp(ast.Or(), [_negated(value) for value in values])
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return ast.BoolOp(ast.And(), [_negated(value) for value in values])
+    return ast.UnaryOp(ast.Not(), test)
 
 
 def _stores(node: ast.AST, text: str) -> bool:
@@ -133,15 +151,19 @@ def _of_calls(source: Source, node: ast.Call, name: ast.expr) -> Sequence[str]:
         return ()
     home = source.parents.get(function)
     built = isinstance(home, ast.ClassDef) and function.name == "__init__"
-    called = home.name if built and isinstance(home, ast.ClassDef) else function.name
+    called = {function.name}
+    if built and isinstance(home, ast.ClassDef):
+        called = _built_alike(source, home)
     if not built and home is not source.tree or name.id not in [p.arg for p in named_parameters(function)]:
         return ()
     defaults = _defaults(function)
     index = [p.arg for p in symbols.positional_parameters(function)][built:]
     given: list[ast.expr] = []
     for use in source.nodes:
-        if isinstance(use, ast.Name) and use.id == called and isinstance(use.ctx, ast.Load):
+        if isinstance(use, ast.Name) and use.id in called and isinstance(use.ctx, ast.Load):
             call = source.parents.get(use)
+            if built and _makes_none(use, call, called):
+                continue
             if not isinstance(call, ast.Call) or call.func is not use or _spreads(call):
                 return ()
             bound = dict(zip(index, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
@@ -150,6 +172,30 @@ def _of_calls(source: Source, node: ast.Call, name: ast.expr) -> Sequence[str]:
                 return ()
             given.append(value)
     return _texts(given)
+
+
+def _built_alike(source: Source, cls: ast.ClassDef) -> set[str]:
+    """A class of the module level, and those below it that have no constructor of their own."""
+    names = {cls.name}
+    for other in source.tree.body:
+        if isinstance(other, ast.ClassDef) and any(isinstance(b, ast.Name) and b.id in names for b in other.bases):
+            if not any(isinstance(s, ast.FunctionDef) and s.name in ("__init__", "__new__") for s in other.body):
+                names.add(other.name)
+    return names
+
+
+def _makes_none(use: ast.Name, parent: ast.AST | None, called: Collection[str]) -> bool:
+    """Whether a class that is named makes no object there: ``super(Net, self)``, ``isinstance(m, Net)``, ``m: Net``."""
+    match parent:
+        case ast.Call(func=ast.Name("super" | "isinstance" | "issubclass")):
+            return True
+        case ast.arg():
+            return True
+        case ast.AnnAssign(annotation=named) | ast.FunctionDef(returns=named):
+            return named is use
+        case ast.ClassDef(name=name):
+            return name in called
+    return False
 
 
 def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:

@@ -26,7 +26,7 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
 )
 from t2j_lsp.translate.rule.join import element, join
-from t2j_lsp.translate.rule.library import has_rules
+from t2j_lsp.translate.rule.library import Trait, has_rules, names_with
 from t2j_lsp.translate.rule.names import MODULE_HOOKS, MODULE_ONLY, TENSOR_ONLY, means_other_on_arrays, only_tensor
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 
@@ -37,6 +37,8 @@ from .forward_pass import Env, State, UnknownParameter
 from .item_stores import is_mask
 from .module_methods import ModuleMethodFacts, calls_forward, forward_is_of_modules
 
+_OF_ARRAYS = names_with(Trait.VALUE)
+"""Methods of an array of NumPy whose value is none."""
 _OF_TEXTS: dict[str, Fact] = {
     **dict.fromkeys(("split", "rsplit", "splitlines"), ListOf(STR)),
     **dict.fromkeys(("partition", "rpartition"), Tuple((STR, STR, STR))),
@@ -95,7 +97,7 @@ class Methods:
             case Scalar(kind="str"):
                 return _OF_TEXTS.get(name, STR)
             case Object(kind="array"):
-                return replace(owner, dtype=None)
+                return replace(owner, dtype=None) if name not in _OF_ARRAYS else UNKNOWN
             case Object() if has_rules(owner) and (rule := member_rule(owner, name)) is not None:
                 self.state.note_random(rule.name, rule)
                 return rule_result(rule, node, [owner, *arguments], self.state.facts, method=True)

@@ -7,7 +7,7 @@ what only makes an optimizer of PyTorch's faster: ``extra = dict(fused=True) if 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 KEYS = frozenset({"device", "dtype"})
 SPEED = frozenset({"fused", "foreach", "capturable"})
@@ -28,16 +28,19 @@ def mark_factory_keywords(tree: ast.Module) -> dict[ast.Assign, bool]:
     the dict is given, or what the code that it is handed to does with it.
     """
     assignments: dict[ast.Assign, bool] = {}
+    optimizers = {name for node in tree.body for name in _imported_optimizers(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assignments |= mark_in_function(node)
+            assignments |= mark_in_function(node, optimizers)
         elif isinstance(node, ast.ClassDef):
             _mark_attributes(node)
     return assignments
 
 
-def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[ast.Assign, bool]:
-    """The same for one function."""
+def mark_in_function(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, optimizers: Collection[str] = ()
+) -> dict[ast.Assign, bool]:
+    """The same for one function, in a file that has imported such classes of optimizers."""
     made: dict[str, ast.Assign] = {}
     for statement in function.body:
         match statement:
@@ -47,7 +50,7 @@ def mark_in_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[a
         return {}
     calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
     for call in calls:
-        for keyword in call.keywords if not _makes_optimizer(call) else ():
+        for keyword in call.keywords if not _makes_optimizer(call, optimizers) else ():
             if isinstance(keyword.value, ast.Name) and (spread_of := made.get(keyword.value.id)) is not None:
                 if not is_factory(spread_of.value, KEYS):
                     del made[keyword.value.id]
@@ -155,6 +158,14 @@ def _keys(value: ast.expr) -> list[object] | None:
     return None
 
 
-def _makes_optimizer(call: ast.Call) -> bool:
+def _makes_optimizer(call: ast.Call, imported: Collection[str]) -> bool:
     """Whether a call names its class as one of a package of optimizers: ``torch.optim.AdamW(...)``."""
-    return "optim" in ast.unparse(call.func).split(".")[:-1]
+    name = ast.unparse(call.func)
+    return name in imported or "optim" in name.split(".")[:-1]
+
+
+def _imported_optimizers(node: ast.stmt) -> Iterator[str]:
+    """The names of what a file imports from a package of optimizers: ``from torch.optim import AdamW``."""
+    match node:
+        case ast.ImportFrom(module=str(module), names=names) if module.split(".")[-1] == "optim":
+            yield from (alias.asname or alias.name for alias in names)

@@ -10,7 +10,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import ATOM, Piece
@@ -278,7 +278,8 @@ class Batches:
     def _moves(self, statement: ast.stmt, used: set[str]) -> list[ast.Call] | None:
         """The calls of a statement that moves the batch to a device, and does nothing else with it; None for others.
 
-        What a function is called with is part of a train step, which takes arrays: ``out = model(x.to(device))``.
+        What a function is called with is part of a train step, which takes arrays: ``out = model(x.to(device))``; so is
+        what stands beside a model's call: ``y, out = y.to(device), model(x)``.
         """
         if not isinstance(statement, ast.Assign):
             return None
@@ -286,6 +287,8 @@ class Batches:
         inside = {n for m in moves for n in symbols.walk(m)}
         for node in symbols.walk(statement.value):
             if isinstance(node, ast.Name) and node.id in used and node not in inside and not self._items(node, moves):
+                return None
+            if isinstance(node, ast.Call) and node not in inside and is_module(self.ctx.fact(node.func)):
                 return None
         return moves if moves and not any(map(self._is_argument, moves)) else None
 

@@ -57,7 +57,9 @@ def input_gradient(inference: Inference, call: ast.Call) -> InputGradient | None
             outputs, summed = held, True
     if not isinstance(outputs, ast.Name) or not isinstance(inputs, ast.Name):
         return None
-    if unused is not None and not _is_constant(unused, False):
+    if any(not _says_default(keyword) for keyword in call.keywords):
+        return None
+    if not (unused is None or isinstance(unused, ast.Constant) and unused.value in (None, False)):
         if not (_is_constant(unused, True) and _is_used(inference, call)):
             return None
     made = _assigned_before(inference, call, outputs.id)
@@ -72,6 +74,13 @@ def input_gradient(inference: Inference, call: ast.Call) -> InputGradient | None
         return None
     named = _assigned_before(inference, call, weights.id) if isinstance(weights, ast.Name) else None
     return InputGradient(call, inputs, made.value, summed, through, tuple(one for one in (made, named) if one))
+
+
+def _says_default(keyword: ast.keyword) -> bool:
+    """Whether a keyword is one that is read, or says what PyTorch does without it."""
+    default = {"only_inputs": True, "is_grads_batched": False, "materialize_grads": False}
+    known = "outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "allow_unused"
+    return keyword.arg in known or keyword.arg in default and _is_constant(keyword.value, default[keyword.arg])
 
 
 def _is_constant(node: ast.expr, value: bool) -> bool:

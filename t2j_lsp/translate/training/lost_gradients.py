@@ -15,7 +15,7 @@ from t2j_lsp.symbols import ancestors, nearest
 from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import UNKNOWN, Scalar, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .once import FILLED_ELSEWHERE, GROWING
@@ -93,7 +93,7 @@ class LostGradients:
                 case ast.Call(
                     func=ast.Attribute(attr=attr, value=ast.Name() | ast.Attribute() as held), args=[*_, value]
                 ):
-                    if attr in GROWING:
+                    if attr in GROWING and not isinstance(self.inference.fact(held), Qual):  # torch.add fills none
                         fills.setdefault(_key(held), []).append((node, held, value))
         return fills
 

@@ -31,6 +31,7 @@ from .named_lambdas import with_named_lambdas_as_functions
 from .numbers_of_losses import with_old_items_as_numbers
 from .optional_scalers import with_optional_scalers_left_out
 from .placeholders import without_placeholders
+from .plain_forms import with_plain_forms
 from .renamed_to_itself import with_modes_as_statements
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .starred_tuples import with_starred_tuples_named
@@ -41,6 +42,7 @@ from .walked_sequentials import with_sequentials_walked
 from .weighted_backward import with_weighted_losses_summed
 
 _WAYS = (
+    with_plain_forms,
     with_go_betweens_left_out,
     with_old_items_as_numbers,
     with_sizes_of_lazy_layers,

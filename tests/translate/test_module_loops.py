@@ -90,9 +90,9 @@ def test_the_bias_of_any_layer_stays_a_parameter(written: str, expected: str) ->
 
 
 @pytest.mark.parametrize("written", ["m.weight.data.zero_()", "m.weight *= 2"])
-def test_the_weight_of_any_layer_is_marked(written: str) -> None:
-    loop = f"for m in self.modules():\n            {written}"
-    assert translate(SOURCE.format(loop=loop), Options()).gaps
+def test_the_weight_of_any_layer_is_written_by_a_helper(written: str) -> None:
+    code = converted("for m in self.modules():", f"    {written}")
+    assert one_line('set_torch_parameter(m, "weight",') in one_line(code)
 
 
 @pytest.mark.parametrize("walk", ["self.layers.children()", "self.layers"])

@@ -165,11 +165,13 @@ class InPlace:
         if self._is_outside(holder):
             self._unseen(node, FREE.format(ast.unparse(holder)))
             return None
+        of_some_layer = isinstance(target, ast.Attribute) and self.variables.is_of_some_layer(target)
+        if isinstance(target, ast.Attribute) and of_some_layer and target.attr == "bias":
+            # Every layer calls it so, and it has one axis.
+            return Piece(f"{self.renderer.render(target.value).text}.bias[...] = {assigned(piece)}", ANY)
         if (written := self.any_layer.write(target, piece)) is not None:
             return Piece(written, ANY)
-        if isinstance(target, ast.Attribute) and self.variables.is_of_some_layer(target):
-            if target.attr == "bias":  # every layer calls it so, and it has one axis
-                return Piece(f"{self.renderer.render(target.value).text}.bias[...] = {assigned(piece)}", ANY)
+        if of_some_layer:
             self._unseen(node, _OF_SOME_LAYER.format(ast.unparse(target)))
             return None
         match target:

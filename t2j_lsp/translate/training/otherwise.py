@@ -42,7 +42,6 @@ from .walked_sequentials import with_sequentials_walked
 from .weighted_backward import with_weighted_losses_summed
 
 _WAYS = (
-    with_plain_forms,
     with_go_betweens_left_out,
     with_old_items_as_numbers,
     with_sizes_of_lazy_layers,
@@ -72,6 +71,7 @@ _WAYS = (
     with_makers_of_optimizers_inlined,
     with_seeds_as_statements,
     with_starred_tuples_named,
+    with_plain_forms,
 )
 
 

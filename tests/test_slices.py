@@ -1,4 +1,4 @@
-"""Shares of long tables and of files: each test has its turn, and each file has one in all of them."""
+"""Shares of long tables and of folders: each test has its turn."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import date, timedelta
 
 import pytest
 
-from tests.slices import ALL, FEWEST, HALVES, LONG, SHARES, asked, left_out
+from tests.slices import ALL, HALVES, SHARES, asked, left_out
 
-LENGTHS = (LONG, LONG + 1, SHARES * FEWEST - 1, SHARES * FEWEST, 100, 101)
-FILES = ((1,), (2,), (1, 1), (1, 1, 1, LONG - 1), (5, LONG, LONG - 1), tuple([1] * 40))
+LENGTHS = (SHARES, SHARES + 1, 3 * SHARES - 1, 3 * SHARES, 100, 101)
+FOLDERS = ((1,), (2,), (1, 1), (1, 1, 1, SHARES - 1), (5, SHARES, SHARES - 1), tuple([1] * 40))
 """The lengths of their tables."""
 
 
@@ -20,22 +20,35 @@ def taken(tests: list[tuple[str, int]], *always: str) -> list[set[int]]:
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_every_row_of_a_long_table_has_its_turn_and_no_share_is_too_small(length: int) -> None:
+def test_every_row_of_a_long_table_has_its_turn_and_shares_are_alike(length: int) -> None:
     rows = [("file::table", row) for row in range(length)]
     shares = taken(rows)
-    assert set.union(*shares) == set(range(length))
-    assert all(FEWEST <= len(one) <= max(FEWEST + 1, -(-length // SHARES)) for one in shares)
+    assert set.union(*shares) == set(range(length)) and sum(map(len, shares)) == length
+    assert all(length // SHARES <= len(one) <= -(-length // SHARES) for one in shares)
     assert taken(rows, "file") == shares
     assert left_out(rows, ALL) == []
 
 
-@pytest.mark.parametrize("tables", FILES)
-def test_every_test_of_a_file_has_its_turn_and_no_file_is_left_out(tables: tuple[int, ...]) -> None:
-    names = [f"file::table{number}" for number, length in enumerate(tables) for _ in range(length)]
-    tests = [*zip(names, range(len(names)), strict=True), ("other::table", -1)]
+def test_no_share_has_the_first_row_of_all_tables() -> None:
+    tests = [(f"file{number}::table", row) for number in range(50) for row in range(SHARES + 1)]
+    lengths = [len(tests) - len(left_out(tests, str(share))) for share in range(SHARES)]
+    assert sum(lengths) == len(tests) and max(lengths) < 1.3 * min(lengths)
+
+
+@pytest.mark.parametrize("tables", FOLDERS)
+def test_every_test_of_a_folder_has_its_turn_and_no_folder_is_left_out(tables: tuple[int, ...]) -> None:
+    names = [f"folder/file{number % 3}::table{number}" for number, length in enumerate(tables) for _ in range(length)]
+    tests = [*zip(names, range(len(names)), strict=True), ("other/file::table", -1)]
     shares = taken(tests)
     assert set.union(*shares) == {-1, *range(len(names))}
     assert all(-1 in one and one - {-1} for one in shares)
+
+
+def test_files_of_a_folder_are_shared_out_together() -> None:
+    tests = [(f"folder/test_{number}.py::test", number) for number in range(2 * SHARES)]
+    shares = taken(tests)
+    assert all(len(one) == 2 for one in shares)
+    assert set().union(*shares) == set(range(2 * SHARES))
 
 
 def test_files_that_are_always_taken_have_their_single_tests_in_every_share() -> None:
@@ -64,15 +77,3 @@ def test_days_take_turns_unless_a_share_is_asked_for() -> None:
 def test_a_test_of_texts_starts_no_process() -> None:
     with pytest.raises(AssertionError, match=r"::test_a_test_of_texts_starts_no_process starts .*: mark it"):
         asyncio.run(asyncio.create_subprocess_exec(sys.executable, "-V"))
-
-
-def test_files_that_have_other_tests_are_shared_out_together() -> None:
-    tests = [(f"texts/test_{number}.py::test", number) for number in range(2 * SHARES)]
-    apart = ("other/test_it.py::test", -1)
-    taken = [
-        {number for _, number in [*tests, apart]} - set(left_out([*tests, apart], str(share), together=("texts/",)))
-        for share in range(SHARES)
-    ]
-    assert all(len(one) == 3 and -1 in one for one in taken)
-    assert set().union(*taken) == {-1, *range(2 * SHARES)}
-    assert left_out(tests, "0") == []

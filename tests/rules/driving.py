@@ -220,6 +220,10 @@ class Driven:
     """Names of rules and the reasons they refuse a call with."""
 
 
+_NODE = ast.parse("f()", mode="eval").body
+"""What calls that stand in no text are said to be written as."""
+
+
 @functools.cache
 def drive() -> Driven:
     """Call every rule with everything."""
@@ -245,7 +249,7 @@ def drive() -> Driven:
 
 def _call(one: Rule, signature: Signature, arguments: dict[str, Argument], site: FakeSite, driven: Driven) -> None:
     for method in (False, True) if one.method else (False,):
-        call = Call(signature, arguments, site, ast.parse("f()", mode="eval").body, method)
+        call = Call(signature, arguments, site, _NODE, method)
         assert one.emit is not None
         try:
             result = one.emit(call)

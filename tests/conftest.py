@@ -63,6 +63,7 @@ KINDS = (
     ("tests/rules", "jax"),
     ("tests/test_pairs", "jax"),
     ("tests/test_torchvision_benchmark", "jax"),
+    ("tests/translate/test_made_optimizers", "jax"),
     ("tests/translate/test_masks_and_detachment", "jax"),
     ("tests/translate/test_models", "jax"),
     ("tests/translate/test_regressions", "jax"),

@@ -7,7 +7,7 @@ import ast
 from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, takes_tensors, trait
-from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, refuse, rule
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import rank_of
 from ._facts import same
@@ -58,10 +58,26 @@ def none_or_dtype(call: Call) -> Piece:
     return call.emit("{input}.dtype" if known else "None if {input} is None else {input}.dtype")
 
 
-KERNEL = "XLA chooses the attention kernel; drop the context."
-refuse("torch.nn.attention.sdpa_kernel", KERNEL)
-refuse("torch.nn.attention.SDPBackend.*", KERNEL)
-refuse("torch.backends.cuda.sdp_kernel", KERNEL)
+KERNEL = "XLA chooses the attention kernel: nothing depends on this."
+for name in ("ERROR", "MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "OVERRIDEABLE"):
+    Row(f"torch.nn.attention.SDPBackend.{name}", f'"{name}"', result="str", fidelity=CLOSE, note=f"A name. {KERNEL}")
+refuse("torch.nn.attention.SDPBackend.*", "XLA chooses the attention kernel; drop the context.")
+Row(
+    "torch.nn.attention.sdpa_kernel(backends, set_priority=False)",
+    "contextlib.nullcontext()",
+    fidelity=CLOSE,
+    note=KERNEL,
+    result="unknown",
+    ignore=("backends", "set_priority"),
+)
+Row(
+    "torch.backends.cuda.sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True)",
+    "contextlib.nullcontext()",
+    fidelity=CLOSE,
+    note=KERNEL,
+    result="unknown",
+    ignore=("enable_flash", "enable_math", "enable_mem_efficient", "enable_cudnn"),
+)
 trait(Trait.TRANSPARENT, "torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")
 
 # FlexAttention --------------------------------------------------------------------------------------------------

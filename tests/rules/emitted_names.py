@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import importlib
 import inspect
@@ -31,6 +32,7 @@ ROOTS = {
     "nnx": nnx,
     "optax": optax,
     "einops": einops,
+    "contextlib": contextlib,
     "functools": functools,
     "math": math,
 }

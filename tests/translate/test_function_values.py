@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 import torch
 from flax import nnx
 
 from .convert import body, expect, run
-from .side_by_side import sides
+from .side_by_side import compare, randomized, sides
 
 
 @pytest.mark.parametrize(
@@ -131,6 +132,41 @@ def test_the_choice_of_a_kernel_goes_with_its_context() -> None:
         return y
     """)
     assert "    y = jnp.sin(x)\n    return y" in code and "SDPBackend" not in code
+
+
+KERNELS = """
+import torch
+from functools import partial
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+
+class Attention(nn.Module):
+    def __init__(self, flash=False, **flags):
+        super().__init__()
+        table = dict(flash=SDPBackend.FLASH_ATTENTION, math=SDPBackend.MATH)
+        backends = [table[name] for name in table if name == "math" or flash]
+        self.context = partial(sdpa_kernel, backends)
+        self.older = partial(torch.backends.cuda.sdp_kernel, **flags)
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        q = self.fc(x)
+        with self.context(), self.older():
+            y = torch.nn.functional.scaled_dot_product_attention(q, x, x)
+        once = sdpa_kernel([SDPBackend.MATH])
+        with once:
+            return y * 2
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.*sdp_kernel:FutureWarning")
+def test_a_context_that_chooses_a_kernel_and_is_kept_changes_nothing() -> None:
+    both = sides(KERNELS, "kernels")
+    assert both.gaps() == []
+    with jax.enable_x64(True):
+        x = np.random.default_rng(0).normal(size=(2, 3, 4))
+        compare(randomized(both.torch.Attention()), both.jax.Attention(rngs=nnx.Rngs(0)), [x])
 
 
 def test_trees_keep_none_as_a_leaf() -> None:

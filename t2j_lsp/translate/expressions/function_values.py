@@ -70,6 +70,10 @@ class FunctionValues:
         rule = self.rule_of(node)
         if rule is None:
             return self._again(node)
+        if rule.name in names_with(Trait.TRANSPARENT):  # whatever it is given, it changes nothing
+            self.ctx.edits.partials[node] = 0
+            self.ctx.report.count_converted()
+            return Piece(f"{self.renderer.need('contextlib')}.nullcontext")
         given = ast.Call(node.args[0], node.args[1:], node.keywords)
         piece = self._function(rule, node, given, self.renderer.render(node.func).text)
         if piece is None:

@@ -26,6 +26,7 @@ IMPORTS = {
     "nnx": ("from flax import nnx", "flax.nnx"),
     "optax": ("import optax", "optax"),
     "BCOO": ("from jax.experimental.sparse import BCOO", "jax.experimental.sparse.BCOO"),
+    "contextlib": ("import contextlib", "contextlib"),
     "functools": ("import functools", "functools"),
     "math": ("import math", "math"),
     "OrderedDict": ("from collections import OrderedDict", "collections.OrderedDict"),

@@ -128,3 +128,48 @@ for t in range(5):
 print(a.grad)
 """
     assert "a, b = b, a" in convert(HEAD + source).code
+
+
+BY_HAND = """
+
+def update({parameters}):
+    with torch.no_grad():
+        w -= rate * w.grad
+        b -= rate * b.grad
+        w.grad = None
+        b.grad = None
+{returned}
+
+x, y = torch.linspace(-1, 1, 8), torch.linspace(0, 2, 8)
+w = torch.zeros((), requires_grad=True)
+b = torch.zeros((), requires_grad=True)
+for t in range(5):
+    loss = (w * x + b - y).pow(2).sum()
+    loss.backward()
+    {call}
+print(f"{{w.item():.4f}} {{b.item():.4f}}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "returned", "call"),
+    [
+        ("w, b, rate", "", "update(w, b, 0.01)"),
+        ("w, b, rate", "    return w, b\n", "w, b = update(w, b, 0.01)"),
+        ("b, w, rate=0.01", "", "update(b=b, w=w)"),
+    ],
+)
+def test_a_function_updates_by_hand_what_it_is_given(parameters: str, returned: str, call: str) -> None:
+    source = HEAD + BY_HAND.format(parameters=parameters, returned=returned, call=call)
+    result = convert(source)
+    assert not result.gaps and "def update" not in result.code
+    assert printed(result.code) == printed(source)
+
+
+def test_a_function_that_gives_what_it_changed_other_names_stays() -> None:
+    """``w, b = update(...)`` that returns them the other way round is no update of each."""
+    source = HEAD + BY_HAND.format(
+        parameters="w, b, rate", returned="    return b, w\n", call="w, b = update(w, b, 0.01)"
+    )
+    result = convert(source)
+    assert result.gaps or printed(result.code) == printed(source)

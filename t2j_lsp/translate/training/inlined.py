@@ -30,7 +30,8 @@ def with_parts_of_steps_inlined(inference: Inference, gaps: Iterable[Finding]) -
     """The texts in which the functions stand where they are called that make part of a step; the surest first.
 
     First those that are given the loss, then also those that compute it and leave the update to others, or that are a
-    gap as a whole, then also those that keep what these read in the object: ``self.fake = self.net(self.real)``.
+    gap as a whole, then also those that keep what these read in the object: ``self.fake = self.net(self.real)``; and
+    those that update what they are given by hand: ``def sgd(params, rate): ...``.
     """
     left = {gap.span for gap in gaps}
     step_parts = {info: _parts(inference, info) for info in inference.functions.values() if not info.external}
@@ -46,7 +47,10 @@ def with_parts_of_steps_inlined(inference: Inference, gaps: Iterable[Finding]) -
     makers = [
         info for info in step_parts if info not in parts_of_steps and _keeps_values_for(inference, info, parts_of_steps)
     ]
+    by_hand = [info for info in step_parts if info not in parts_of_steps and _updates_by_hand(info)]
     ways = [given, *([parts_of_steps] if others else []), *([[*parts_of_steps, *makers]] if makers else [])]
+    if by_hand:
+        ways.append([*parts_of_steps, *by_hand])
     for infos in ways:
         text = Inlining(inference, dict.fromkeys(infos)).text()
         if text is not None:
@@ -96,6 +100,13 @@ def _makes_gradient(info: FunctionInfo, parts: Sequence[StepCall]) -> bool:
     """Whether a function computes gradients, and makes no update by hand with them."""
     reads = any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in symbols.walk(info.node))
     return any(part.kind == "backward" for part in parts) and not reads
+
+
+def _updates_by_hand(info: FunctionInfo) -> bool:
+    """Whether a function changes what it is given by gradients that others have computed: ``w -= rate * w.grad``."""
+    grads = [n for n in symbols.walk(info.node) if isinstance(n, ast.Attribute) and n.attr == "grad"]
+    backward = any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in symbols.walk(info.node))
+    return bool(grads) and not backward and info.owner is None
 
 
 def _leaves_update(parts: Sequence[StepCall]) -> bool:

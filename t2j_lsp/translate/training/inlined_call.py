@@ -107,7 +107,7 @@ class InlinedCall:
         for parameter, value in self.given.items():
             stores = self._stores(parameter)
             text = self._direct(value)
-            if text is not None and (not stores or self._writes_through(stores, value)):
+            if text is not None and (not stores or self._writes_through(parameter, stores, value)):
                 names[parameter] = text
                 continue
             names[parameter] = self._own_name(parameter, value)
@@ -129,10 +129,18 @@ class InlinedCall:
         stores = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and not _is_load(n)]
         return [self.source.parents[n] for n in stores]
 
-    def _writes_through(self, stores: list[ast.AST], value: ast.expr) -> bool:
-        """Whether a function changes only in place what it is given: ``loss /= 4`` changes the caller's tensor."""
-        in_place = isinstance(value, ast.Name) and is_tensor(self.inference.fact(value))
+    def _writes_through(self, parameter: str, stores: list[ast.AST], value: ast.expr) -> bool:
+        """Whether a function changes only in place what it is given: ``loss /= 4`` changes the caller's tensor.
+
+        What has a gradient is a tensor: ``w -= rate * w.grad``.
+        """
+        in_place = isinstance(value, ast.Name) and (is_tensor(self.inference.fact(value)) or self._has_grad(parameter))
         return in_place and all(isinstance(one, ast.AugAssign) for one in stores)
+
+    def _has_grad(self, parameter: str) -> bool:
+        """Whether the function reads the gradient of what it is given."""
+        nodes = (n for s in self.body for n in symbols.walk(s))
+        return any(isinstance(n, ast.Attribute) and ast.unparse(n) == f"{parameter}.grad" for n in nodes)
 
     def _returned_as(self, name: str, names: dict[str, str]) -> str | None:
         """The name that the call's value is assigned to, where it is a variable of the function."""
@@ -364,7 +372,7 @@ class InlinedCall:
         line = [Fragment(text[start:begin], start, begin), *value, Fragment(text[stop:end], stop, end)]
         code = "".join(part.text for part in line)
         left, _, right = code.partition(" = ")
-        if left.strip() != right.strip() or not left.isidentifier():
+        if left.strip() != right.strip() or not all(name.strip().isidentifier() for name in left.split(",")):
             yield [part for part in line if part.text]
 
 

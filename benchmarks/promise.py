@@ -119,8 +119,9 @@ def told_of(translation: Translation) -> list[Finding]:
 
 
 def overlaps(node: ast.stmt, span: Span) -> bool:
-    """Whether a span has a line of the statement."""
-    return span.line <= (node.end_lineno or 0) and span.end_line >= node.lineno
+    """Whether a span has a line of the statement, its decorators' among them."""
+    first = min(n.lineno for n in (node, *getattr(node, "decorator_list", ())))
+    return span.line <= (node.end_lineno or 0) and span.end_line >= first
 
 
 def claims(path: Path, translation: Translation) -> Iterator[Claim]:

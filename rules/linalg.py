@@ -166,10 +166,10 @@ for name, result in (("eig", "tensors"), ("eigvals", "tensor")):
     note=SIGNS,
 )
 def linalg_svd(call: Call) -> Piece:
-    """JAX has no derivative where the matrices are full; that of the singular values alone exists."""
+    """JAX has no derivative where the matrices are full; that of the thin ones and of the singular values exists."""
     if call.site.index in (1, "S"):
         return as_part(call.emit("jnp.linalg.svdvals({A})"))
-    if call.given("full_matrices"):
+    if call.given("full_matrices") and call.literal("full_matrices") is not True:
         return call.emit("jnp.linalg.svd({A}, full_matrices={full_matrices})")
     return call.emit("full_svd({A})")
 

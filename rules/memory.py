@@ -183,6 +183,7 @@ def tolist(call: Call) -> Piece:
     return _leaving(call, "{array}.tolist()")
 
 
+trait(Trait.ASKS_FOR_TENSOR, "torch.is_tensor")
 Row("torch.is_tensor(obj)", "isinstance({obj}, jax.Array)", result="bool")
 
 # Autograd -------------------------------------------------------------------------------------------------------

@@ -73,3 +73,31 @@ def test_claims_are_checked(
     assert len(corpus.broken) == 1 and "Wrong" in corpus.broken[0]
     assert corpus.verdicts["equivalent"] == 2
     assert "does not hold" in capsys.readouterr().out
+
+
+CACHED = """\
+import functools
+import torch
+
+
+@functools.lru_cache(maxsize=8)
+def doubled(x: torch.Tensor):
+    return torch.relu(x) * 2
+
+
+def shifted(x: torch.Tensor):
+    return doubled(x) + 1
+
+
+def halved(x: torch.Tensor):
+    return torch.relu(x) / 2
+"""
+
+
+def test_what_is_told_of_a_decorator_is_told_of_what_it_decorates(tmp_path: Path) -> None:
+    path = tmp_path / "cached.py"
+    path.write_text(CACHED)
+    claims = {claim.name: claim for claim in promise.claims(path, convert_file(path, Options()).translation)}
+    assert list(claims) == ["shifted", "halved"]
+    assert promise.leans(claims["shifted"])
+    assert not promise.leans(claims["halved"])

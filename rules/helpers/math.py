@@ -174,8 +174,13 @@ def of_triangle(x: jax.Array, UPLO: str = "L") -> jax.Array:
 
 
 def full_svd(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """`torch.linalg.svd`; of full matrices JAX has no derivative, but of a square x's, which are the thin ones."""
-    return jnp.linalg.svd(x, full_matrices=x.shape[-2] != x.shape[-1])
+    """`torch.linalg.svd`, whose gradient is that of the thin matrices, the only one that JAX has."""
+    u, s, vh = jnp.linalg.svd(x, full_matrices=False)
+    if x.shape[-2] == x.shape[-1]:
+        return u, s, vh
+    full_u, _, full_vh = jnp.linalg.svd(lax.stop_gradient(x))
+    n = s.shape[-1]
+    return jnp.concatenate([u, full_u[..., n:]], axis=-1), s, jnp.concatenate([vh, full_vh[..., n:, :]], axis=-2)
 
 
 class SVD(NamedTuple):
@@ -188,7 +193,7 @@ class SVD(NamedTuple):
 
 def svd_with_v(x: jax.Array, full_matrices: bool = False) -> SVD:
     """`torch.svd`: x = U @ diag(S) @ V^H, thin unless `full_matrices`."""
-    u, s, vh = jnp.linalg.svd(x, full_matrices=full_matrices and x.shape[-2] != x.shape[-1])
+    u, s, vh = full_svd(x) if full_matrices else jnp.linalg.svd(x, full_matrices=False)
     return SVD(u, s, vh.conj().mT)
 
 

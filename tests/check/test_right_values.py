@@ -193,9 +193,11 @@ def test_integers_are_integers_whether_the_check_runs_in_float64_or_not(check: C
     """``x.dtype == torch.long`` is asked of ``jnp.int32``, which ids are in JAX but where it runs in float64."""
     torch = BY_DTYPE.format(imports="import torch", op="==", integer="torch.long")
     jax = BY_DTYPE.format(imports="import jax.numpy as jnp", op="==", integer="jnp.int32")
-    verdict = check(torch, jax)
-    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
-    for op, integer in (("!=", "jnp.int32"), ("==", "jnp.int16"), ("==", "jnp.float32")):
+    listed = BY_DTYPE.format(imports="import jax.numpy as jnp", op="in", integer="(jnp.int32, jnp.int16)")
+    for right in (jax, listed):
+        verdict = check(torch, right)
+        assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    for op, integer in (("!=", "jnp.int32"), ("==", "jnp.int16"), ("in", "(jnp.int16, jnp.float32)")):
         wrong = BY_DTYPE.format(imports="import jax.numpy as jnp", op=op, integer=integer)
         assert check(torch, wrong).verdict is VerdictKind.DIFFERENT, wrong
 

@@ -89,6 +89,22 @@ def test_a_full_decomposition_of_a_square_matrix_has_a_derivative() -> None:
     assert [part.shape for part in full_svd(array(3, 5))] == [(3, 3), (3,), (5, 5)]
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (2, 3, 4)], ids=str)
+def test_a_full_decomposition_has_the_derivative_of_the_thin_one(shape: tuple[int, ...]) -> None:
+    x, n = array(*shape), min(shape[-2:])
+    same_function(
+        lambda x: (full_svd(x)[0][..., :n] @ full_svd(x)[2][..., :n, :]) ** 2,
+        lambda x: (torch.linalg.svd(x)[0][..., :n] @ torch.linalg.svd(x)[2][..., :n, :]) ** 2,
+        x,
+    )
+    u, s, vh = full_svd(jnp.asarray(x))
+    np.testing.assert_allclose(u[..., :n] * s[..., None, :] @ vh[..., :n, :], x, atol=1e-12)
+    for square in (u, vh):
+        np.testing.assert_allclose(
+            square @ square.mT, np.broadcast_to(np.eye(square.shape[-1]), square.shape), atol=1e-12
+        )
+
+
 @pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (None, 2.0), (0.0, None)])
 def test_clamp_keeps_the_gradient_of_values_on_a_bound(low: float | None, high: float | None) -> None:
     same_function(lambda x: clamp(x, low, high), lambda x: torch.clamp(x, low, high), ZEROS_AND_TIES)

@@ -232,7 +232,39 @@ class Net(nn.Module):
 """
 
 
-@pytest.mark.parametrize("source", [LOOP, TEST, MODES], ids=["training code", "unit tests", "modes"])
+METHOD = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from elsewhere import averaged, optimizer_of
+
+
+class Distillation:
+    def __init__(self, student, name, steps):
+        self.student = student.to("cpu")
+        self.optimizer = optimizer_of(name)(self.student.parameters())
+        self.steps = steps
+
+    def update(self, batches):
+        loss, count = 0, 0
+        for x, y in batches:
+            loss = loss + F.mse_loss(self.student(x), y)
+            count += 1
+            if count % self.steps == 0:
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.reduce()
+                self.optimizer.step()
+                loss = 0
+
+    def reduce(self):
+        averaged(self.student.parameters(), self.steps)
+"""
+
+
+@pytest.mark.parametrize(
+    "source", [LOOP, TEST, MODES, METHOD], ids=["training code", "unit tests", "modes", "a method that a loop calls"]
+)
 def test_what_was_left_is_left_again(source: str) -> None:
     once = convert(source)
     assert once.gaps

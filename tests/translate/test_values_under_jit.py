@@ -213,3 +213,9 @@ def test_what_typing_calls_a_tensor_is_one() -> None:
     assert not done.gaps
     assert ".device" not in done.code
     assert ".to(" not in done.code
+
+
+def test_what_code_asks_whether_it_is_a_tensor_is_one_where_it_is() -> None:
+    body = "    if torch.is_tensor(x):\n        x = (x,)\n    total = sum(y.sum() for y in x)\n"
+    text = HEAD + f"def f(x):\n{body}    assert not torch.isnan(total), 'x'\n    return total.detach().item()\n"
+    assert len([f for f in convert(text).findings if f.code in ("value-needed", "tensor-branch")]) == 2

@@ -28,7 +28,7 @@ class _Widen(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """``x.dtype == jnp.int32`` holds of PyTorch's int64, too, which JAX has only where it runs in float64."""
+        """``x.dtype == jnp.int32``, or ``in`` a list with it, holds of int64, which JAX has in float64 alone."""
         self.generic_visit(node)
         match node:
             case ast.Compare(
@@ -36,12 +36,15 @@ class _Widen(ast.NodeTransformer):
                 ops=[ast.Eq() | ast.NotEq() as op],
                 comparators=[ast.Attribute(value=ast.Name(id="jnp"), attr="int32") as narrow],
             ):
-                wide = ast.Attribute(ast.Name("jnp", ast.Load()), "int64", ast.Load())
-                either = ast.Tuple([narrow, wide], ast.Load())
-                for one in (wide.value, wide, either):
-                    ast.copy_location(one, narrow)
+                either = ast.copy_location(ast.Tuple([narrow, _int64(narrow)], ast.Load()), narrow)
                 node.ops = [ast.In() if isinstance(op, ast.Eq) else ast.NotIn()]
                 node.comparators = [either]
+            case ast.Compare(
+                left=ast.Attribute(attr="dtype"),
+                ops=[ast.In() | ast.NotIn()],
+                comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items)],
+            ):
+                items += [_int64(one) for one in items if ast.unparse(one) == "jnp.int32"][:1]
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -56,6 +59,12 @@ class _Widen(ast.NodeTransformer):
             for argument in node.args:
                 _widen_text(argument)
         return node
+
+
+def _int64(narrow: ast.expr) -> ast.expr:
+    """``jnp.int64`` in the place of ``jnp.int32``."""
+    owner = ast.copy_location(ast.Name("jnp", ast.Load()), narrow)
+    return ast.copy_location(ast.Attribute(owner, "int64", ast.Load()), narrow)
 
 
 def enables_x64(text: str) -> bool:

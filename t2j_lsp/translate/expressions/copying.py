@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import nearest
@@ -31,6 +31,9 @@ from .scope import Scope
 from .variables import Variables, is_metadata
 
 _TAKES_ARRAYS = names_with(Trait.TAKES_ARRAYS)
+
+_WALKS = ("enumerate", "reversed", "zip")
+"""Functions that hand on, one by one, what they are given."""
 
 
 class Copier:
@@ -148,11 +151,19 @@ class Copier:
         return not self._of_variable(parent) and not self._is_written(parent)
 
     def _is_written(self, parent: ast.AST) -> bool:
-        """Whether it is among those that a loop writes into: ``for p in (self.a, self.b): nn.init.zeros_(p)``."""
-        loop = self.ctx.source.parents.get(parent) if isinstance(parent, ast.Tuple | ast.List) else None
-        if not isinstance(loop, ast.For) or loop.iter is not parent or not isinstance(loop.target, ast.Name):
+        """Whether it gets a name that is written into: ``for p, s in zip((self.a, self.b), stds): normal_(p)``."""
+        at: ast.AST | None = parent
+        while isinstance(at, ast.Tuple | ast.List) or isinstance(at, ast.Call) and ast.unparse(at.func) in _WALKS:
+            around = self.ctx.source.parents.get(at)
+            if isinstance(around, ast.For) and around.iter is at:
+                inside = [node for statement in around.body for node in symbols.walk(statement)]
+                return any(_writes(node, name) for node in inside for name in _names([around.target]))
+            at = around
+        if not isinstance(at, ast.Assign):
             return False
-        return any(_writes(node, loop.target.id) for statement in loop.body for node in symbols.walk(statement))
+        block = self.ctx.source.block_of(at) or []
+        inside = [node for statement in block[block.index(at) + 1 :] for node in symbols.walk(statement)]
+        return any(_hands_to_writer(node, name) for node in inside for name in _names(at.targets))
 
     def _of_variable(self, parent: ast.AST) -> bool:
         """Whether it reads what a Variable has beside its array: its shape, and what a program keeps with it."""
@@ -349,11 +360,21 @@ def _asks_for_none(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
             return False
 
 
+def _names(targets: Iterable[ast.expr]) -> set[str]:
+    return {n.id for target in targets for n in symbols.walk(target) if isinstance(n, ast.Name)}
+
+
+def _hands_to_writer(node: ast.AST, name: str) -> bool:
+    """Whether it is a call of a function that fills what has this name: ``nn.init.zeros_(w)``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=method), args=[ast.Name(id=first), *_]):
+            return first == name and method.endswith("_")
+    return False
+
+
 def _writes(node: ast.AST, name: str) -> bool:
     """Whether it writes into a tensor of this name: by a method or function whose name says so, or by ``.data``."""
     match node:
-        case ast.Call(func=ast.Attribute(attr=method), args=[ast.Name(id=first), *_]) if first == name:
-            return method.endswith("_")
         case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=method)) if owner == name:
             return method.endswith("_")
         case ast.Attribute(value=ast.Name(id=owner), attr="data"):
@@ -362,4 +383,4 @@ def _writes(node: ast.AST, name: str) -> bool:
             return target == name
         case ast.Subscript(value=ast.Name(id=owner), ctx=ast.Store()):
             return owner == name
-    return False
+    return _hands_to_writer(node, name)

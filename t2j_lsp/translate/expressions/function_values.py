@@ -65,6 +65,13 @@ class FunctionValues:
             self._leave(rule, node, f"{rule.name} passed as a value")
         return piece
 
+    def text_of(self, rule: Rule, node: ast.expr) -> str | None:
+        """What stands for a function where it is a value, for code that calls it there; None where nothing does."""
+        if rule.value is not None:
+            return self.renderer.need(rule.value)
+        piece = self._function(rule, node, ast.Call(node, [], []), "")
+        return piece.text if piece is not None else None
+
     def partial(self, node: ast.Call) -> Piece | None:
         """``partial(torch.f, dim=1)``, whose arguments are no arrays; None after saying why not, and for others."""
         rule = self.rule_of(node)

@@ -54,6 +54,7 @@ REFUSED = {
 """Methods without a sure form, and what to do instead."""
 _REFUSED_OF_LAYERS = {
     **dict.fromkeys(("reset_parameters", "reset_running_stats"), "Flax draws values as a layer is made: make it anew"),
+    "_fill_padding_idx_with_zero": "set the row to zero: self.embedding[...] = self.embedding.at[i].set(0)",
     **dict.fromkeys(("check_input", "check_hidden_size", "merge_masks"), "the layer that stands for it has none"),
 }
 """The same of methods that layers have and other modules have not."""

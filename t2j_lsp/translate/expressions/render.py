@@ -24,6 +24,7 @@ from t2j_lsp.translate.rule.facts import (
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.one_of import OneOf
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
@@ -46,6 +47,7 @@ from .library_objects import LibraryObjects
 from .loaded_modules import READS_FILES, WHOLE, is_used_as_module
 from .module_methods import DICTS, FIRST, ModuleMethods
 from .needs import NeededNames
+from .one_of_functions import OneOfFunctions
 from .operators import ASKED, KNOWN, Operators
 from .rule_application import CallSite, RuleApplication
 from .shared_parameters import report_shared_parameters
@@ -202,6 +204,7 @@ class Renderer:
             tensors=lambda: self.tensors,
             values=lambda: self.known_values,
             code=lambda: self.tensor_code,
+            several=lambda: OneOfFunctions(self.ctx, self, self.rules, self.functions),
         )
 
     @cached_property
@@ -308,6 +311,7 @@ class Calls:
         tensors: Callable[[], TensorMethods],
         values: Callable[[], KnownValues],
         code: Callable[[], TensorCode],
+        several: Callable[[], OneOfFunctions],
     ) -> None:
         self.ctx = context
         self.renderer = renderer
@@ -319,6 +323,7 @@ class Calls:
         self.tensors = tensors
         self.values = values
         self.code = code
+        self.several = several
 
     @cached_property
     def called_methods(self) -> CalledMethods:
@@ -362,6 +367,8 @@ class Calls:
                 report_signatures(self.ctx, node, fact)
                 self.values().handed_out(node, fact.name)
                 return self._library_call(node, fact.name)
+            case OneOf():
+                return self.several().call(node, fact)
             case Class():
                 report_shared_parameters(self.ctx, node, fact)
                 return self._class_call(node, fact)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import argument, rule_result
@@ -33,10 +34,11 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_number,
 )
-from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES, FURTHER_TENSORS, Trait, names_with
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
+from t2j_lsp.translate.rule.one_of import OneOf
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .annotations import annotation_fact
@@ -103,6 +105,8 @@ class CallFacts:
                 return arguments[0]
             case Qual():
                 return self.library().call(node, function.name, arguments)
+            case OneOf(names=names):
+                return reduce(join, (self.library().call(node, name, arguments) for name in sorted(names)))
             case Class():
                 self.state.note_call(function.info, [*arguments, *named], _gives_rngs(node))
                 self.bodies.infer_class(function.info)
@@ -329,6 +333,8 @@ class LibraryCalls:
                 return arguments[0].items
             if isinstance(arguments[0], ListOf) and is_module(arguments[0].item):
                 return (arguments[0].item,)
+        if name == "torch.nn.ParameterList" and arguments and isinstance(inner := element(arguments[0]), Layer):
+            return (inner,)  # lists of parameters in a list
         return None
 
     def _spread(self, node: ast.Call) -> tuple[Fact, ...] | None:

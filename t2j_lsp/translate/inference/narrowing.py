@@ -6,13 +6,27 @@ import ast
 from collections.abc import Mapping
 
 from t2j_lsp.translate.rule.definitions import Class, Instance
-from t2j_lsp.translate.rule.facts import STR, TENSOR, UNKNOWN, AnyModule, Fact, Layer, ListOf, Object, Partial, Tensor
+from t2j_lsp.translate.rule.facts import (
+    STR,
+    TENSOR,
+    UNKNOWN,
+    AnyModule,
+    Fact,
+    Layer,
+    ListOf,
+    Object,
+    Partial,
+    Qual,
+    Tensor,
+)
 from t2j_lsp.translate.rule.join import class_names
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import BASES
+from t2j_lsp.translate.rule.library import BASES, Trait, names_with
 
 from .forward_pass import Env, UnknownParameter, dotted
 from .type_comparisons import listed, type_comparison
+
+_ASKS = names_with(Trait.ASKS_FOR_TENSOR)
 
 
 class Narrowing:
@@ -21,8 +35,12 @@ class Narrowing:
     def __init__(self, facts: Mapping[ast.AST, Fact]) -> None:
         self.facts = facts
 
+    def _asks_for_tensor(self, function: ast.expr) -> bool:
+        fact = self.facts.get(function)
+        return isinstance(fact, Qual) and fact.name in _ASKS
+
     def narrow(self, test: ast.expr, env: Env) -> None:
-        """What a true condition tells: ``isinstance(m, nn.Conv2d)``, also inside ``and``."""
+        """What a true condition tells: ``isinstance(m, nn.Conv2d)``, ``torch.is_tensor(x)``, also inside ``and``."""
         match test:
             case ast.BoolOp(op=ast.And()):
                 for value in test.values:
@@ -43,6 +61,9 @@ class Narrowing:
                     env[key] = TENSOR
                 elif names == {"functools.partial"}:
                     env[key] = Partial(self.facts.get(target, UNKNOWN))
+            case ast.Call(func=asked, args=[ast.Name() | ast.Attribute() as target]) if self._asks_for_tensor(asked):
+                if key := dotted(target):
+                    env[key] = TENSOR
             case ast.BoolOp(op=ast.Or()):
                 self._narrow_any(test, env)
             case (

@@ -13,14 +13,14 @@ from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import FunctionInfo
-from t2j_lsp.translate.rule.facts import Layer, Qual, Tensor
-from t2j_lsp.translate.rule.names import TENSOR_ONLY
+from t2j_lsp.translate.rule.facts import Layer, Tensor
 from t2j_lsp.translate.source.evaluation import evaluated_once
 from t2j_lsp.translate.source.syntax import IN_PLACE, STORED
 
 from .file import Inference
-from .fillers import filled, written_argument, written_for
+from .fillers import filled, written_for
 from .gates import Gate
+from .lost_items import writes_into_items, written_arrays
 from .numpy_memory import TENSOR, NumpyMemory, numpy_targets, other_side
 from .optimizer_steps import stays_variable, stepping_functions, steps
 from .places import NOWHERE, Env, Reached, is_state, joined, made_by, overlap
@@ -95,6 +95,9 @@ def _known_writes(inference: Inference, written: dict[FunctionInfo, set[str]]) -
         memory.note_sources(function.storage)
     for statement, reason in memory.seen_writes().items():
         writes.statements.setdefault(statement, reason)
+    if not inference.has_jax:
+        for statement, reason in writes_into_items(inference):
+            writes.statements.setdefault(statement, reason)
     return writes
 
 
@@ -136,7 +139,8 @@ class _Function:
     def find(self) -> dict[ast.stmt, str]:
         changed = any(isinstance(s, ast.AugAssign) and dotted(s.target) in self.given for s in self.statements)
         writes = changed or self._writes()
-        if writes or any(True for s in self.statements for _ in (*self._targets(s), *self._in_calls(s))):
+        touched = ((*written_arrays(s, self.inference), *self._in_calls(s)) for s in self.statements)
+        if writes or any(touched):
             self._block(self.node.body, {name: made_by(name) for name in self.given})
         return self.writes
 
@@ -237,7 +241,7 @@ class _Function:
         """Whether a statement writes into what is read later by another name, or is the caller's."""
         self._check_numpy(node, env)
         self._check_steps(node, env)
-        for target in self._targets(node):
+        for target in written_arrays(node, self.inference):
             new = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
             written = root(target)
             elsewhere = new and dotted(node.targets[0]) != written  # type: ignore[attr-defined]
@@ -318,30 +322,6 @@ class _Function:
             places = frozenset(p for p in held.reach() if p[0] in self.storage.trained)
             if places and self._read_later(Write("", Reached(places), False), node, {name: held}) is not None:
                 self.outdated[made] = _SNAPSHOT.format(name)
-
-    def _targets(self, node: ast.stmt) -> Iterator[ast.expr]:
-        """The arrays that a statement writes into."""
-        facts = self.inference.facts
-        target = node.target if isinstance(node, ast.AugAssign) else None
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            target = node.targets[0]
-        if target is not None:
-            inner = target.value if isinstance(target, ast.Subscript) else target
-            for held in (inner, target) if isinstance(node, ast.AugAssign) else (inner,):
-                if isinstance(facts.get(held), Tensor):
-                    yield held
-                    break
-        for call in calls_of(node):
-            func = call.func
-            if isinstance(func, ast.Attribute) and func.attr.endswith("_") and not func.attr.endswith("__"):
-                known = isinstance(facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY
-                if known and not isinstance(facts.get(func), Qual):
-                    yield func.value
-            if (argument := written_argument(call, self.inference)) is not None:
-                yield argument
-            for held in (k.value for k in call.keywords if k.arg == "out"):
-                items = held.elts if isinstance(held, ast.Tuple) else [held]
-                yield from (item for item in items if isinstance(facts.get(item), Tensor))
 
     def _read_later(self, write: Write, node: ast.stmt, env: Env) -> str | None:
         """A name that may hold the storage and is read after ``node`` before it is bound again."""

@@ -27,6 +27,7 @@ from .facts import (
     Tuple,
 )
 from .layer import LAYERS
+from .one_of import OneOf, one_of
 from .record import REGISTRY
 
 
@@ -77,6 +78,8 @@ def join(a: Fact, b: Fact) -> Fact:
     if makes_modules(a) and makes_modules(b):
         closures = _is_closure(a) and _is_closure(b)
         return Partial(AnyModule()) if closures else ModuleClass(lambdas(a) | lambdas(b))
+    if isinstance(a, Qual | OneOf) and isinstance(b, Qual | OneOf):
+        return one_of(a, b) or UNKNOWN
     return _maker_or_name(a, b) or UNKNOWN
 
 
@@ -153,7 +156,7 @@ def element(fact: Fact) -> Fact:
         case Tensor():
             return Tensor(None if fact.rank is None else fact.rank - 1, fact.dtype, fact.sure)
         case Layer() if fact.name in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
-            return Tensor(variable=True)
+            return Tensor(variable=True) if fact.items is None else element(Tuple(fact.items))
         case Layer() if fact.items is not None:
             return element(Tuple(fact.items))
         case Layer() if fact.name in ("torch.nn.Sequential", "torch.nn.ModuleList"):

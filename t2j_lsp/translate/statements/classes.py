@@ -13,7 +13,9 @@ from t2j_lsp.translate.expressions.torch_only import base_out_of_sight, mixin_ou
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module_base
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
+from .class_decorators import KEEPS_RNGS, loses_rngs
 from .decorators import Decorators
+from .layer_resets import called_by_layer, reset_of
 
 _OUT_OF_SIGHT = (
     "{} isn't in sight, and what derives from a PyTorch module is one: convert it along, or derive from torch.nn.Module"
@@ -56,6 +58,10 @@ class Classes:
             return True
         for decorator in node.decorator_list:
             self.decorators.rewrite(decorator)
+            made_by = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if info.is_module and loses_rngs(self.ctx.fact(made_by)):
+                name = ast.unparse(made_by)
+                self.ctx.report.gap(node, name, "unsure", KEEPS_RNGS.format(name))
         for base in node.bases:
             self.header.expression(node, "bases", base)
         for keyword in node.keywords:
@@ -113,13 +119,15 @@ class Classes:
             for base_info in info.ancestry()[1:]
             if base_info.is_module
         ) or (info.layer_base is not None)
-        if inherited and not info.keeps_rngs:
+        reset = called_by_layer(info)
+        if inherited and not info.keeps_rngs and reset is None:
             return []
         if inherited:
             return [
                 f"def __init__(self, *args, rngs: {nnx}.Rngs, **kwargs):",
                 "    super().__init__(*args, rngs=rngs, **kwargs)",
-                "    self.rngs = rngs.fork()",
+                *(["    self.rngs = rngs.fork()"] if info.keeps_rngs else []),
+                *([f"    {reset_of(reset, 'self')}"] if reset is not None else []),
                 "",
             ]
         if info.keeps_rngs:

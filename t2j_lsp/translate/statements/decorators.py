@@ -9,8 +9,9 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.inference.memoized import CACHES, memoizes
 from t2j_lsp.translate.rule.contexts import context_name
-from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
 from t2j_lsp.translate.rule.facts import Qual, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
@@ -20,7 +21,6 @@ from .no_gradient import NO_GRAD
 DROPPED_DECORATORS = names_with(Trait.DROPPED_DECORATOR)
 ABSTRACT = ("abc.abstractmethod", "abc.abstractproperty")
 COMPILES = names_with(Trait.COMPILES)
-CACHES = ("functools.lru_cache", "functools.cache", "functools.cached_property")
 _KEPT = "a cache keeps what it is given first: under jit that is a traced value, which fails in the next call"
 
 
@@ -50,18 +50,25 @@ class Decorators:
         return False
 
     def cached(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
-        """``@lru_cache`` of what makes arrays of its own: they are made outside of any trace, so that they last."""
-        caches = [d for d in node.decorator_list if self.name(d) in CACHES]
+        """``@lru_cache`` of what makes arrays of its own: they are made outside of any trace, so that they last.
+
+        So with a function of the user's in its place that keeps what the one below it gave.
+        """
+        caches = [d for d in node.decorator_list if self._caches(d)]
         if not caches or not any(map(self._makes_tensor, symbols.walk(node))):
             return
         asked = any(is_tensor(self.ctx.fact(n)) for n in symbols.walk(node) if self._is_parameter(n, node))
         if info.owner is not None and not info.static or info.takes_rngs or asked:
-            self.ctx.report.note(caches[0], self.name(caches[0]), "value-needed", _KEPT)
+            self.ctx.report.note(caches[0], self.name(caches[0]) or ast.unparse(caches[0]), "value-needed", _KEPT)
             return
         line = self.ctx.source.line_of(self.ctx.source.span(caches[-1])[1]) + 1
         at, indent = self.ctx.source.starts[line - 1], " " * node.col_offset
         text = f"{indent}@{self.renderer.need('jax')}.ensure_compile_time_eval(){self.ctx.source.newline}"
         self.ctx.edits.add(at, at, text)
+
+    def _caches(self, decorator: ast.expr) -> bool:
+        called = self.ctx.fact(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        return self.name(decorator) in CACHES or isinstance(called, Function) and memoizes(called.info)
 
     def _makes_tensor(self, node: ast.AST) -> bool:
         if not isinstance(node, ast.Call) or not is_tensor(self.ctx.fact(node)):

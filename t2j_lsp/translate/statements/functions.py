@@ -19,8 +19,10 @@ from t2j_lsp.translate.source.folding.annotations import is_annotated
 from t2j_lsp.translate.source.syntax import IN_PLACE
 from t2j_lsp.translate.source.width import MIN_WIDTH, lines_of_signature
 
+from .class_decorators import KEEPS_RNGS, wraps_and_loses_rngs
 from .decorators import Decorators
 from .given_parameters import give_parameters
+from .layer_resets import NOT_CALLED, called_by_layer, reset_of
 from .module_statements import is_super_init, super_does_nothing
 from .no_gradient import NoGradient
 from .own_new import no_place_for
@@ -68,8 +70,13 @@ class Functions:
             self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", unfit)
             return True
         no_grad = False
+        in_constructor = owner is not None and owner.is_module and node.name == "__init__"
         for decorator in node.decorator_list:
             no_grad |= self.decorators().rewrite(decorator)
+            made_by = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if in_constructor and info.takes_rngs and wraps_and_loses_rngs(self.ctx.fact(made_by)):
+                name = ast.unparse(made_by)
+                self.ctx.report.gap(node, name, "unsure", KEEPS_RNGS.format(name))
         if node.decorator_list:
             self.decorators().cached(node, info)
         in_module = owner is not None and owner.acts_as_module
@@ -228,12 +235,15 @@ class Functions:
         return index
 
     def _init_head(self, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: ClassInfo) -> None:
-        """``self.rngs`` for modules that draw numbers while they run, behind ``super().__init__()``."""
-        if not owner.keeps_rngs or any(c.keeps_rngs for c in owner.ancestry()[1:]):
+        """``self.rngs`` for modules that draw numbers while they run, and initial values, behind the base's."""
+        instance, reset = node.args.args[0].arg, called_by_layer(owner)
+        keeps = owner.keeps_rngs and not any(c.keeps_rngs for c in owner.ancestry()[1:])
+        lines = [f"{instance}.rngs = rngs.fork()"] if keeps else []
+        if any(ast.unparse(statement) in lines for statement in node.body):
+            lines = []  # an earlier conversion wrote it
+        resets = [reset_of(reset, instance)] if reset is not None else []
+        if not lines and not resets:
             return
-        line = f"{node.args.args[0].arg}.rngs = rngs.fork()"
-        if any(ast.unparse(statement) == line for statement in node.body):
-            return  # an earlier conversion wrote it
         first = node.body[0]
         docstring = (
             isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
@@ -241,14 +251,16 @@ class Functions:
         for statement in node.body:
             if isinstance(statement, ast.Expr) and is_super_init(statement.value):
                 if super_does_nothing(owner, statement.value):
-                    self.ctx.edits.insert_before(statement, [line])
+                    self.ctx.edits.insert_before(statement, lines)
                 else:
-                    self.ctx.edits.insert_after(statement, [line])
+                    self.ctx.edits.insert_after(statement, lines + resets)
                 return
-        if docstring:
-            self.ctx.edits.insert_after(first, [line])
-        else:
-            self.ctx.edits.insert_before(first, [line])
+        if reset is not None:
+            self.ctx.report.gap(reset.node, reset.name, "refused", NOT_CALLED)
+        if docstring and lines:
+            self.ctx.edits.insert_after(first, lines)
+        elif lines:
+            self.ctx.edits.insert_before(first, lines)
 
 
 def _takes_a_mode(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -87,12 +87,15 @@ class Lifting:
         given = [n.value for n in symbols.walk(info.node) if isinstance(n, ast.Return) and n.value is not None]
         return bool(given) and all(self.ctx.plan.keeps(value, self.ctx.source.parents) for value in given)
 
-    def leave(self, statement: ast.stmt, reason: str) -> None:
-        """Have functions that code calls which stays PyTorch stay as they are, when the file is written again."""
+    def leave(self, statement: ast.stmt, reason: str, planned: bool = True) -> None:
+        """Have functions that code calls which stays PyTorch stay as they are, when the file is written again.
+
+        ``planned``: what calls pass on is known. Where it isn't yet, none that the code calls is lifted.
+        """
         for node in symbols.walk(statement):
             if (
                 isinstance(node, ast.Call)
-                and node in self.passed
+                and (node in self.passed or not planned)
                 and isinstance(f := self.ctx.fact(node.func), Function)
             ):
                 self.ctx.plan.left.setdefault(f.info.node, reason)

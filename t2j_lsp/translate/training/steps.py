@@ -92,16 +92,16 @@ class Steps:
             line = min(n.lineno for n in (node, *getattr(node, "decorator_list", ()))) - 1
             while line > 0 and (text := source.line_text(line).strip()).startswith(MARK):
                 if LEFT in text:
-                    self.leave(node, text.partition(LEFT)[2])
+                    self.leave(node, text.partition(LEFT)[2], planned=False)
                     self.marked.add(node)
                 line -= 1
 
-    def leave(self, node: ast.stmt, reason: str) -> None:
-        """Leave a loop or function as it is, and say why."""
+    def leave(self, node: ast.stmt, reason: str, planned: bool = True) -> None:
+        """Leave a loop or function as it is, and say why. ``planned``: as of `Lifting.leave`."""
         if node in self.refused or self.marked and self._is_marked(node):
             return
         self.refused.append(node)
-        self.lifting.leave(node, reason)
+        self.lifting.leave(node, reason, planned)
         if isinstance(node, ast.FunctionDef):
             self.ctx.plan.untouched.add(node)
 

@@ -1,0 +1,83 @@
+"""Calls of one of several functions of PyTorch, chosen elsewhere: ``pool(x, dim=1)``.
+
+What the name holds are JAX's functions then, so the call has to have arguments that all of them take alike:
+``pool(x, axis=1)`` of `jnp.mean` and `jnp.sum`. Each rule is asked for the call as if it alone were meant.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.rule.one_of import OneOf
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
+from t2j_lsp.translate.rule.record import REGISTRY, Rule
+from t2j_lsp.translate.source.folding.definitions import definition
+from t2j_lsp.translate.source.helpers import helpers
+
+from .context import Context
+from .function_values import FunctionValues
+from .handlers import ExpressionRenderer
+from .rule_application import RuleApplication
+
+_OTHERS = "{} is one of {}, whose forms in JAX take other arguments: call each by its name"
+
+
+class OneOfFunctions:
+    """What such calls become."""
+
+    def __init__(
+        self, context: Context, renderer: ExpressionRenderer, rules: RuleApplication, functions: FunctionValues
+    ) -> None:
+        self.ctx = context
+        self.renderer = renderer
+        self.rules = rules
+        self.functions = functions
+
+    def call(self, node: ast.Call, fact: OneOf) -> Piece | None:
+        """The call with JAX's arguments; None where it has those already, or after saying that it can't have them."""
+        rules = [rule for name in sorted(fact.names) if (rule := REGISTRY.get(name)) is not None]
+        if all(_gives_required(node, rule) or self._takes_keywords(node, rule) for rule in rules):
+            return None
+        given = {self._arguments(node, rule) for rule in rules}
+        if len(given) == 1 and (arguments := given.pop()) is not None:
+            self.ctx.report.count_converted()
+            return Piece(f"{bracket(self.renderer.render(node.func), ATOM)}({arguments})")
+        name, those = ast.unparse(node.func), ", ".join(sorted(fact.names))
+        self.ctx.report.gap(node, name, "function-value", _OTHERS.format(name, those))
+        return None
+
+    def _takes_keywords(self, node: ast.Call, rule: Rule) -> bool:
+        """Whether what stands for a function is a helper of ours that has a call's keywords, as PyTorch has them."""
+        held = self.functions.text_of(rule, node.func)
+        helper = helpers().get(held or "")
+        made = definition(helper.text) if helper is not None else None
+        if not isinstance(made, ast.FunctionDef) or not _gives_required(node, rule, but_for_keywords=True):
+            return False
+        return {k.arg for k in node.keywords} <= set(symbols.parameter_names(made))
+
+    def _arguments(self, node: ast.Call, rule: Rule) -> str | None:
+        """What a call of this function is given in JAX; None where that is no call of what stands for it as a value."""
+        current = self.ctx.scope.statement
+        before = len(current.before) if current is not None else 0
+        written = self.rules.apply(rule, node, None)
+        if current is not None and len(current.before) > before:
+            del current.before[before:]
+            return None
+        held = self.functions.text_of(rule, node.func)
+        if written is None or held is None:
+            return None
+        try:
+            call = ast.parse(written.text, mode="eval").body
+        except SyntaxError:
+            return None
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) != held:
+            return None
+        return ", ".join([*map(ast.unparse, call.args), *map(ast.unparse, call.keywords)])
+
+
+def _gives_required(node: ast.Call, rule: Rule, but_for_keywords: bool = False) -> bool:
+    """Whether a call gives by position what has no default, and nothing else: so functions that are values take it."""
+    required = [p for p in rule.signatures[0].parameters or () if p.kind == "normal" and p.default is None]
+    starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+    return (but_for_keywords or not node.keywords) and not starred and len(node.args) == len(required)

@@ -1,0 +1,60 @@
+"""Users' decorators that put another constructor in the place of a module's: it is handed ``rngs`` in Flax."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.facts import Fact
+
+KEEPS_RNGS = (
+    "the constructor that {} puts in the place of the module's is handed rngs, and keeps it or takes no such keyword:"
+    " hand rngs on, and leave it out of what is kept"
+)
+
+
+def loses_rngs(decorator: Fact) -> bool:
+    """Whether it is a function whose constructor does more with keywords than hand them on."""
+    if not isinstance(decorator, Function):
+        return False
+    put = {
+        node.value.id
+        for node in symbols.walk(decorator.info.node)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        if any(isinstance(target, ast.Attribute) and target.attr == "__init__" for target in node.targets)
+    }
+    return any(function.name in put and not _hands_on(function) for function in _inner(decorator.info.node))
+
+
+def wraps_and_loses_rngs(decorator: Fact) -> bool:
+    """The same of a decorator of the constructor itself: what it gives back in the end is called in its place."""
+    if not isinstance(decorator, Function):
+        return False
+    return any(not _hands_on(function) for function in _given_back(decorator.info.node))
+
+
+def _given_back(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.FunctionDef]:
+    """The functions that a function gives, or those that they give: of ``def cached(size): def decorator(f): ...``."""
+    names = {n.value.id for n in symbols.walk(function) if isinstance(n, ast.Return) and isinstance(n.value, ast.Name)}
+    for inner in _inner(function):
+        if inner.name in names:
+            further = list(_given_back(inner))
+            yield from further or [inner]
+
+
+def _inner(function: ast.AST) -> list[ast.FunctionDef]:
+    return [n for n in symbols.walk(function) if isinstance(n, ast.FunctionDef) and n is not function]
+
+
+def _hands_on(function: ast.FunctionDef) -> bool:
+    """Whether all that a function does with its ``**kwargs`` is to call others with them."""
+    if any(a.arg == "rngs" for a in symbols.named_parameters(function)):
+        return True
+    if function.args.kwarg is None:
+        return False
+    name = function.args.kwarg.arg
+    nodes = [n for statement in function.body for n in symbols.walk(statement)]
+    handed = {n.value for n in nodes if isinstance(n, ast.keyword) and n.arg is None}
+    return all(n in handed for n in nodes if isinstance(n, ast.Name) and n.id == name)

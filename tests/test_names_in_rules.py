@@ -53,7 +53,7 @@ KNOWN = {
 }
 METHOD_TABLES = {
     ("rule/definitions.py", "_DATA"): "the words of annotations that name no class of the file",
-    ("training/objects.py", "_SAME"): "methods of nn.Module: the class itself is the engine's",
+    ("training/named_modules.py", "_SAME"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/module_methods.py", "DROPPED_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/module_methods.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",
     ("output/outcomes.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",

@@ -17,6 +17,7 @@ from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import assigned
 
+from .attribute_parts import added_to, items_of, registers
 from .captured_modules import CapturedModules
 from .gradient_flags import switches_nothing_off
 from .stores import Stores
@@ -231,7 +232,7 @@ class AttributeStores:
                 wrapper = f"{self.renderer.need('nnx')}.Dict"
             owner = self.ctx.fact(target.value)
             if isinstance(owner, Instance):
-                self._report_hidden(node, owner, _items(node.value))
+                self._report_hidden(node, owner, items_of(node.value))
         elif is_tensor(item):  # type: ignore[arg-type]
             wrapper = f"{self.renderer.need('nnx')}.data"
         else:
@@ -294,7 +295,7 @@ class AttributeStores:
         """Report modules with parameters that a plain list holds, and the class registers under no other name."""
         hidden = [i for i in items if not isinstance(i, ast.Attribute) and _has_parameters(self.ctx.fact(i))]
         known = {*map(ast.unparse, node.targets), *map(ast.unparse, hidden)}
-        if hidden and not any(_registers(n, known) for n in symbols.walk(owner.cls.info.node)):
+        if hidden and not any(registers(n, known) for n in symbols.walk(owner.cls.info.node)):
             self.ctx.report.gap(node, "list", "refused", UNREGISTERED)
 
     def _modules_added(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> list[ast.expr]:
@@ -303,7 +304,7 @@ class AttributeStores:
         if not empty or not owner.cls.info.is_module or not self._in_constructor():
             return []
         name = ast.unparse(target)
-        added = [value for part in symbols.walk(owner.cls.info.node) for value in _added_to(part, name)]
+        added = [value for part in symbols.walk(owner.cls.info.node) for value in added_to(part, name)]
         return [value for value in added if is_module(self.ctx.fact(value))]
 
     def _plain_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
@@ -364,49 +365,11 @@ def _gives(node: ast.AST, target: ast.Attribute) -> bool:
             return False
 
 
-def _items(value: ast.expr) -> list[ast.expr]:
-    """What a list, a tuple, a dict or a comprehension of the text holds; else the value itself."""
-    match value:
-        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
-            return items
-        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
-            return [item]
-    return []
-
-
-def _added_to(node: ast.AST, name: str) -> list[ast.expr]:
-    """What a statement adds to a list of this name: ``append``, ``insert``, ``extend`` and ``+=``."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=holder, attr="append" | "insert"), args=[*_, value]):
-            return [value] if ast.unparse(holder) == name else []
-        case ast.Call(func=ast.Attribute(value=holder, attr="extend"), args=[values]):
-            return _items(values) if ast.unparse(holder) == name else []
-        case ast.AugAssign(target=holder, op=ast.Add(), value=values):
-            return _items(values) if ast.unparse(holder) == name else []
-    return []
-
-
 def _has_parameters(fact: Fact) -> bool:
     """Whether it is surely a module with parameters."""
     if isinstance(fact, Layer):
         return fact.name in LAYERS and LAYERS[fact.name].random and not fact.name.rpartition(".")[2].endswith("Dropout")
     return isinstance(fact, Instance) and is_module(fact)
-
-
-def _registers(node: ast.AST, known: set[str]) -> bool:
-    """Whether something gives a module a part under another name, as ``add_module`` and ``ModuleList(parts)`` do."""
-    match node:
-        case ast.Call(func=ast.Name(id="setattr")) | ast.Attribute(attr="_modules" | "__dict__"):
-            return True
-        case ast.Call(func=ast.Attribute(attr="add_module" | "register_module" | "setattr")):
-            return True
-        case ast.Call(func=ast.Attribute(value=holder, attr="append" | "insert"), args=[*_, part]):
-            return ast.unparse(part) in known and isinstance(part, ast.Name) and ast.unparse(holder) not in known
-        case ast.Call(func=func, args=arguments) if ast.unparse(func).endswith(
-            ("Sequential", "ModuleList", "ModuleDict")
-        ):
-            return any(ast.unparse(a.value if isinstance(a, ast.Starred) else a) in known for a in arguments)
-    return False
 
 
 def _may_be_data(fact: Fact) -> bool:

@@ -15,7 +15,8 @@ from t2j_lsp.translate.rule.facts import AnyModule, Fact, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.source.positions import position
 
-from .objects import DEPTH, Objects, VariableScope, same_module
+from .named_modules import same_module
+from .objects import DEPTH, Objects, VariableScope
 from .passed import Input
 
 

@@ -15,7 +15,8 @@ from .allocations import Allocations
 from .flow import DataFlow
 from .given_functions import is_function
 from .groups import updated
-from .objects import Objects, VariableScope, targets
+from .named_modules import targets
+from .objects import Objects, VariableScope
 from .passed import Input
 from .step_calls import StepCall, clip_kind
 from .text import indented, returned_at_once

@@ -18,7 +18,8 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
 from .frozen_groups import freezing as freezing_by_name
-from .objects import Objects, VariableScope, targets
+from .named_modules import targets
+from .objects import Objects, VariableScope
 from .programs_without_training import trains_nothing
 from .toggled import TOGGLED, Toggled, asking_for_gradients, switch
 

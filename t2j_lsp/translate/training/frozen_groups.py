@@ -15,9 +15,9 @@ from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
 
-from .groups import name_condition
-from .name_conditions import UnclearGroups
-from .objects import Objects, VariableScope, targets
+from .name_conditions import UnclearGroups, name_condition
+from .named_modules import targets
+from .objects import Objects, VariableScope
 
 
 @dataclass(frozen=True)

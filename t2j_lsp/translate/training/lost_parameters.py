@@ -19,7 +19,8 @@ from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Tensor
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.names import is_torch
 
-from .objects import Objects, VariableScope, same_module, targets
+from .named_modules import same_module, targets
+from .objects import Objects, VariableScope
 
 REPLACED = (
     "{!r} is replaced after {!r} was made: PyTorch's optimizer keeps the parameters from before, nnx.Optimizer updates"

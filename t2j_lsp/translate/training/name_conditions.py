@@ -57,3 +57,50 @@ def chosen_names(node: ast.expr) -> str | None:
         case ast.Call(func=ast.Name(id="sorted" | "list" | "set"), args=[inner], keywords=[]):
             return chosen_names(inner)
     return None
+
+
+def name_condition(node: ast.expr, name: str, parameter: str) -> str:
+    """A condition on ``n, p`` of ``named_parameters()`` as one on a path and an array. Raises UnclearGroups."""
+    match node:
+        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=int()) as number]) if _rank(
+            left, parameter
+        ):
+            return f"parameter.ndim {_SIGNS[type(op)]} {number.value}"  # type: ignore[str-bytes-safe]
+        case ast.Compare(
+            left=ast.Constant(value=str() as text), ops=[ast.In() | ast.NotIn() as op], comparators=[place]
+        ):
+            if ast.unparse(place) == name and _same_name(text):
+                return f'"{text!s}" {"in" if isinstance(op, ast.In) else "not in"} name'
+        case ast.Call(
+            func=ast.Attribute(value=value, attr="startswith" | "endswith" as method),
+            args=[ast.Constant(value=str(text))],
+        ):
+            if ast.unparse(value) == name and _same_name(text):
+                return f'name.{method}("{text}")'
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return f"not {name_condition(inner, name, parameter)}"
+        case ast.BoolOp(values=values):
+            word = " and " if isinstance(node.op, ast.And) else " or "
+            return "(" + word.join(name_condition(v, name, parameter) for v in values) + ")"
+    return by_torch_name(node, name, parameter)
+
+
+def _same_name(text: str) -> bool:
+    """Whether a part of a parameter's name is the same in Flax: weights are kernels, scales or embeddings there.
+
+    Nor may it be a part of what only Flax has, a Sequential's ``layers``, or the number of one, which stands behind
+    that.
+    """
+    torch, flax = ("weight", "running", "num_batches", "in_proj"), ("kernel", "scale", "embedding", "layers")
+    known = not any(part in text for part in torch) and not any(text in part or part in text for part in flax)
+    return known and re.search(r"(^|\.)\d", text) is None
+
+
+def _rank(node: ast.expr, parameter: str) -> bool:
+    forms = ("{}.dim()", "{}.ndim", "len({}.shape)", "{}.ndimension()")
+    return ast.unparse(node) in (form.format(parameter) for form in forms)
+
+
+_SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip

@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.source.assignments import one_by_one
 
+from .named_modules import base_module, same_module, targets
 from .trees import Trees
 
 DEPTH = 5
@@ -319,7 +320,7 @@ class Objects:
         if where == scope:
             return text
         node = ast.parse(text, mode="eval").body
-        base = _base(node)
+        base = base_module(node)
         if base is None or depth > DEPTH:
             return None
         suffix = text[len(ast.unparse(base)) :]
@@ -385,36 +386,6 @@ class Objects:
 
     def is_module(self, node: ast.expr) -> bool:
         return is_module(self.ctx.fact(node))
-
-
-def targets(text: str) -> list[str]:
-    """The modules of a target: ``(encoder, decoder)`` names two."""
-    node = ast.parse(text, mode="eval").body
-    return [ast.unparse(e) for e in node.elts] if isinstance(node, ast.Tuple) else [text]
-
-
-_SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "requires_grad_"})
-"""Methods of modules that give the module itself."""
-
-
-def same_module(node: ast.expr) -> ast.expr:
-    """``model`` of ``model.to(device)``."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
-        node = node.func.value
-    return node
-
-
-def _base(node: ast.expr) -> ast.expr | None:
-    """The name or ``self.x`` at the start of ``self.x.head``."""
-    chain = [node]
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-        chain.append(node)
-    if not isinstance(node, ast.Name):
-        return None
-    if node.id == "self" and len(chain) > 1:
-        return chain[-2]
-    return node
 
 
 def _writes(statement: ast.stmt, name: str) -> bool:

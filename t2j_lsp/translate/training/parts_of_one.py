@@ -18,7 +18,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.optimizer_plan import Group
 
 from .frozen_groups import gradients_are_seen, optimizer_plans
-from .objects import Objects, VariableScope, targets
+from .named_modules import targets
+from .objects import Objects, VariableScope
 from .step_calls import Reader, Refused
 
 LEFT_BY_OTHERS = (

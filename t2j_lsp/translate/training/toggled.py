@@ -20,7 +20,8 @@ from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .flow import DataFlow
-from .objects import Objects, VariableScope, targets
+from .named_modules import targets
+from .objects import Objects, VariableScope
 from .step_calls import Reader, Refused, StepCall
 
 TOGGLED = "Every step finds what it updates switched on, and in JAX it takes gradients for nothing else."

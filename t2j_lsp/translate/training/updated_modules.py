@@ -15,7 +15,8 @@ from .called_modules import called_modules
 from .cut_off import carrying_gradients
 from .flow import DataFlow
 from .groups import apart, updated
-from .objects import Objects, VariableScope, targets
+from .named_modules import targets
+from .objects import Objects, VariableScope
 from .parts_of_one import LEFT_BY_OTHERS, shares_its_modules
 from .skipped import KEPT, may_jump
 from .slice import UpdateSlicer

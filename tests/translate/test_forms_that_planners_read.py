@@ -157,6 +157,7 @@ print(f"{{w.item():.4f}} {{b.item():.4f}}")
         ("w, b, rate", "", "update(w, b, 0.01)"),
         ("w, b, rate", "    return w, b\n", "w, b = update(w, b, 0.01)"),
         ("b, w, rate=0.01", "", "update(b=b, w=w)"),
+        ("w, b, rate", "    print(rate)\n", "update(w, b, 0.01)"),
     ],
 )
 def test_a_function_updates_by_hand_what_it_is_given(parameters: str, returned: str, call: str) -> None:

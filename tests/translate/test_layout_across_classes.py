@@ -250,6 +250,7 @@ def test_a_layer_that_a_function_makes_for_other_files_keeps_pytorchs_axes(tmp_p
     maker = "\n\ndef conv1x1(n):\n    return nn.Conv2d(n, n, kernel_size=1)\n"
     built = net("self.conv = conv1x1(n)", "return self.conv(x)").replace("__init__(self)", "__init__(self, n)")
     other, path = tmp_path / "other.py", tmp_path / "layers.py"
+    (tmp_path / "pyproject.toml").write_text("")
     path.write_text(HEADER + maker + built)
     other.write_text(HEADER + ("from layers import conv1x1\n" if imported else maker) + built)
     for one in (path, other):

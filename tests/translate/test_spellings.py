@@ -162,3 +162,8 @@ def test_what_is_asked_of_a_multiple_tells_of_a_parameter() -> None:
     result = translate(net("self.a = nn.Linear(n, m)").replace("return x", "return (0.5 * x).exp()"))
     assert result.gaps == ()
     assert "jnp.exp(0.5 * x)" in result.code
+
+
+@pytest.mark.parametrize("module", ["torch.sparse.torch", "torch.nn.functional.torch"])
+def test_pytorch_itself_under_the_name_of_a_module_that_imports_it(module: str) -> None:
+    assert "x = jnp.eye(3)" in translate(f"import torch\nx = {module}.eye(3)\n").code

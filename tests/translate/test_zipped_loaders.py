@@ -101,3 +101,27 @@ def test_a_list_for_the_data_pipeline_stays() -> None:
     found = convert(source)
     assert "DataLoader(list(few.dataset), batch_size=2)" in found.code
     assert printed(found.code) == printed(source)
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        "j, (x, y) = next(enumerate(loader))",
+        "j, batch = next(enumerate(loader, 0))\nx, y = batch",
+        "x, y = list(itertools.islice(loader, 1))[0]",
+        "numbered = enumerate(loader)\nfor _, (x, y) in numbered:\n    pass",
+        "x, y = max(loader, key=len)",
+    ],
+)
+def test_what_goes_over_a_loader_outside_of_loops_gets_arrays(taken: str) -> None:
+    source = f"""import itertools
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.arange(12.0).view(4, 3), torch.arange(4)), batch_size=4)
+{taken}
+print(x.sum().item(), y.sum().item(), type(x).__module__.split(".")[0])
+"""
+    result = convert(source)
+    assert not result.gaps
+    assert printed(source) == "66.0 6 torch\n" and printed(result.code) == "66.0 6 jaxlib\n"

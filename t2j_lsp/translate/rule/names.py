@@ -26,6 +26,7 @@ ROOTS = (
 _CANONICAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
+        (r"^torch\.(?:sparse|nn\.functional|nn\.init)\.torch\.", "torch."),
         (r"^torch\.nn\.modules\.(?:\w+\.)?(?=[A-Z])", "torch.nn."),
         (r"^torch\.nn\.parameter\.", "torch.nn."),
         (r"^torch\.functional\.", "torch."),

@@ -184,6 +184,18 @@ class Batches:
                     self._take(node, self.ctx.source.segment(node), loader)
             case ast.Call(args=[ast.Starred(value=loader)]) if self._gives_batches(loader):
                 self._take(loader, f"list({self.ctx.source.segment(loader)})", loader)
+            case ast.Call(func=func, args=given) if self._goes_over(func) and not is_walked(
+                node, self.ctx.source.parents
+            ):
+                for loader in given:
+                    self._walk(loader)
+
+    def _goes_over(self, called: ast.expr) -> bool:
+        """Whether a function gives the items of what it is given, or picks among them: ``enumerate(loader)``."""
+        fact = self.ctx.fact(called)
+        if isinstance(fact, Qual):
+            return fact.name.startswith("itertools.")
+        return isinstance(called, ast.Name) and called.id in ("enumerate", "zip", "reversed", "max", "min", "sorted")
 
     def _take(self, node: ast.expr, batches: str, loader: ast.expr) -> None:
         """Have a list of all batches stand for an expression, as arrays."""

@@ -99,10 +99,9 @@ def test_a_child_of_a_sequential_of_names_is_known() -> None:
     equal(CHAIN, "chain_by_index", 2, 4)
 
 
-def test_a_weight_of_some_module_is_refused() -> None:
+def test_a_weight_of_some_module_is_looked_up() -> None:
     result = run("def norm(model: nn.Module):\n    return sum(m.weight.sum() for m in model.modules())\n")
-    assert [(g.name, g.code) for g in result.gaps] == [("torch.nn.Module.weight", "unsure")]
-    assert "m.weight.sum() for m in" in result.code
+    assert not result.gaps and 'torch_parameter(m, "weight").sum()' in result.code
 
 
 def test_a_guard_that_leaves_the_loop_tells_the_class() -> None:
@@ -115,13 +114,13 @@ def test_a_guard_that_leaves_the_loop_tells_the_class() -> None:
     assert "m.kernel.T.sum()" in result.code
 
 
-def test_one_of_two_layers_has_no_sure_weight() -> None:
+def test_the_weight_of_one_of_two_layers_is_looked_up() -> None:
     code = "self.a = nn.Linear(2, 2) if wide else nn.Embedding(2, 2)"
     result = run(
         f"class A(nn.Module):\n    def __init__(self, wide: bool):\n        super().__init__()\n        {code}\n\n"
         "    def forward(self, x):\n        return x * self.a.weight.mean()\n"
     )
-    assert [g.name for g in result.gaps] == ["torch.nn.Module.weight"]
+    assert not result.gaps and 'x * torch_parameter(self.a, "weight").mean()' in result.code
 
 
 def test_a_comparison_of_unknown_values_may_be_a_tensor() -> None:

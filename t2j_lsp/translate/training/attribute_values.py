@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
@@ -16,6 +16,7 @@ from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 from .jittable import ASSIGNS
@@ -33,6 +34,24 @@ def with_attributes_as_variables(inference: Inference, gaps: Iterable[Finding]) 
             continue
         edits += _Method(inference, info).edits()
     return RearrangedText.of(inference.source.text, edits)
+
+
+def with_attributes_of_a_call_as_variables(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
+    """The text in which modules keep nothing that only the method reads which gives it, anew at each call.
+
+    ``self.hidden = self.init_hidden()`` in front of ``out, self.hidden = self.lstm(x, self.hidden)``.
+    """
+    source = inference.source
+    asked = {name for gap in gaps for _, name in _ASSIGNS.findall(gap.reason)}
+    if not asked or not runs(source.tree):
+        return None
+    named = {n.value for n in source.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    edits: Edits = []
+    for info in inference.functions.values():
+        if info.external or info.outer is not None or info.owner is None or not info.owner.acts_as_module:
+            continue
+        edits += _Method(inference, info).edits_of_one_call(asked - named)
+    return RearrangedText.of(source.text, edits)
 
 
 class _Method:
@@ -59,11 +78,7 @@ class _Method:
         names = {name for name in self._assigned() if not self._is_used_elsewhere(name)}
         if not names:
             return []
-        edits: Edits = []
-        for node in self.nodes:
-            if (name := self._attribute(node)) in names and isinstance(node, ast.Attribute):
-                start, end = self.source.span(node)
-                edits.append((start, end, [Fragment(self._variable(name), start, end)]))
+        edits = self._renamed(names)
         indent, newline = self.source.indent(last.lineno), self.source.newline
         kept = [f"{self.own}.{name} = {self._variable(name)}" for name in self._in_order(names)]
         if returned is not None:
@@ -75,6 +90,28 @@ class _Method:
             text = "".join(f"{newline}{indent}{line}" for line in kept)
         return [*edits, (at, at, [Fragment(text, at, at)])]
 
+    def edits_of_one_call(self, asked: Collection[str]) -> Edits:
+        """Its text with variables in place of attributes that nothing else of the file reads."""
+        inside = set(self.nodes)
+        names = {name for name in self._assigned(any_value=True) if name in asked}
+        for node in self.source.nodes:
+            if isinstance(node, ast.Attribute) and node.attr in names and isinstance(node.ctx, ast.Load):
+                if node not in inside or self._attribute(node) != node.attr:
+                    names.discard(node.attr)
+        functions = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        if not self.own or self.info.name == "__init__" or any(isinstance(n, functions) for n in self.nodes[1:]):
+            return []
+        return self._renamed(names)
+
+    def _renamed(self, names: Collection[str]) -> Edits:
+        """The edits that write variables for attributes."""
+        edits: Edits = []
+        for node in self.nodes:
+            if (name := self._attribute(node)) in names and isinstance(node, ast.Attribute):
+                start, end = self.source.span(node)
+                edits.append((start, end, [Fragment(self._variable(name), start, end)]))
+        return edits
+
     def _attribute(self, node: ast.AST) -> str:
         """``x`` of ``self.x``; "" for other nodes."""
         match node:
@@ -82,8 +119,8 @@ class _Method:
                 return attr
         return ""
 
-    def _assigned(self) -> set[str]:
-        """Attributes that statements of the method's own block give arrays before it reads them."""
+    def _assigned(self, any_value: bool = False) -> set[str]:
+        """Attributes that statements of the method's own block give arrays, or ``any_value``, before it reads them."""
         given: set[str] = set()
         read: set[str] = set()
         for statement in self.info.node.body:
@@ -93,12 +130,19 @@ class _Method:
                     continue
                 if isinstance(node.ctx, ast.Load):
                     read |= {name} - given
+                elif any_value and isinstance(statement, ast.Assign) and self._is_target(node, statement):
+                    given.add(name)
                 elif statement is self.source.parents.get(node) and isinstance(statement, ast.Assign):
                     if not isinstance(statement.value, ast.Name):  # it computes nothing else
                         given |= {name} if isinstance(self.inference.fact(node), Tensor) else set()
                 else:
                     read |= {name} - given
         return given - read
+
+    def _is_target(self, node: ast.AST, statement: ast.Assign) -> bool:
+        """Whether an assignment gives it a value, by itself or among others."""
+        place = self.source.parents.get(node)
+        return place is statement or isinstance(place, ast.Tuple) and self.source.parents.get(place) is statement
 
     def _evaluated(self, statement: ast.stmt) -> Iterator[ast.AST]:
         """The nodes of a statement, what is assigned before what it is assigned to."""

@@ -10,7 +10,7 @@ from t2j_lsp.translate.source.own_lines import on_own_lines
 from t2j_lsp.translate.source.rearranged import RearrangedText
 
 from .asked_gradients import with_asked_gradients_stored
-from .attribute_values import with_attributes_as_variables
+from .attribute_values import with_attributes_as_variables, with_attributes_of_a_call_as_variables
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .children_by_name import with_children_by_name
 from .class_patterns import with_class_patterns_as_conditions
@@ -68,6 +68,7 @@ _WAYS = (
     without_placeholders,
     with_tensor_classes_as_modules,
     with_attributes_as_variables,
+    with_attributes_of_a_call_as_variables,
     with_makers_of_optimizers_inlined,
     with_seeds_as_statements,
     with_starred_tuples_named,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
@@ -101,14 +102,32 @@ class StepWriter:
                 lines += [*before, f"{self.ctx.source.segment(node.targets[0])} = {text}"]
             else:
                 lines += [line for line in converted(self.ctx, statements, node) if line.strip() != "pass"]
-        losses = [self._loss(statements, loss, update.items[i].node) for i, loss in update.losses]
+        parts = self._parts(update, moved)
+        losses = [self._loss(statements, loss, update.items[i].node, parts) for i, loss in update.losses]
         return StepBody(lines, losses)
 
-    def _loss(self, statements: StatementRewriter, loss: ast.expr, place: ast.stmt) -> tuple[list[str], str]:
+    def _loss(
+        self, statements: StatementRewriter, loss: ast.expr, place: ast.stmt, parts: Sequence[ast.AST]
+    ) -> tuple[list[str], str]:
         """A loss as a number: PyTorch also takes an array of one, as ``torch.zeros(1)`` that losses are added to."""
         before, text = rendered(self.ctx, statements, loss, place)
+        return before, f"{bracket(Piece(text), ATOM)}.squeeze()" if self._may_be_array(loss, parts) else text
+
+    def _may_be_array(self, loss: ast.expr, parts: Sequence[ast.AST]) -> bool:
+        """Whether a loss has axes, or nothing tells how many, and code that computes it makes an array of one."""
         fact = self.ctx.fact(loss)
-        return before, f"{bracket(Piece(text), ATOM)}.squeeze()" if isinstance(fact, Tensor) and fact.rank else text
+        if isinstance(fact, Tensor) and fact.rank is not None:
+            return fact.rank > 0
+        code = [*parts, *(info.node for info in reached_functions(self.ctx.inference, parts))]
+        return any(self._makes_one(node) for part in code for node in symbols.walk(part))
+
+    def _makes_one(self, node: ast.AST) -> bool:
+        """Whether a call makes an array of one: ``torch.zeros(1)``, ``torch.tensor([0.0])``."""
+        match node:
+            case ast.Call(args=[ast.Constant(value=1) | ast.List(elts=[_]) | ast.Tuple(elts=[_])]):
+                fact = self.ctx.fact(node)
+                return isinstance(fact, Tensor) and fact.rank in (None, 1)
+        return False
 
     def _draws(self, body: StepBody, inputs: dict[str, Input], finder: Inputs) -> None:
         """Pass the ``nnx.Rngs`` that the moved code draws from."""

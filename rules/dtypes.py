@@ -124,7 +124,7 @@ def type_(call: Call) -> Piece | Refusal | None:
     if not call.given("dtype"):
         return call.refuse("x.type() gives the name of a torch type: use x.dtype.")
     named = target.fact.name if isinstance(target.fact, Qual) else target.literal
-    legacy = LEGACY.get(str(named).rpartition(".")[2])
+    legacy = "float32" if named == "torch.Tensor" else LEGACY.get(str(named).rpartition(".")[2])
     if legacy is not None:
         return call.emit(f"{{self}}.astype({jax_dtype(call, legacy)})")
     return call.emit("{self}.astype({dtype})") if is_dtype(target) else None

@@ -179,4 +179,5 @@ def variable(call: Call) -> Piece:
 
 
 trait(Trait.FROM_VALUES, "torch.Tensor", *(f"torch.{name}" for name in LEGACY))
+trait(Trait.DEFAULT_TYPE, "torch.FloatTensor", "torch.Tensor")
 trait(Trait.VARIABLE, "torch.autograd.Variable")

@@ -27,6 +27,7 @@ from .facts import (
     Tuple,
 )
 from .layer import LAYERS
+from .library import Trait, names_with
 from .one_of import OneOf, one_of
 from .record import REGISTRY
 
@@ -64,6 +65,8 @@ def join(a: Fact, b: Fact) -> Fact:
             return Object(a.kind, dtype=a.dtype if a.dtype == b.dtype else None)
         case Qual(), Qual() if (rule := REGISTRY.get(a.name)) is not None and rule is REGISTRY.get(b.name):
             return Qual(rule.name)  # one name on a device, and the same without it
+        case Qual(), Qual() if _are_default_types(a.name, b.name):
+            return Qual(min(names_with(Trait.DEFAULT_TYPE)))
         case _:
             pass
     if isinstance(a, Instance) and isinstance(b, Instance):
@@ -81,6 +84,12 @@ def join(a: Fact, b: Fact) -> Fact:
     if isinstance(a, Qual | OneOf) and isinstance(b, Qual | OneOf):
         return one_of(a, b) or UNKNOWN
     return _maker_or_name(a, b) or UNKNOWN
+
+
+def _are_default_types(*names: str) -> bool:
+    """Whether names are of one type: ``torch.cuda.FloatTensor if cuda else torch.Tensor``."""
+    rules = [REGISTRY.get(name) for name in names]
+    return all(rule is not None and rule.name in names_with(Trait.DEFAULT_TYPE) for rule in rules)
 
 
 def _maker_or_name(a: Fact, b: Fact) -> Fact | None:

@@ -159,6 +159,7 @@ class Trait(Enum):
     MAKES_FROZEN = "what makes a layer whose parameters aren't trained unless it is given freeze=False"
     STOPS_GRADIENT = "a method or attribute through which no gradient flows"
     FROM_VALUES = "a call that makes a tensor of Python values"
+    DEFAULT_TYPE = "a name of the type of tensors that PyTorch makes where nothing else is said"
     ASKS_FOR_TENSOR = "a function that asks whether a value is a tensor"
     RESETS = "a layer whose constructor calls its reset_parameters"
     PARAMETER = "a call that makes a parameter or buffer"

@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .once import GROWING, filled, gives_number
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
+_OF_SIZES = names_with(Trait.CONSTANT)
 _ABOUT = names_with(Trait.ABOUT)
 
 
@@ -24,7 +25,7 @@ def carrying_gradients(context: Context, call: ast.Call) -> Sequence[ast.expr] |
 
     A function of the file may give a number, or what was detached: ``return x_adv.detach()``.
     """
-    if gives_number(context.inference, call) or _copies_state(context, call):
+    if gives_number(context.inference, call) or _copies_state(context, call) or _is_made_of_sizes(context, call):
         return ()
     info = called_function(context.fact(call.func))
     if info is None and (arrays := _without_devices(call)) is not None:
@@ -39,6 +40,12 @@ def carrying_gradients(context: Context, call: ast.Call) -> Sequence[ast.expr] |
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return None
     return [value for name, value in given.items() if name in parameters]
+
+
+def _is_made_of_sizes(context: Context, call: ast.Call) -> bool:
+    """``torch.ones((len(x), *critic.output_shape))``, or an array that NumPy makes."""
+    fact = context.fact(call.func)
+    return isinstance(fact, Qual) and (fact.name in _OF_SIZES or fact.name.startswith("numpy."))
 
 
 def _without_devices(call: ast.Call) -> Sequence[ast.expr] | None:

@@ -26,6 +26,8 @@ class Allocations:
     def __init__(self, objects: Objects) -> None:
         self.objects = objects
         self.ctx = objects.ctx
+        self._trees: dict[str, bool] = {}
+        """Whether a module that the file names so is a tree, wherever it is read."""
 
     def are_trees(self, modules: Sequence[list[ast.expr]], body: str) -> bool:
         """Whether modules, each read in some places, are trees without a variable in common, and stay so in ``body``.
@@ -55,8 +57,12 @@ class Allocations:
 
     def helper(self, name: str, *modules: str) -> str:
         """The helper that compiles something for modules, as the file names them: for a tree, or for any modules."""
-        is_tree = len(modules) == 1 and self.are_trees([self._read.get(modules[0], [])], "")
-        return name if is_tree else f"{name}_graph"
+        return name if len(modules) == 1 and self._is_tree(modules[0]) else f"{name}_graph"
+
+    def _is_tree(self, text: str) -> bool:
+        if text not in self._trees:
+            self._trees[text] = self.are_trees([self._read.get(text, [])], "")
+        return self._trees[text]
 
     @cached_property
     def _read(self) -> dict[str, list[ast.expr]]:
@@ -119,16 +125,29 @@ class Allocations:
 
     def _is_set_elsewhere(self, node: ast.expr) -> bool:
         """Whether a variable gets values that aren't looked at: in another function, or through another object."""
-        nodes = self.ctx.source.nodes
         if isinstance(node, ast.Name):
-            shared = (n for n in nodes if isinstance(n, ast.Global | ast.Nonlocal))
-            return any(node.id in one.names for one in shared)
+            return node.id in self._shared
         if not isinstance(node, ast.Attribute):
             return True
         owner = self.objects.owner(self.objects.scope(node))
         own = {n for method in (owner.methods.values() if owner else ()) for n in symbols.walk(method.node)}
-        stores = [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == node.attr and not _is_load(n)]
-        return any(n not in own or ast.unparse(n) != ast.unparse(node) for n in stores)
+        return any(n not in own or ast.unparse(n) != ast.unparse(node) for n in self._stores.get(node.attr, ()))
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        """The variables that functions inside of a scope give values."""
+        return frozenset(
+            name for n in self.ctx.source.nodes if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names
+        )
+
+    @cached_property
+    def _stores(self) -> dict[str, list[ast.Attribute]]:
+        """Where attributes of each name are given values."""
+        out: dict[str, list[ast.Attribute]] = {}
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Attribute) and not _is_load(node):
+                out.setdefault(node.attr, []).append(node)
+        return out
 
     def _stands_alone(self, call: ast.Call) -> bool:
         """Whether a constructor is handed no module: what it makes would hold that one, too."""

@@ -73,10 +73,17 @@ class HandedBatches:
         """Whether compiled functions and losses alone read a variable, but for its sizes and comparisons."""
         home = self.ctx.source.home(target)
         around: set[ast.AST] = {loop, *(at for at in ancestors(loop, self.parents) if isinstance(at, ast.For))}
-        named = (n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == target.id)
-        reads = (n for n in named if isinstance(n.ctx, ast.Load) and self.ctx.source.home(n) is home)
-        own = [n for n in reads if self._loop_of(n) in (loop, None)]
+        own = [n for n in self._reads.get((target.id, home), ()) if self._loop_of(n) in (loop, None)]
         return all(self._is_in_step(n, around) or self._is_taken(n, n) for n in own)
+
+    @cached_property
+    def _reads(self) -> dict[tuple[str, symbols.Scope | None], list[ast.Name]]:
+        """Where the variables of each scope are read."""
+        out: dict[tuple[str, symbols.Scope | None], list[ast.Name]] = {}
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                out.setdefault((node.id, self.ctx.source.home(node)), []).append(node)
+        return out
 
     def _loop_of(self, name: ast.Name) -> ast.For | None:
         """The innermost loop around a variable that gives it a batch."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor, is_tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ATOM
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
 
@@ -124,7 +125,7 @@ def type_(call: Call) -> Piece | Refusal | None:
     if not call.given("dtype"):
         return call.refuse("x.type() gives the name of a torch type: use x.dtype.")
     named = target.fact.name if isinstance(target.fact, Qual) else target.literal
-    legacy = "float32" if named == "torch.Tensor" else LEGACY.get(str(named).rpartition(".")[2])
+    legacy = "float32" if named in names_with(Trait.DEFAULT_TYPE) else LEGACY.get(str(named).rpartition(".")[2])
     if legacy is not None:
         return call.emit(f"{{self}}.astype({jax_dtype(call, legacy)})")
     return call.emit("{self}.astype({dtype})") if is_dtype(target) else None

@@ -278,6 +278,11 @@ def _of_scope(code: Iterable[ast.AST], without: Callable[[ast.AST], bool] = lamb
             stack += children(node)[::-1]
 
 
+def called_decorator(node: ast.expr) -> ast.expr:
+    """What decorates: ``cached`` of ``@cached(size=2)``, as of ``@cached``."""
+    return node.func if isinstance(node, ast.Call) else node
+
+
 def is_super(node: ast.AST | None) -> bool:
     """Whether it is ``super(...)``."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import bound_as
 
 _Import = ast.Import | ast.ImportFrom
@@ -76,7 +77,7 @@ def reads_annotations(node: _Function | ast.ClassDef) -> bool:
     Where none does, those of parameters and results can stay text, as behind ``from __future__ import annotations``.
     """
     for decorator in node.decorator_list:
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        called = symbols.called_decorator(decorator)
         last = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
         if last not in _NOT_READING:
             return True

@@ -29,4 +29,6 @@ def called_layer(ctx: Context, call: ast.expr) -> Layer | None:
 
 
 def _is_assigned_once(ctx: Context, name: str) -> bool:
-    return ctx.source.stored_attributes[name] == 1 and _EXCHANGING.isdisjoint(ctx.source.words)
+    return sum(
+        isinstance(n.ctx, ast.Store) for n in ctx.source.attributes.get(name, ())
+    ) == 1 and _EXCHANGING.isdisjoint(ctx.source.words)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import argument, rule_result
@@ -34,7 +33,7 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_number,
 )
-from t2j_lsp.translate.rule.join import element, join
+from t2j_lsp.translate.rule.join import element, join_all
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES, FURTHER_TENSORS, Trait, names_with
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
@@ -106,7 +105,7 @@ class CallFacts:
             case Qual():
                 return self.library().call(node, function.name, arguments)
             case OneOf(names=names):
-                return reduce(join, (self.library().call(node, name, arguments) for name in sorted(names)))
+                return join_all([self.library().call(node, name, arguments) for name in sorted(names)])
             case Class():
                 self.state.note_call(function.info, [*arguments, *named], _gives_rngs(node))
                 self.bodies.infer_class(function.info)

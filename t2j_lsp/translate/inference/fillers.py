@@ -157,7 +157,7 @@ def _filled(info: FunctionInfo, inference: Inference, around: tuple[FunctionInfo
 
 
 def _stops_gradients(decorator: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
-    fact = facts.get(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    fact = facts.get(symbols.called_decorator(decorator))
     return isinstance(fact, Qual) and fact.name in _NO_GRADIENT
 
 

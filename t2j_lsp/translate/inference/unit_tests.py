@@ -50,8 +50,8 @@ def _imports_pytest(inference: Inference) -> bool:
 def fixture_of(info: FunctionInfo, inference: Inference) -> ast.expr | None:
     """The decorator that makes a function a fixture."""
     for decorator in info.node.decorator_list:
-        fact = inference.facts.get(decorator.func if isinstance(decorator, ast.Call) else decorator)
-        name = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        fact = inference.facts.get(symbols.called_decorator(decorator))
+        name = ast.unparse(symbols.called_decorator(decorator))
         if name in FIXTURES or isinstance(fact, Qual) and fact.name in FIXTURES:
             return decorator
     return None

@@ -152,7 +152,7 @@ class _Calls:
 
 
 def _parameters(node: _Def, skipped: int) -> _Parameters | None:
-    decorators = {ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list}
+    decorators = {ast.unparse(symbols.called_decorator(d)) for d in node.decorator_list}
     if any(_transparent(d) is False for d in node.decorator_list):
         return None
     if "staticmethod" in decorators:

@@ -174,7 +174,7 @@ class FunctionInfo:
     @cached_property
     def is_wrapped(self) -> bool:
         """Whether a decorator may make something else of it, or hand it to others."""
-        names = (ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in self.node.decorator_list)
+        names = (ast.unparse(symbols.called_decorator(d)) for d in self.node.decorator_list)
         return any(name.rpartition(".")[2] not in _HARMLESS for name in names)
 
     @property

@@ -6,7 +6,6 @@ import ast
 import re
 import sys
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -125,9 +124,13 @@ class Source:
         return frozenset(syntax.words(self.nodes))
 
     @cached_property
-    def stored_attributes(self) -> Counter[str]:
-        """How often attributes of each name are assigned."""
-        return Counter(n.attr for n in self.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
+    def attributes(self) -> dict[str, list[ast.Attribute]]:
+        """Where attributes of each name are read, assigned and deleted."""
+        out: dict[str, list[ast.Attribute]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Attribute):
+                out.setdefault(node.attr, []).append(node)
+        return out
 
     @cached_property
     def bound_at(self) -> dict[str, list[ast.AST]]:

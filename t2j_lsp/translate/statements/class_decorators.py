@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.facts import Fact
 
-KEEPS_RNGS = (
+_KEEPS_RNGS = (
     "the constructor that {} puts in the place of the module's is handed rngs, and keeps it or takes no such keyword:"
     " hand rngs on, and leave it out of what is kept"
 )
+
+
+def report_lost_rngs(context: Context, node: ast.stmt, decorator: ast.expr, loses: Callable[[Fact], bool]) -> None:
+    """Say it of a class or a constructor whose decorator ``loses`` the keyword."""
+    made_by = symbols.called_decorator(decorator)
+    if loses(context.fact(made_by)):
+        name = ast.unparse(made_by)
+        context.report.gap(node, name, "unsure", _KEEPS_RNGS.format(name))
 
 
 def loses_rngs(decorator: Fact) -> bool:

@@ -13,7 +13,7 @@ from t2j_lsp.translate.expressions.torch_only import base_out_of_sight, mixin_ou
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module_base
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
-from .class_decorators import KEEPS_RNGS, loses_rngs
+from .class_decorators import loses_rngs, report_lost_rngs
 from .decorators import Decorators
 from .layer_resets import called_by_layer, reset_of
 
@@ -58,10 +58,8 @@ class Classes:
             return True
         for decorator in node.decorator_list:
             self.decorators.rewrite(decorator)
-            made_by = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if info.is_module and loses_rngs(self.ctx.fact(made_by)):
-                name = ast.unparse(made_by)
-                self.ctx.report.gap(node, name, "unsure", KEEPS_RNGS.format(name))
+            if info.is_module:
+                report_lost_rngs(self.ctx, node, decorator, loses_rngs)
         for base in node.bases:
             self.header.expression(node, "bases", base)
         for keyword in node.keywords:

@@ -67,7 +67,7 @@ class Decorators:
         self.ctx.edits.add(at, at, text)
 
     def _caches(self, decorator: ast.expr) -> bool:
-        called = self.ctx.fact(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        called = self.ctx.fact(symbols.called_decorator(decorator))
         return self.name(decorator) in CACHES or isinstance(called, Function) and memoizes(called.info)
 
     def _makes_tensor(self, node: ast.AST) -> bool:

@@ -19,7 +19,7 @@ from t2j_lsp.translate.source.folding.annotations import is_annotated
 from t2j_lsp.translate.source.syntax import IN_PLACE
 from t2j_lsp.translate.source.width import MIN_WIDTH, lines_of_signature
 
-from .class_decorators import KEEPS_RNGS, wraps_and_loses_rngs
+from .class_decorators import report_lost_rngs, wraps_and_loses_rngs
 from .decorators import Decorators
 from .given_parameters import give_parameters
 from .layer_resets import NOT_CALLED, called_by_layer, reset_of
@@ -73,10 +73,8 @@ class Functions:
         in_constructor = owner is not None and owner.is_module and node.name == "__init__"
         for decorator in node.decorator_list:
             no_grad |= self.decorators().rewrite(decorator)
-            made_by = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if in_constructor and info.takes_rngs and wraps_and_loses_rngs(self.ctx.fact(made_by)):
-                name = ast.unparse(made_by)
-                self.ctx.report.gap(node, name, "unsure", KEEPS_RNGS.format(name))
+            if in_constructor and info.takes_rngs:
+                report_lost_rngs(self.ctx, node, decorator, wraps_and_loses_rngs)
         if node.decorator_list:
             self.decorators().cached(node, info)
         in_module = owner is not None and owner.acts_as_module

@@ -131,7 +131,8 @@ class Allocations:
             return True
         owner = self.objects.owner(self.objects.scope(node))
         own = {n for method in (owner.methods.values() if owner else ()) for n in symbols.walk(method.node)}
-        return any(n not in own or ast.unparse(n) != ast.unparse(node) for n in self._stores.get(node.attr, ()))
+        stores = (n for n in self.ctx.source.attributes.get(node.attr, ()) if not _is_load(n))
+        return any(n not in own or ast.unparse(n) != ast.unparse(node) for n in stores)
 
     @cached_property
     def _shared(self) -> frozenset[str]:
@@ -139,15 +140,6 @@ class Allocations:
         return frozenset(
             name for n in self.ctx.source.nodes if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names
         )
-
-    @cached_property
-    def _stores(self) -> dict[str, list[ast.Attribute]]:
-        """Where attributes of each name are given values."""
-        out: dict[str, list[ast.Attribute]] = {}
-        for node in self.ctx.source.nodes:
-            if isinstance(node, ast.Attribute) and not _is_load(node):
-                out.setdefault(node.attr, []).append(node)
-        return out
 
     def _stands_alone(self, call: ast.Call) -> bool:
         """Whether a constructor is handed no module: what it makes would hold that one, too."""

@@ -68,7 +68,7 @@ class _EpisodeFinder:
 
     def episode(self) -> RecordedEpisode:
         """Raises Unseen."""
-        backward = [n for n in self.source.nodes if isinstance(n, ast.Attribute) and n.attr == "backward"]
+        backward = self.source.attributes.get("backward", [])
         need(len(backward) == 1)
         call = self.parents.get(backward[0])
         statement = self.parents.get(call) if call is not None else None
@@ -199,7 +199,7 @@ class _EpisodeFinder:
                 case ast.Assign(
                     targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=ast.List(elts=[])
                 ) if self.source.starts_line(statement):
-                    uses = [n for n in self.source.nodes if isinstance(n, ast.Attribute) and n.attr == name]
+                    uses = self.source.attributes.get(name, [])
                     uses.remove(statement.targets[0])  # type: ignore[arg-type]
                     need(all(isinstance(n.value, ast.Name) and n.value.id == module for n in uses))
                     need(all(isinstance(n.ctx, ast.Load) for n in uses))

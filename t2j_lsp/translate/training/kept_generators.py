@@ -58,7 +58,7 @@ def _is_read(inference: Inference, kept: ast.Name | ast.Attribute) -> bool:
         local = _function_of(inference, kept)
         reads = [n for n in (symbols.walk(local) if local else source.nodes) if isinstance(n, ast.Name)]
         return any(n.id == name and not isinstance(n.ctx, ast.Store) for n in reads)
-    reads_of = [n for n in source.nodes if isinstance(n, ast.Attribute) and n.attr == name]
+    reads_of = source.attributes.get(name, [])
     return any(not isinstance(n.ctx, ast.Store) and _may_be(inference, n, kept) for n in reads_of)
 
 

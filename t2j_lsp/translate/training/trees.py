@@ -107,7 +107,7 @@ class Trees:
 
     def _is_named_in(self, method: str, nodes: set[ast.AST]) -> bool:
         """Whether a method is called as ``self.method()`` in some code, and named nowhere else."""
-        named = [n for n in self.ctx.source.nodes if isinstance(n, ast.Attribute) and n.attr == method]
+        named = self.ctx.source.attributes.get(method, [])
         called = (isinstance(c := self.ctx.source.parents.get(n), ast.Call) and c.func is n for n in named)
         return bool(named) and all(n in nodes and ast.unparse(n.value) == "self" for n in named) and all(called)
 

@@ -29,6 +29,5 @@ def called_layer(ctx: Context, call: ast.expr) -> Layer | None:
 
 
 def _is_assigned_once(ctx: Context, name: str) -> bool:
-    return sum(
-        isinstance(n.ctx, ast.Store) for n in ctx.source.attributes.get(name, ())
-    ) == 1 and _EXCHANGING.isdisjoint(ctx.source.words)
+    stores = [n for n in ctx.source.attributes.get(name, ()) if isinstance(n.ctx, ast.Store)]
+    return len(stores) == 1 and _EXCHANGING.isdisjoint(ctx.source.words)

@@ -124,8 +124,8 @@ def type_(call: Call) -> Piece | Refusal | None:
     target = call["dtype"]
     if not call.given("dtype"):
         return call.refuse("x.type() gives the name of a torch type: use x.dtype.")
-    named = target.fact.name if isinstance(target.fact, Qual) else target.literal
-    legacy = "float32" if named in names_with(Trait.DEFAULT_TYPE) else LEGACY.get(str(named).rpartition(".")[2])
+    named = str(target.fact.name if isinstance(target.fact, Qual) else target.literal)
+    legacy = "float32" if named in names_with(Trait.DEFAULT_TYPE) else LEGACY.get(named.rpartition(".")[2])
     if legacy is not None:
         return call.emit(f"{{self}}.astype({jax_dtype(call, legacy)})")
     return call.emit("{self}.astype({dtype})") if is_dtype(target) else None

@@ -373,7 +373,7 @@ class Attempt:
     def _not_loaded(self, error: RemoteError) -> ObjectVerdict:
         """The verdict where the converted file can't even be imported."""
         failure, name = error.failure, self.item.name
-        reason = cannot_say(failure) or failed_at_gap(self.session.jax_side, failure.frames)
+        reason = cannot_say(failure) or failed_at_gap(self.session.jax_side, self.jax_slice, failure.frames)
         if reason is None and "Exception" not in failure.bases:
             reason = f"the converted code ended the run: {error}"
         if reason is not None:

@@ -31,6 +31,12 @@ FUNCTIONS = {
         "    return grid / embed_dim\n",
         "def f(h, w, embed_dim):\n    return (jnp.arange(h)[:, None] {sign} 2 * jnp.arange(w)) / embed_dim\n",
     ),
+    "a list of numbers that become sizes": (
+        "def f(x, ratio):\n    h, w = int(x.shape[-2] * ratio[0]), int(x.shape[-1] * ratio[1])\n"
+        "    return x.sum() - torch.ones(h, w) * ratio[1]\n",
+        "def f(x, ratio):\n    h, w = int(x.shape[-2] * ratio[0]), int(x.shape[-1] * ratio[1])\n"
+        "    return x.sum() {sign} jnp.ones((h, w)) * ratio[1]\n",
+    ),
     "an array of one number, which math takes": (
         "import math\n\ndef f(x):\n    return torch.tensor(1 - math.cos(x), dtype=x.dtype)\n",
         "def f(x):\n    return jax.lax.stop_gradient(1 {sign} jnp.cos(x))\n",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from t2j_lsp.contract import VerdictKind
+from t2j_lsp.api import convert_file
+from t2j_lsp.check.process.pool import Pool
+from t2j_lsp.check.run import check_files
+from t2j_lsp.contract import Options, VerdictKind
 
 from .conftest import Check
 
@@ -136,3 +141,62 @@ def test_a_failure_of_the_compiler_is_not_one_of_the_conversion(check: Check) ->
     assert (found.reason or "").startswith("XLA itself fails"), found.reason
     found = check(TORCH.format(body="pass"), JAX.format(body=fails.format("INVALID_ARGUMENT")))
     assert found.verdict is VerdictKind.DIFFERENT, found.reason
+
+
+BLOCKS = """\
+import torch
+from torch import nn
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        x = x * {factor}
+        return x.relu()
+
+
+class Whole(nn.Module):
+    def forward(self, x):
+        return x * {factor}
+"""
+USER = """\
+from torch import nn
+
+from blocks import {name}
+
+
+# t2j: x=f32[2, 3]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = {name}()
+
+    def forward(self, x):
+        return self.part(x) + 1
+"""
+
+
+@pytest.mark.parametrize("name", ["Scaled", "Whole"])
+def test_what_was_left_in_another_file_is_unchecked_and_mistakes_there_are_not(
+    pool: Pool, tmp_path: Path, name: str
+) -> None:
+    source, blocks = tmp_path / "user.py", tmp_path / "blocks.py"
+    blocks.write_text(BLOCKS.format(factor=2))
+    source.write_text(USER.format(name=name))
+    code = convert_file(source, Options()).translation.code
+    other = convert_file(blocks, Options()).translation.code.replace("x * 2", "x * 3")
+    todo = "# TODO(t2j): there is no rule for this\n        return"
+    other = other.replace("return jax.nn.relu(x)", f"{todo} x.no_such_method()").replace(
+        "return nnx.relu(x)", f"{todo} x.no_such_method()"
+    )
+    assert todo in other
+    report = check_files(source, code, ["Net"], pool=pool, neighbour=lambda path: other)
+    verdict = report.objects[-1]
+    if name == "Whole":
+        assert verdict.verdict is VerdictKind.DIFFERENT
+    else:
+        assert verdict.verdict is VerdictKind.UNCHECKED
+        assert "blocks.py, line" in (verdict.reason or "")

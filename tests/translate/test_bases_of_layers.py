@@ -137,3 +137,42 @@ def test_types_that_are_compared_are_those_of_flax(before: str, test: str, wante
 )
 def test_types_of_which_others_derive_are_gaps(before: str, test: str) -> None:
     assert any(gap.code == "unsure" for gap in convert(TYPES.format(before=before, test=test)).gaps)
+
+
+TOGETHER = """\
+import torch
+import torch.nn as nn
+
+
+def start(m):
+    if isinstance(m, (nn.Linear, nn.Conv1d, nn.Conv2d)):
+        nn.init.constant_(m.weight, 0.5)
+{more}
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Conv1d(3, 4, 3)
+        self.b = nn.Conv2d(3, 4, 3)
+        self.apply(start)
+"""
+
+
+def test_kinds_that_are_asked_for_together_are_one_of_flax() -> None:
+    code = convert(TOGETHER.format(more="")).code
+    assert "isinstance(m, (nnx.Linear, nnx.Conv))" in code
+    assert convert(code).code == code
+    names: dict[str, Any] = {}
+    exec(code, names)
+    net = names["Net"](rngs=nnx.Rngs(0))
+    assert float(net.a.kernel[...].min()) == float(net.b.kernel[...].max()) == 0.5
+
+
+def test_kinds_that_are_told_apart_stay_apart() -> None:
+    code = convert(TOGETHER.format(more="    if isinstance(m, nn.Conv1d):\n        nn.init.zeros_(m.weight)\n")).code
+    assert "isinstance(m, (nnx.Linear, Conv1d, Conv2d))" in code
+    names: dict[str, Any] = {}
+    exec(code, names)
+    net = names["Net"](rngs=nnx.Rngs(0))
+    assert float(jnp.abs(net.a.kernel[...]).max()) == 0.0
+    assert float(net.b.kernel[...].min()) == 0.5

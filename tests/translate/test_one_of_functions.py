@@ -54,3 +54,23 @@ def test_where_they_have_no_arguments_in_common_that_is_said(text: str) -> None:
     translation = convert(HEAD + text)
     assert [gap.code for gap in translation.gaps] == ["function-value"]
     assert "fn(x, dim=1)" in translation.code
+
+
+@pytest.mark.parametrize("name", ["torch.max", "F.softmax", "F.log_softmax"])
+def test_a_default_whose_form_in_jax_takes_other_arguments_is_said(name: str) -> None:
+    translation = convert(f"{HEAD}def f(x, op={name}):\n    return op(x, 1)\n")
+    assert [gap.code for gap in translation.gaps] == ["function-value"]
+    assert "by default" in translation.gaps[0].reason
+
+
+@pytest.mark.parametrize("name", ["torch.sum", "torch.mean", "torch.amax"])
+def test_a_default_that_takes_its_arguments_by_the_same_places_is_kept(name: str) -> None:
+    text = f"{HEAD}def f(x, op={name}):\n    return op(x, 1)\n"
+    translation = convert(text)
+    assert not translation.gaps
+    values = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    names: list[dict[str, Any]] = [{}, {}]
+    exec(text, names[0])
+    exec(translation.code, names[1])
+    wanted = names[0]["f"](torch.tensor(values)).numpy()
+    np.testing.assert_allclose(np.asarray(names[1]["f"](jnp.asarray(values))), wanted, rtol=1e-5)

@@ -8,6 +8,9 @@ import jax
 import numpy as np
 import pytest
 
+from t2j_lsp.contract import Options, Severity
+from t2j_lsp.translate import translate
+
 from .convert import body, run
 from .side_by_side import compare, randomized, sides
 
@@ -268,6 +271,44 @@ class A(_WeightedLoss):
 
 def test_losses_derive_from_what_pytorchs_own_derive_from() -> None:
     equal(LOSSES, "own_losses", 3, 4)
+
+
+SWITCHES = """
+import torch
+from torch import nn
+from torch.nn.modules.loss import _WeightedLoss
+
+class Old(_WeightedLoss):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(weight, size_average, reduce, reduction)
+
+    def forward(self, x):
+        return x.mean() if self.reduction == "mean" else x
+
+class Ignoring(nn.CrossEntropyLoss):
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.old = Old(None, None, None, "none")
+        self.loss = Ignoring(torch.linspace(1.0, 2.0, 4), ignore_index=2)
+
+    def forward(self, x):
+        return self.old(x) + self.loss(x, torch.tensor([0, 2, 1]))
+"""
+
+
+def test_what_a_base_takes_by_position_is_given_as_it_takes_it() -> None:
+    equal(SWITCHES, "own_losses_with_switches", 3, 4)
+    notes = [f for f in translate(SWITCHES, Options()).findings if "size_average" in f.reason]
+    assert [f.severity for f in notes] == [Severity.NOTE, Severity.NOTE]
+
+
+def test_what_a_base_does_not_take_and_may_be_given_is_a_gap() -> None:
+    given = SWITCHES.replace("size_average=None", "size_average=True")
+    assert {f.code for f in translate(given, Options()).gaps} == {"arguments"}
 
 
 def test_partials_in_attributes_and_parameters_that_may_be_trained() -> None:

@@ -33,6 +33,8 @@ def known_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef, settings: 
             known[parameter.arg] = {}  # what is asked of it tells its keys
         elif _is_of_numpy(parameter.arg, function) or _is_given_attributes(parameter.arg, function):
             known[parameter.arg] = None
+        elif parameter.annotation is None and (numbers := _numbers(parameter.arg, function)) is not None:
+            known[parameter.arg] = numbers
         elif _is_object(parameter.arg, function):
             made = settings.namespace(parameter.arg, function, None)
             known |= {parameter.arg: made} if made is not None else {}
@@ -50,6 +52,44 @@ def _is_of_numpy(name: str, function: ast.AST) -> bool:
     inside = {id(n) for c in calls if ast.unparse(c.func).startswith(("np.", "numpy.")) for n in ast.walk(c)}
     reads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
     return bool(reads) and all(id(n) in inside for n in reads)
+
+
+_OF_NUMBERS = frozenset({"int", "range", "round"})
+_TAKING_NUMBERS = _OF_NUMBERS | {"abs", "float", "isinstance", "len", "max", "min", "print", "str"}
+
+
+def _numbers(name: str, function: ast.AST) -> int | list[int] | None:
+    """A number, or a list of as many as are asked for, for a parameter that is only computed with and made an integer.
+
+    ``int(height * sizes[0])``: a tensor's value would be asked for there, and numbers are what is meant.
+    """
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    places: set[int | None] = set()
+    made = False
+    for node in [n for n in parents if isinstance(n, ast.Name) and n.id == name]:
+        read: ast.AST = node
+        place: int | None = None
+        match parents[node]:
+            case ast.Subscript(value=value, slice=ast.Constant(int(index))) as item if value is node and index >= 0:
+                read, place = item, index
+        around = parents[read]
+        if isinstance(around, ast.Attribute | ast.Subscript | ast.Starred | ast.keyword):
+            return None
+        if isinstance(around, ast.Call) and not (
+            isinstance(around.func, ast.Name) and around.func.id in _TAKING_NUMBERS
+        ):
+            return None
+        while isinstance(around, ast.BinOp | ast.UnaryOp):
+            around = parents[around]
+        made |= isinstance(around, ast.Call) and _called(around) in _OF_NUMBERS
+        places.add(place)
+    if not made or None in places and len(places) > 1:
+        return None
+    return 2 if places == {None} else [*range(1, max(place for place in places if place is not None) + 2)]
+
+
+def _called(call: ast.Call) -> str | None:
+    return call.func.id if isinstance(call.func, ast.Name) else None
 
 
 def _has_keys(name: str, function: ast.AST) -> bool:

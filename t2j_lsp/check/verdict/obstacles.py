@@ -28,12 +28,13 @@ def obstacle(judgement: Judgement, met: Mapping[Kind, Collection[str]], side: Sl
     if (reason := one_sided(met)) is not None:
         return f"{reason}; without it, {verdict.reason}"
     error, place, path = judgement.error, verdict.divergence, str(side.path)
-    if error is not None and (reason := failed_at_gap(side, error.frames)) is not None:
+    if error is not None and (reason := failed_at_gap(side, part, error.frames)) is not None:
         return reason
-    if place is not None and place.jax is not None and place.jax.file == path:
-        at_gap = unfinished(side.text, place.jax.line)
+    if place is not None and place.jax is not None:
+        text = _texts(side, part).get(place.jax.file)
+        at_gap = unfinished(text, place.jax.line) if text is not None else None
         if at_gap is not None:
-            return incomplete(place.jax.line, at_gap)
+            return incomplete(place.jax.line, at_gap, place.jax.file if place.jax.file != path else None)
     built = _of_construction(judgement)
     if place is None or place.jax is None or built:
         for line, at_gap in gaps_in(side, part, calls=not built):
@@ -41,18 +42,25 @@ def obstacle(judgement: Judgement, met: Mapping[Kind, Collection[str]], side: Sl
     return None  # The line where the two part is not one that was left.
 
 
-def failed_at_gap(side: Slicer, frames: Sequence[Frame]) -> str | None:
-    """The reason where an error went through a statement that the rules left as it was."""
+def failed_at_gap(side: Slicer, part: Slice | None, frames: Sequence[Frame]) -> str | None:
+    """The reason where an error went through a statement that the rules left, in the file or in one that it imports."""
+    texts = _texts(side, part)
     for file, line, _ in reversed(frames):
-        reason = unfinished(side.text, line) if file == str(side.path) else None
+        reason = unfinished(texts[file], line) if file in texts else None
         if reason is not None:
-            return incomplete(line, reason)
+            return incomplete(line, reason, file if file != str(side.path) else None)
     return None
 
 
-def incomplete(line: int, reason: str) -> str:
-    """The reason for a verdict `unchecked` on what has a gap."""
-    return f"the conversion is not complete: line {line}: {reason}"
+def _texts(side: Slicer, part: Slice | None) -> dict[str, str]:
+    """The converted texts of the file and of those that a slice runs of its project, by path."""
+    others = {m.path: m.text for m in part.modules if _GAP.search(m.text)} if part is not None else {}
+    return {**others, str(side.path): side.text}
+
+
+def incomplete(line: int, reason: str, file: str | None = None) -> str:
+    """The reason for a verdict `unchecked` on what has a gap, in another file than the one that is checked."""
+    return f"the conversion is not complete: {f'{file}, ' if file is not None else ''}line {line}: {reason}"
 
 
 def unfinished(text: str, line: int) -> str | None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.type_comparisons import TypeComparison, listed, type_comparison
+from t2j_lsp.translate.layout.first import shared_base
 from t2j_lsp.translate.rule.definitions import Class
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.join import class_names
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import NOT, Piece
@@ -43,6 +45,21 @@ class Kinds:
         subject = self.renderer.argument(asked.subject).text
         made = f"isinstance({subject}, {f'({text})' if many and len(listed(asked.classes)) > 1 else text})"
         return Piece(made) if asked.holds else Piece(f"not {made}", NOT)
+
+    def together(self, node: ast.Tuple) -> Piece | None:
+        """``(nn.Linear, nn.Conv1d, nn.Conv2d)`` behind ``isinstance``, with two kinds that are one in Flax."""
+        match self.ctx.source.parents.get(node):
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, classes]) if classes is node:
+                pass
+            case _:
+                return None
+        facts = [self.ctx.fact(item) for item in node.elts]
+        shared = [shared_base(fact.name, self.ctx.inference) for fact in facts if isinstance(fact, Qual)]
+        flax = [base for base in shared if base is not None]
+        if len(set(flax)) == len(flax):
+            return None
+        texts = list(dict.fromkeys(self.renderer.argument(item).text for item in node.elts))
+        return Piece(f"({', '.join(texts)})" if len(texts) > 1 else texts[0])
 
     def _problem(self, asked: TypeComparison, layers: set[str]) -> str | None:
         """Why isinstance would be another question."""

@@ -102,7 +102,8 @@ class KnownValues:
         return False
 
     def _is_array(self, node: ast.expr) -> bool:
-        return self.code.is_traced and self.code.may_be_tensor(node)
+        either = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+        return self.code.is_traced and any(map(self.code.may_be_tensor, either))
 
     def _note(self, node: ast.expr | ast.stmt, name: str, reason: str) -> None:
         self.ctx.report.note(node, name, "value-needed", reason)

@@ -9,13 +9,13 @@ from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
 from t2j_lsp.translate.rule.definitions import ClassInfo, Instance, is_module, is_module_base, layer_names
 from t2j_lsp.translate.rule.facts import AnyModule, Fact, Object, Qual
-from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.nullness import may_be_none
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
-from t2j_lsp.translate.source.helpers import constructor_parameters
 
+from .base_constructors import BaseConstructors
 from .context import Context
 from .copying import Copier, arguments_only
 from .forward_hooks import HOOKS, problem_of_hook
@@ -241,7 +241,9 @@ class ModuleMethods:
                 needs_rngs = needs_rngs or bool(inherited and inherited.takes_rngs)
         rngs = rngs_expression(self.ctx) if needs_rngs else None
         layer = LAYERS.get(base.name) if isinstance(base, Qual) and func.attr == "__init__" else None
-        return self.copier.rebuilt(node, f"super().{name}", self._untaken(node, layer), rngs)
+        if func.attr == "__init__":
+            return BaseConstructors(self.ctx, self.renderer, self.copier).call(node, layer, rngs)
+        return self.copier.rebuilt(node, f"super().{name}", [], rngs)
 
     def moves_base(self, func: ast.Attribute) -> bool:
         """Whether ``super().to(device)`` and its like call PyTorch's own method, which moves what Flax leaves there."""
@@ -251,17 +253,6 @@ class ModuleMethods:
         if info is None or not info.is_module or function is None or not function.node.args.args:
             return False
         return not any(func.attr in one.methods for one in info.ancestry()[1:])
-
-    def _untaken(self, node: ast.Call, layer: LayerRule | None) -> list[ast.keyword]:
-        """What goes of a base's constructor: where and of what dtype PyTorch makes its parameters."""
-        taken = constructor_parameters(layer.helper) if layer is not None else None
-        unknown = [k for k in node.keywords if taken is not None and k.arg is not None and k.arg not in taken]
-        dropped = [k for k in unknown if layer is not None and k.arg in ("device", "dtype", *layer.ignore)]
-        for keyword in unknown:
-            if layer is not None and keyword not in dropped:
-                reason = f"what stands for {layer.name} in JAX has no {keyword.arg!r}"
-                self.ctx.report.gap(node, layer.name, "arguments", reason)
-        return dropped
 
     def first_parameter(self, node: ast.Call) -> Piece | None:
         """``next(model.parameters())``, which mostly is asked for its dtype."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.one_of import OneOf
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
@@ -20,6 +21,7 @@ from .function_values import FunctionValues
 from .handlers import ExpressionRenderer
 from .rule_application import RuleApplication
 
+_DEFAULT = "{} is {} by default, whose form in JAX takes other arguments: call it by its name, or in a function"
 _OTHERS = "{} is one of {}, whose forms in JAX take other arguments: call each by its name"
 
 
@@ -46,6 +48,20 @@ class OneOfFunctions:
         name, those = ast.unparse(node.func), ", ".join(sorted(fact.names))
         self.ctx.report.gap(node, name, "function-value", _OTHERS.format(name, those))
         return None
+
+    def by_default(self, node: ast.Call) -> None:
+        """``op(x, 1)`` of a parameter that is ``torch.max`` by default: ``jnp.max`` gives other values."""
+        function = self.ctx.scope.function
+        if function is None or not isinstance(node.func, ast.Name) or node.keywords:
+            return
+        defaults = {parameter.arg: value for parameter, value in symbols.defaults(function.node.args)}
+        fact = self.ctx.fact(defaults[node.func.id]) if node.func.id in defaults else None
+        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+        if rule is None or rule.emit is None or not rule.signatures[0].parameters or _gives_required(node, rule):
+            return
+        kept = ", ".join(ast.unparse(argument) for argument in node.args)
+        if len(node.args) > 1 and _by_place(self._arguments(node, rule)) != kept:
+            self.ctx.report.gap(node, node.func.id, "function-value", _DEFAULT.format(node.func.id, rule.name))
 
     def _takes_keywords(self, node: ast.Call, rule: Rule) -> bool:
         """Whether what stands for a function is a helper of ours that has a call's keywords, as PyTorch has them."""
@@ -74,6 +90,11 @@ class OneOfFunctions:
         if not isinstance(call, ast.Call) or ast.unparse(call.func) != held:
             return None
         return ", ".join([*map(ast.unparse, call.args), *map(ast.unparse, call.keywords)])
+
+
+def _by_place(arguments: str | None) -> str | None:
+    """Arguments without their names: ``x, axis=1`` of JAX's functions are in PyTorch's places."""
+    return None if arguments is None else ", ".join(text.partition("=")[2] or text for text in arguments.split(", "))
 
 
 def _gives_required(node: ast.Call, rule: Rule, but_for_keywords: bool = False) -> bool:

@@ -85,6 +85,7 @@ class Renderer:
             ast.BinOp: lambda: (self._percent, self.operators.of_object, self.operators.power),
             ast.UnaryOp: lambda: (self.operators.known, self.operators.negation),
             ast.BoolOp: lambda: (self.operators.boolean,),
+            ast.Tuple: lambda: (self.kinds.together,),
             ast.IfExp: lambda: (self.operators.conditional,),
             ast.Lambda: lambda: (self.comprehensions.function,),
             ast.ListComp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
@@ -357,6 +358,10 @@ class Calls:
         inner = getattr(self.ctx.scope.statement, "node", None)
         return isinstance(inner, ast.Expr) and inner.value is node
 
+    def _default_function(self, node: ast.Call, fact: Fact) -> None:
+        if isinstance(fact, Partial) and isinstance(fact.function, Tensor):
+            self.several().by_default(node)
+
     def _called(self, node: ast.Call, fact: Fact) -> Piece | None:
         match fact:
             case Qual() if is_torch(fact.name):
@@ -386,6 +391,7 @@ class Calls:
                 return self._function_call(node, fact.info.takes_rngs)
             case _:
                 report_keywords(self.ctx, node, fact)
+                self._default_function(node, fact)
         if isinstance(node.func, ast.Attribute):
             self.values().number(node, node.func.value if node.func.attr in VALUE_METHODS else None)
             if node.func.attr == "format":

@@ -113,6 +113,8 @@ class TensorMethods:
 
     def _by_its_place(self, node: ast.Call, name: str, other: bool) -> bool:
         """Whether a receiver is a tensor because of where the call stands."""
+        if name == "size" and not node.args and not node.keywords and self._parts_are_taken(node):
+            return True
         if self.code.in_module and (other or name in ("to", "type", "select") and bool(node.args or node.keywords)):
             return True
         if name in OPERATOR_METHODS and (self.code.among_tensors or self._is_passed(node)):
@@ -122,6 +124,15 @@ class TensorMethods:
         if other and not self.ctx.inference.state.other_arrays:
             return name != "split"
         return name in HARMLESS and other or name == "to" and bool(node.args or node.keywords)
+
+    def _parts_are_taken(self, node: ast.Call) -> bool:
+        """``h, w = x.size()[-2:]``: what other objects call their size is one number, and mostly no method."""
+        match self.ctx.source.parents.get(node):
+            case ast.Subscript(value=value):
+                return value is node
+            case ast.Assign(targets=[ast.Tuple()], value=value):
+                return value is node
+        return False
 
     def _is_passed(self, node: ast.Call) -> bool:
         """Whether the receiver is a parameter, one of its items, or computed of these alone.

@@ -39,6 +39,7 @@ class BuiltinCalls:
             case "bool" | "isinstance" | "issubclass" | "hasattr" | "callable" | "any" | "all":
                 if name == "isinstance" and len(arguments) == 2:
                     self.state.isinstance_classes.update(class_names(arguments[1]))
+                    self.state.isinstance_questions.add(frozenset(class_names(arguments[1])))
                 return BOOL
             case "str" | "repr" | "format":
                 return STR

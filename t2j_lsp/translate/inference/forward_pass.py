@@ -140,6 +140,8 @@ class State:
     """Lambdas that are called where a class may stand instead, and so with its ``rngs``."""
     isinstance_classes: set[str] = field(default_factory=set)
     """torch layers that isinstance asks for."""
+    isinstance_questions: set[frozenset[str]] = field(default_factory=set)
+    """The same, by question: those that stand together in one call."""
     hooks_any: bool = False
     """Whether a hook is put on a module of which nobody knows what it is."""
     function: FunctionInfo | None = None

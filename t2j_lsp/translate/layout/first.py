@@ -35,10 +35,14 @@ def channels_first(inference: Inference) -> set[ast.Call]:
 
 
 def shared_base(name: str, inference: Inference) -> str | None:
-    """``nnx.Conv`` where ``isinstance`` asks for the only kind of convolution in the file; likewise batch norms."""
+    """``nnx.Conv`` where ``isinstance`` asks for the only kind of convolution in the file; likewise batch norms.
+
+    So where it asks for all kinds in the file at once: ``isinstance(m, (nn.Conv1d, nn.Conv2d))``.
+    """
     flax = LAYERS[name].flax if name in LAYERS else None
     alike = {other for other in inference.mentioned if other in LAYERS and LAYERS[other].flax == flax}
-    return flax if alike == {name} else None
+    asked = [question & alike for question in inference.state.isinstance_questions if question & alike]
+    return flax if alike == {name} or name in alike and asked and all(one == alike for one in asked) else None
 
 
 def _travelling(inference: Inference, kinds: set[str], exact: set[ast.Call]) -> Iterator[str]:

@@ -106,22 +106,28 @@ def may_use_torch(text: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _telling() -> re.Pattern[str]:
-    names = "|".join(sorted({*TORCH_ONLY, *TORCH_ONLY_BARE, "size", "view"}))
+    names = "|".join(sorted({*TORCH_ONLY, *TORCH_ONLY_BARE, "detach", "size", "view"}))
     return re.compile(rf"\.(?:{names})\(|\bkeepdim=")
 
 
 def computes_with_torch(nodes: Iterable[ast.AST]) -> bool:
     """Whether code calls what only torch's objects have: it computes with what others give it, and imports nothing."""
     telling = False
+    detached: set[str] = set()
+    computed: set[str] = set()
     for node in nodes:
         match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="detach"), args=[], keywords=[]):
+                detached.add(name)
+            case ast.BinOp(left=left, right=right):
+                computed.update(side.id for side in (left, right) if isinstance(side, ast.Name))
             case ast.Import(names=names) if any(a.name.partition(".")[0] in OTHER_FRAMEWORKS for a in names):
                 return False
             case ast.ImportFrom(module=str() as module, level=0) if module.partition(".")[0] in OTHER_FRAMEWORKS:
                 return False
             case ast.Call(func=ast.Attribute(attr=attr)):
                 telling = telling or _tells_of_torch(node, attr)
-    return telling
+    return telling or not detached.isdisjoint(computed)
 
 
 def _tells_of_torch(node: ast.Call, name: str) -> bool:

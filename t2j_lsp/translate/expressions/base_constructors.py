@@ -1,0 +1,82 @@
+"""What a class hands to the constructor of a layer that it derives from: ``super().__init__(weight, None, None)``."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.rule.binding import bind
+from t2j_lsp.translate.rule.layer import LayerRule
+from t2j_lsp.translate.rule.pieces import ARGUMENT, Piece, bracket
+from t2j_lsp.translate.source.helpers import constructor_parameters, positional_parameters
+
+from .context import Context
+from .copying import Copier
+from .handlers import ExpressionRenderer
+
+_NOT_PASSED = "what stands for {} in JAX has no {}: where it is given, and not None, the layer differs"
+
+
+class BaseConstructors:
+    """Calls of the constructors of layers that stand for PyTorch's: some arguments they take by name, or not at all."""
+
+    def __init__(self, ctx: Context, renderer: ExpressionRenderer, copier: Copier) -> None:
+        self.ctx = ctx
+        self.renderer = renderer
+        self.copier = copier
+
+    def call(self, node: ast.Call, layer: LayerRule | None, rngs: str | None) -> Piece:
+        """``super().__init__(...)`` with what the constructor takes."""
+        if layer is None or (taken := constructor_parameters(layer.helper)) is None:
+            return self.copier.rebuilt(node, "super().__init__", [], rngs)
+        if (named := self._by_name(node, layer, taken)) is not None:
+            if rngs is not None:
+                named.append(f"rngs={rngs}")
+            return Piece(f"super().__init__({', '.join(named)})")
+        return self.copier.rebuilt(node, "super().__init__", self._untaken(node, layer, taken), rngs)
+
+    def _by_name(self, node: ast.Call, layer: LayerRule, taken: tuple[str, ...]) -> list[str] | None:
+        """The arguments, where those by position are not the ones that the constructor takes in these places."""
+        bound = bind(layer.signature, node, None)
+        places = positional_parameters(layer.helper)
+        if bound is None or places is None or any(k.arg is None for k in node.keywords):
+            return None
+        values = {name: given[0] for name, given in bound.items() if len(given) == 1}
+        by_place = [name for name, value in values.items() if value in node.args]
+        if len(by_place) != len(node.args) or tuple(by_place) == places[: len(by_place)]:
+            return None
+        texts: list[str] = []
+        for name, value in values.items():
+            if name in taken:
+                text = bracket(self.renderer.argument(value), ARGUMENT)
+                placed = len(texts) < len(places) and places[len(texts)] == name and value in node.args
+                texts.append(text if placed else f"{name}={text}")
+            else:
+                self._leave_out(node, layer, name, value)
+        return texts
+
+    def _untaken(self, node: ast.Call, layer: LayerRule, taken: tuple[str, ...]) -> list[ast.keyword]:
+        """What goes of a base's constructor: where and of what dtype PyTorch makes its parameters."""
+        unknown = [k for k in node.keywords if k.arg is not None and k.arg not in taken]
+        return [k for k in unknown if self._leave_out(node, layer, k.arg or "", k.value)]
+
+    def _leave_out(self, node: ast.Call, layer: LayerRule, name: str, value: ast.expr) -> bool:
+        """Whether an argument that the constructor doesn't take can go; else, that it can't is said."""
+        if name in ("device", "dtype", *layer.ignore) or isinstance(value, ast.Constant) and value.value is None:
+            return True
+        if isinstance(value, ast.Name) and self._is_none_by_default(value.id):
+            self.ctx.report.note(node, layer.name, "note", _NOT_PASSED.format(layer.name, repr(name)))
+            return True
+        self.ctx.report.gap(node, layer.name, "arguments", f"what stands for {layer.name} in JAX has no {name!r}")
+        return False
+
+    def _is_none_by_default(self, name: str) -> bool:
+        """Whether a name is a parameter of the function at hand that is None by default, and is never assigned."""
+        function = self.ctx.scope.function
+        if function is None:
+            return False
+        defaults = [
+            p.arg for p, d in symbols.defaults(function.node.args) if isinstance(d, ast.Constant) and d.value is None
+        ]
+        stored = (n.id for n in symbols.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        return name in defaults and name not in stored

@@ -1,0 +1,54 @@
+"""Files that compute with tensors of others and import nothing of PyTorch, and calls that only a tensor's can be."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+RESET = """\
+def reset(v, spike, detach: bool):
+    if detach:
+        spike = spike.detach()
+    return (1.0 - spike) * v
+"""
+STREAM = """\
+import sys
+
+
+def unwrap(stream):
+    return stream.detach()
+
+
+raw = unwrap(sys.stdout)
+"""
+
+
+def test_what_is_detached_and_computed_with_is_a_tensor() -> None:
+    code = convert(RESET).code
+    assert "spike = lax.stop_gradient(spike)" in code
+    assert convert(code).code == code
+
+
+def test_streams_are_detached_too() -> None:
+    assert convert(STREAM).code == STREAM
+
+
+@pytest.mark.parametrize("read", ["h, w = images[0].size()[-2:]", "n, c, h, w = images[0].size()"])
+def test_a_size_of_which_parts_are_taken_is_a_tensors(read: str) -> None:
+    text = "import torch\n\n\ndef crop(images):\n    if not isinstance(images, list):\n        images = [images]\n"
+    code = convert(f"{text}    {read}\n    return torch.is_tensor(images[0]), h, w\n").code
+    assert read.replace(".size()", ".shape") in code
+
+
+def test_a_size_that_is_handed_on_whole_stays() -> None:
+    text = "import torch\n\n\ndef area(window):\n    return window.parent.size()\n"
+    assert "window.parent.size()" in convert(text).code
+
+
+def test_a_number_of_what_may_be_a_tensor_is_noted() -> None:
+    text = (
+        "import torch\n\n\nclass Metric(torch.nn.Module):\n    def forward(self, output):\n"
+        "        return [float(output.detach() if torch.is_tensor(output) else output)]\n"
+    )
+    assert "value-needed" in {note.code for note in convert(text).notes}

@@ -1,15 +1,16 @@
 """Module classes of PyTorch libraries, drawn by seed: converted, run beside their sources, and every one listed.
 
     python -m benchmarks.library_classes --path FOLDER --out FILE [--packages timm,...] [--classes N] [--seed S]
-        [--again PATTERN] [--python PYTHON]
+        [--again PATTERN] [--python PYTHON] [--with PACKAGE,...]
 
 FOLDER holds the packages, installed or unpacked; only their sources are read. Of each package's module classes that
 have a ``forward``, wherever they stand in it, some are taken in an order that the seed decides before anything is
 looked at, until N of them run in PyTorch; so those that do not convert are among them. For one that doesn't run, no
-constructor arguments and inputs were found, or it asks for packages that are not installed: it is listed, and another
-is drawn. ``--out`` has a line of JSON for each class; a run goes on where an earlier one with the same file stopped,
-and ``--again`` checks those anew whose name, verdict or reason has the pattern, with what converts now. The exit
-status is 0 if all that run are equivalent.
+constructor arguments and inputs were found, or it asks for packages that are not installed, or for the network: it is
+listed, and another is drawn. Libraries that t2j knows are converted along, as ``t2j check`` does, and those that
+``--with`` names, as ``t2j convert --with`` does. ``--out`` has a line of JSON for each class; a run goes on where an
+earlier one with the same file stopped, and ``--again`` checks those anew whose name, verdict or reason has the pattern,
+with what converts now. The exit status is 0 if all that run are equivalent.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.promise import Claim, converted_text, told_in, was_given
+from benchmarks.promise import Claim, told_in, was_given
 from t2j_lsp.api import CONVERSIONS, convert_expression
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.program.objects import find_objects
 from t2j_lsp.check.program.slice import Slicer
 from t2j_lsp.check.run import check_files
-from t2j_lsp.contract import SourceError, T2JError, VerdictKind
+from t2j_lsp.contract import Options, SourceError, T2JError, VerdictKind
+from t2j_lsp.libraries.along import Along, known_libraries, libraries_along
 
 PACKAGES = {
     "timm": "timm",
@@ -45,7 +47,9 @@ PACKAGES = {
 }
 """Where the module classes of each package are, below the folder that holds all of them."""
 EQUIVALENT, DIFFERENT, GAP, UNCHECKED, NOT_RUN = "equivalent", "different", "gap", "unchecked", "not run"
-_NOT_RUN = re.compile(r"no working inputs were found|no module named|not installed", re.IGNORECASE)
+_NOT_RUN = re.compile(
+    r"no working inputs were found|no module named|not installed|refuses what the PyTorch code does", re.IGNORECASE
+)
 """Reasons of classes that PyTorch was not brought to run."""
 
 
@@ -79,24 +83,46 @@ def drawn(root: Path, package: str, seed: int) -> list[tuple[Path, str]]:
     return found
 
 
-def looked_at(root: Path, package: str, path: Path, name: str, pool: Pool, timeout: float) -> Outcome:
+@dataclass(frozen=True)
+class Setting:
+    """How classes are checked: the folder of packages, workers, seconds for each, and what is converted along."""
+
+    root: Path
+    pool: Pool
+    timeout: float
+    python: str | None
+    libraries: Sequence[str]
+
+    def along(self, path: Path) -> list[str]:
+        """The libraries that are converted along with a file: none that it is a part of."""
+        own = path.relative_to(self.root).parts[0]
+        found = (*known_libraries([path], self.python), *self.libraries)
+        return [one for one in dict.fromkeys(found) if one != own]
+
+
+def looked_at(setting: Setting, package: str, path: Path, name: str) -> Outcome:
     """Convert and check one class."""
     start = time.perf_counter()
     try:
-        outcome, reason = _verdict(path, name, pool, timeout)
+        with libraries_along([path], Options(), setting.along(path), setting.python) as along:
+            outcome, reason = _verdict(setting, path, name, along)
     except (SourceError, T2JError) as error:
         outcome, reason = UNCHECKED, str(error)
     except Exception as error:  # noqa: BLE001 - a failure of t2j is this class's outcome, and must not end the run
         outcome, reason = DIFFERENT, f"t2j fails: {type(error).__name__}: {error}"
     seconds = round(time.perf_counter() - start, 1)
-    return Outcome(package, str(path.relative_to(root)), name, outcome, reason, seconds)
+    return Outcome(package, str(path.relative_to(setting.root)), name, outcome, reason, seconds)
 
 
-def _verdict(path: Path, name: str, pool: Pool, timeout: float) -> tuple[str, str]:
-    translation = CONVERSIONS.of(path)
+def _verdict(setting: Setting, path: Path, name: str, along: Along) -> tuple[str, str]:
+    translation = CONVERSIONS.of(path, along.options)
+
+    def converted_text(other: Path) -> str:
+        return along.converted_text(other) or CONVERSIONS.of(other, along.options).code
+
     report = check_files(
-        path, translation.code, [name], pool=pool, source_map=translation.source_map, timeout=timeout,
-        neighbour=converted_text, expression=convert_expression,
+        path, translation.code, [name], pool=setting.pool, source_map=translation.source_map, timeout=setting.timeout,
+        neighbour=converted_text, expression=convert_expression, packages=along.packages,
     )  # fmt: skip
     verdict = next(v for v in report.objects if v.name == name)
     reason = verdict.reason or ""
@@ -150,12 +176,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--timeout", type=float, default=120.0, help="as of t2j check (120)")
     parser.add_argument("--again", default="", help="check classes anew that have this pattern")
     parser.add_argument("--python", help="the interpreter of both sides, with packages that the libraries need (this)")
+    parser.add_argument(
+        "--with", dest="libraries", default="", help="convert these along, with commas between them"
+    )
     options = parser.parse_args(arguments)
     root, earlier = options.path.resolve(), known(options.out, options.again)
     found: list[Outcome] = []
     with tempfile.TemporaryDirectory() as cache, Pool(options.python, options.python, "cpu") as pool:
         os.environ["T2J_CACHE"] = cache
         pool.start()
+        libraries = [one for one in options.libraries.split(",") if one]
+        setting = Setting(root, pool, options.timeout, options.python, libraries)
         for package in options.packages.split(","):
             wanted = options.classes
             for path, name in drawn(root, package, options.seed):
@@ -163,7 +194,7 @@ def main(arguments: list[str] | None = None) -> int:
                     break
                 one = earlier.get((str(path.relative_to(root)), name))
                 if one is None:
-                    one = looked_at(root, package, path, name, pool, options.timeout)
+                    one = looked_at(setting, package, path, name)
                     with options.out.open("a", encoding="utf-8") as out:
                         out.write(json.dumps(asdict(one)) + "\n")
                     print(one, flush=True)

@@ -98,8 +98,26 @@ class Net(nn.Module):
         ("self.settings = dict(sorted(given.items()))", "given", True),
         ("rest = {**given}", "rest", True),
         ("self.seen = True", "given", False),
+        ("given = {k: v for k, v in given.items() if not k.startswith('_')}", "given", False),
+        ("given = {k: v for k, v in given.items() if k != 'name' and k}", "given", True),
+        ("given = {k: v for k, v in given.items() if k not in ('name', 'tag')}", "given", False),
+        ("given = {k: v for k, v in given.items() if k not in KNOWN}", "given", True),
+        ("given = {k: v for k, v in given.items() if not k.startswith(('r', '_'))}", "given", True),
+        ("given = {k: str(v) for k, v in given.items() if not k.startswith('_')}", "given", True),
+        ("given = {k: v for k, v in given.items() if k in {'n'}}", "given", True),
     ],
-    ids=["keeps keywords", "makes a dict of them", "hands them on"],
+    ids=[
+        "keeps keywords",
+        "makes a dict of them",
+        "hands them on",
+        "leaves out others",
+        "has a condition more",
+        "names others",
+        "leaves out what isn't known",
+        "leaves out what begins so",
+        "changes values",
+        "keeps some",
+    ],
 )
 def test_so_of_a_decorator_of_the_constructor_itself(line: str, handed: str, gap: bool) -> None:
     reasons = [one.reason for one in convert(HEAD + WRAPPED.format(line, handed)).gaps]

@@ -58,7 +58,7 @@ def _inner(function: ast.AST) -> list[ast.FunctionDef]:
 
 
 def _hands_on(function: ast.FunctionDef) -> bool:
-    """Whether all that a function does with its ``**kwargs`` is to call others with them."""
+    """Whether all that a function does with its ``**kwargs`` is to call others with them, or leave others out."""
     if any(a.arg == "rngs" for a in symbols.named_parameters(function)):
         return True
     if function.args.kwarg is None:
@@ -66,4 +66,60 @@ def _hands_on(function: ast.FunctionDef) -> bool:
     name = function.args.kwarg.arg
     nodes = [n for statement in function.body for n in symbols.walk(statement)]
     handed = {n.value for n in nodes if isinstance(n, ast.keyword) and n.arg is None}
+    handed |= {used for n in nodes for used in _filtered(n, name)}
     return all(n in handed for n in nodes if isinstance(n, ast.Name) and n.id == name)
+
+
+def _filtered(node: ast.AST, name: str) -> list[ast.expr]:
+    """The uses of ``name`` in ``name = {k: v for k, v in name.items() if ...}``, where the conditions let rngs pass."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=bound) as target],
+            value=ast.DictComp(
+                key=ast.Name(id=key),
+                value=ast.Name(id=value),
+                generators=[
+                    ast.comprehension(
+                        target=ast.Tuple(elts=[ast.Name(id=one), ast.Name(id=other)]),
+                        iter=ast.Call(func=ast.Attribute(value=ast.Name(id=read) as source, attr="items"), args=[]),
+                        ifs=conditions,
+                    )
+                ],
+            ),
+        ) if bound == read == name and (key, value) == (one, other) and all(_passes(c, key) for c in conditions):
+            return [target, source]
+    return []
+
+
+def _passes(condition: ast.expr, key: str) -> bool:
+    """Whether a condition on the name of a keyword surely holds for ``rngs``."""
+    match condition:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _fails(operand, key)
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.NotEq() | ast.NotIn()], comparators=[other]):
+            return name == key and _is_none_of(other)
+    return False
+
+
+def _fails(condition: ast.expr, key: str) -> bool:
+    match condition:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="startswith"), args=[beginning], keywords=[]):
+            return name == key and not any("rngs".startswith(one) for one in _texts(beginning, {""}))
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq() | ast.In()], comparators=[other]):
+            return name == key and _is_none_of(other)
+    return False
+
+
+def _is_none_of(others: ast.expr) -> bool:
+    """Whether ``rngs`` is surely neither a text nor among those of a display, nor a part of a text."""
+    return not any("rngs" in one for one in _texts(others, {"rngs"}))
+
+
+def _texts(node: ast.expr, otherwise: set[str]) -> set[str]:
+    """The texts that a text or a display of texts holds; ``otherwise``, where they can't be read off."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return {text}
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+            return set().union(*(_texts(item, otherwise) for item in items))
+    return otherwise

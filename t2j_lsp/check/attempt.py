@@ -27,7 +27,7 @@ from t2j_lsp.check.verdict.refusals import refusal
 from t2j_lsp.contract import Divergence, Explanation, ObjectVerdict, Result, StageResult, VerdictKind
 
 from .inputs import OWN_TRAINING
-from .preparing import Preparing, comment_wanted, cut_jax, pairing_of, shared_names
+from .preparing import Less, Preparing, comment_wanted, cut_jax, pairing_of, shared_names
 from .requests import InitialRequest, JaxInitialRequest, JaxRequest, TorchRequest
 from .rounding import PERTURBATIONS, Rounding
 from .session import CheckSession
@@ -52,7 +52,7 @@ class NoVerdictError(Exception):
 
 
 class Attempt:
-    """The check of one object within a budget; with ``small``, of smaller inputs."""
+    """The check of one object within a budget; with ``less``, of smaller inputs."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class Attempt:
         item: CheckedObject,
         other: Counterpart,
         budget: TimeBudget,
-        small: bool = False,
+        less: Less = Less.NOTHING,
     ) -> None:
         self.session, self.preparing, self.locator = session, preparing, locator
         self.settings, self.requests = session.settings, session.requests
         self.item, self.other = item, other
-        self.budget, self.small = budget, small
+        self.budget, self.less = budget, less
         self.pairing = pairing_of(session.torch_side, item, other)
         self.optimizer_steps = STEPS if self.settings.stage == "behavioral" else 0
 
@@ -107,7 +107,7 @@ class Attempt:
     def prepare(self, seed: int) -> None:
         """Finds arguments, and cuts both programs to what the object needs."""
         try:
-            self.preparation = self.preparing.of(self.item, seed, small=self.small)
+            self.preparation = self.preparing.of(self.item, seed, less=self.less)
         except RemoteError as error:
             raise NoVerdictError(self.session.torch_failed("does not load", error)) from error
         plan = self.preparation.prepared

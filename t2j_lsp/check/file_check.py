@@ -10,7 +10,7 @@ from t2j_lsp.check.messages import Prepared
 from t2j_lsp.check.process.budget import SHARE, TimeBudget
 from t2j_lsp.check.process.pool import Pool
 from t2j_lsp.check.process.recall import Recall
-from t2j_lsp.check.process.worker import TimedOut, WorkerError
+from t2j_lsp.check.process.worker import OutOfMemory, TimedOut, WorkerError
 from t2j_lsp.check.program.counterparts import Counterpart, counterpart, given_from_outside
 from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slicer
@@ -19,12 +19,13 @@ from t2j_lsp.contract import ObjectVerdict, SourceMapEntry
 
 from .attempt import Attempt, unchecked
 from .inputs import CommentError
-from .preparing import Preparing, cut_jax, pairing_of
+from .preparing import Less, Preparing, cut_jax, pairing_of
 from .requests import JaxRequest, TorchRequest
 from .session import CheckSession, CheckSettings
 
 FIRST_RUN = 0.4
 """Of the time limit, for each request of a first run; the rest is for a second one with smaller inputs."""
+_EITHER = "with smaller inputs and nothing repeated either"
 GIVEN = "its conversion is given what it reads from outside ({}): `t2j run` compares it in use"
 SHORT = 20.0
 """Seconds for each request of a first run at least: with a time limit as short as that there is no second one."""
@@ -105,22 +106,24 @@ class FileCheck:
         session.limit = max(timeout * FIRST_RUN, min(timeout, SHORT))
         try:
             return self._attempt(item, other, TimeBudget(seconds))
-        except TimedOut:
-            if session.limit == timeout:
+        except (TimedOut, OutOfMemory) as error:
+            if session.limit == timeout and isinstance(error, TimedOut):
                 raise
             session.limit = max(timeout - (time.monotonic() - start), timeout * (1 - FIRST_RUN))
-            return self._again(item, other)
+            return self._again(item, other, Less.TIME if isinstance(error, TimedOut) else Less.MEMORY)
         finally:
             session.limit = timeout
 
-    def _again(self, item: CheckedObject, other: Counterpart) -> ObjectVerdict:
+    def _again(self, item: CheckedObject, other: Counterpart, less: Less) -> ObjectVerdict:
         try:
-            return self._attempt(item, other, TimeBudget(0.0), small=True)
+            return self._attempt(item, other, TimeBudget(0.0), less)
         except TimedOut as error:
             text = f"the {error.kind} side did not finish in {self.session.settings.timeout:.0f} s"
-            return unchecked(item.name, f"{text}, with smaller inputs and nothing repeated either")
+            return unchecked(item.name, f"{text}, {_EITHER}")
+        except OutOfMemory as error:
+            return unchecked(item.name, f"{error}, {_EITHER}")
 
     def _attempt(
-        self, item: CheckedObject, other: Counterpart, budget: TimeBudget, small: bool = False
+        self, item: CheckedObject, other: Counterpart, budget: TimeBudget, less: Less = Less.NOTHING
     ) -> ObjectVerdict:
-        return Attempt(self.session, self.preparing, self.locator, item, other, budget, small).verdict()
+        return Attempt(self.session, self.preparing, self.locator, item, other, budget, less).verdict()

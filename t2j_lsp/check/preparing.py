@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from t2j_lsp.check.arguments.plans import constructor, plans_for
 from t2j_lsp.check.messages import Prepared
@@ -21,6 +22,14 @@ from .session import CheckSession
 
 SECONDS = 20.0
 """Spent at most on finding inputs, and no more than a third of the time limit."""
+
+
+class Less(Enum):
+    """What a second run is to take less of."""
+
+    NOTHING = 0
+    TIME = 1
+    MEMORY = 2
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class Preparing:
     """For a class that was called in the check of another: that other's name."""
     without_inputs: set[str] = field(default_factory=set)
 
-    def of(self, item: CheckedObject, seed: int, retry: bool = True, small: bool = False) -> Preparation:
+    def of(self, item: CheckedObject, seed: int, retry: bool = True, less: Less = Less.NOTHING) -> Preparation:
         """The first of the plans that runs, if need be one that the check of another class has shown.
 
         Raises CommentError, WorkerError, and RemoteError where the PyTorch code does not load.
@@ -51,9 +60,9 @@ class Preparing:
         plans = plans_for(side, item, self.seen)
         code = [text for p in plans for a in (p.init, p.inputs) if a is not None for text in a.code]
         part = side.cut(item.name, code)
-        prepared = self._ask(part, plans, seed, small)
+        prepared = self._ask(part, plans, seed, less)
         if prepared.problems is not None and retry and self._through_others(item):
-            return self.of(item, seed, retry=False, small=small)
+            return self.of(item, seed, retry=False, less=less)
         self._remember(item.name, prepared.parts)
         return Preparation(part, code, prepared)
 
@@ -73,9 +82,10 @@ class Preparing:
                 return True
         return False
 
-    def _ask(self, part: Slice, plans: list[InputPlan], seed: int, small: bool = False) -> Prepared:
+    def _ask(self, part: Slice, plans: list[InputPlan], seed: int, less: Less = Less.NOTHING) -> Prepared:
         seconds = min(SECONDS, self.session.settings.timeout / 3)
-        request = PrepareRequest(slice=part, plans=plans, seed=seed, seconds=seconds, small=small)
+        small, light = less is not Less.NOTHING, less is Less.MEMORY
+        request = PrepareRequest(slice=part, plans=plans, seed=seed, seconds=seconds, small=small, light=light)
         return self.session.requests.prepare(request)
 
     def _remember(self, name: str, parts: Mapping[str, list[InputPlan]]) -> None:

@@ -54,12 +54,13 @@ class PrepareRequest(SliceRequest):
     """A torch object whose arguments are to be found, by one of these plans and within so many seconds.
 
     ``small``: whether inputs are to be made smaller even where the program does not take long, and repeated blocks
-    fewer.
+    fewer. ``light``: sizes are to be small, and repeated blocks fewer, before anything runs.
     """
 
     plans: list[InputPlan]
     seconds: float
     small: bool = False
+    light: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from t2j_lsp import convert
 from t2j_lsp.check.process.budget import TimeBudget
 from t2j_lsp.check.process.pool import Pool
-from t2j_lsp.check.process.worker import Kind
+from t2j_lsp.check.process.worker import Kind, OutOfMemory
 from t2j_lsp.check.run import check_files
 from t2j_lsp.contract import ObjectVerdict, VerdictKind
 
@@ -167,6 +167,62 @@ def test_blocks_are_fewer_where_a_run_takes_too_long(tmp_path: Path, mistake: st
         assert pool.met
     assert found.verdict is (VerdictKind.DIFFERENT if mistake else VerdictKind.EQUIVALENT), found.reason
     assert "with smaller inputs (fewer blocks: depth=2" in str(found.stages["numeric"].reason)
+
+
+class Narrow(Pool):
+    """Has no memory for the program's first run."""
+
+    met = False
+
+    def request(self, kind: Kind, operation: str, timeout: float, *args: Any, **message: Any) -> Any:
+        if not self.met and operation == "prepare":
+            self.met = True
+            raise OutOfMemory(kind, 1024**3)
+        return super().request(kind, operation, timeout, *args, **message)
+
+
+@pytest.mark.parametrize("mistake", [None, "an epsilon"])
+def test_blocks_are_fewer_where_a_run_takes_too_much_memory(tmp_path: Path, mistake: str | None) -> None:
+    source = tmp_path / "deep.py"
+    source.write_text(DEEP.replace("# t2j: x=f32[3, 3, 16, 24]\n", ""))
+    code = convert(source.read_text()).code
+    code = code.replace(*DEEP_MISTAKES[mistake], 1) if mistake else code
+    with Narrow() as pool:
+        found = check_files(source, code, ["Deep"], pool=pool, causes=False).objects[0]
+        assert pool.met
+    assert found.verdict is (VerdictKind.DIFFERENT if mistake else VerdictKind.EQUIVALENT), found.reason
+    assert "with smaller inputs (fewer blocks: depth=2" in str(found.stages["numeric"].reason)
+
+
+WIDE = """
+import torch
+import torch.nn as nn
+
+
+class Wide(nn.Module):
+    def __init__(self, dim, hidden_dim):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(dim, hidden_dim), nn.GELU(), nn.Linear(hidden_dim, dim))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+net = Wide(dim=96, hidden_dim=1024)
+"""
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_sizes_are_made_up_where_those_of_a_call_take_too_much_memory(tmp_path: Path, right: bool) -> None:
+    source = tmp_path / "wide.py"
+    source.write_text(WIDE)
+    code = convert(source.read_text()).code
+    code = code if right else code.replace("approximate=False", "approximate=True")
+    with Narrow() as pool:
+        found = check_files(source, code, ["Wide"], pool=pool, causes=False).objects[0]
+        assert pool.met
+    assert found.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), found.reason
+    assert "with smaller inputs (sizes made up" in str(found.stages["numeric"].reason)
 
 
 def test_what_is_left_out_is_said_once_and_in_words() -> None:

@@ -46,6 +46,13 @@ class TimedOut(WorkerError):
         super().__init__(f"the {kind} side did not finish in {seconds:.0f} s")
 
 
+class OutOfMemory(WorkerError):
+    """The worker took more memory than it may."""
+
+    def __init__(self, kind: Kind, limit: int) -> None:
+        super().__init__(f"the {kind} side used more than {limit / 1024**3:.0f} GB of memory")
+
+
 class CheckCancelled(WorkerError):
     """The caller asked to stop."""
 
@@ -176,7 +183,7 @@ class Worker:
         if len(pids) > self.limits.processes:
             raise WorkerError(f"the {self.kind} side started more than {self.limits.processes} processes")
         if resident(pids) > self.limits.memory:
-            raise WorkerError(f"the {self.kind} side used more than {self.limits.memory / 1024**3:.0f} GB of memory")
+            raise OutOfMemory(self.kind, self.limits.memory)
 
     def _write(self, parts: list[bytes], deadline: float, timeout: float, cancelled: Callable[[], bool]) -> None:
         assert self.process.stdin is not None

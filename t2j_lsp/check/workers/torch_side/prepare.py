@@ -29,7 +29,7 @@ from .guess import Guesser
 from .lengths import shrunk, unpaired
 from .parts import RecordedParts
 from .repairs import OUT_OF_ORDER
-from .shallower import shallower
+from .shallower import shallower, shallower_as_built
 from .smaller import SLOW, smaller
 
 _MOST_PLANS = 24
@@ -43,18 +43,22 @@ _NO_NUMBER = re.compile(
 DRAWS, SMALL = 4, 20_000
 """So often other values are drawn for inputs that have fewer elements."""
 FAR = 512.0
+_MADE_UP = "sizes made up"
+"""How it is said that a program doesn't run with the sizes that its calls have."""
 
 
 def prepare(request: PrepareRequest) -> Prepared:
     """The first plan that runs, with its inputs drawn; or why none does."""
     problems: list[str] = []
     deadline = time.monotonic() + request.seconds
-    plans = list(request.plans)
+    plans = _smallest_first(request.plans) if request.light else list(request.plans)
     for plan in plans:
         with program(request) as (module, target), RecordedParts(request.slice) as parts:
             rng = np.random.default_rng(request.seed)
             try:
                 init = _computed(_evaluated(plan.init, vars(module)), vars(module), "torch.")
+                lighter = _lighter(target, init, plan, vars(module), request)
+                init = init if lighter is None else lighter[0]
                 model = build(target, init, vars(module), request.wide, rng)
                 if plan.source.startswith("its parameters") and (empty := _empty(model)) is not None:
                     raise ValueError(f"{empty} has no elements")
@@ -79,7 +83,9 @@ def prepare(request: PrepareRequest) -> Prepared:
                         return Prepared(problems=problems)
                     continue
                 prepared = parts.plans()
-                given, fewer = plan.init, _shallower(target, init, plan, drawn, vars(module), request, deadline)
+                made_up = [_MADE_UP] if request.light and plan.source != request.plans[0].source else []
+                given = plan.init if lighter is None else init
+                fewer = _shallower(target, init, plan, drawn, vars(module), request, deadline)
                 if fewer is not None:
                     init = given = fewer[0]
                     model = build(target, init, vars(module), request.wide, rng)
@@ -98,7 +104,7 @@ def prepare(request: PrepareRequest) -> Prepared:
                     shown=f"{target.__name__}({given})({shown})" if isinstance(target, type) else shown,
                     source=plan.source,
                     parts=prepared,
-                    smaller=", ".join(one[1] for one in (fewer, change) if one is not None) or None,
+                    smaller=", ".join([*made_up, *(one[1] for one in (lighter, fewer, change) if one)]) or None,
                 )
     return Prepared(problems=problems)
 
@@ -141,6 +147,23 @@ def _shallower(
         return model, lambda: run(model, drawn, namespace, request.wide)
 
     return shallower(target, init, made, lambda: time.monotonic() < deadline + request.seconds)
+
+
+def _smallest_first(plans: list[InputPlan]) -> list[InputPlan]:
+    """Sizes that are made up for parameters first: those of calls may be a model's that is trained."""
+    if any(plan.source == "the t2j comment" for plan in plans):
+        return list(plans)
+    return sorted(plans, key=lambda plan: not plan.source.startswith("its parameters"))
+
+
+def _lighter(
+    target: Any, init: Arguments, plan: InputPlan, namespace: Namespace, request: PrepareRequest
+) -> tuple[Arguments, str] | None:
+    """Constructor arguments for fewer blocks before anything runs, where it took too much memory."""
+    if not request.light or not isinstance(target, type) or plan.source == "the t2j comment":
+        return None
+    rng = np.random.default_rng(request.seed)
+    return shallower_as_built(target, init, lambda given: build(target, given, namespace, request.wide, rng))
 
 
 def _as_sequence(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list[InputPlan]:

@@ -42,10 +42,31 @@ def shallower(
             continue
         if len(after) < len(before) and set(after) == set(before):
             before, changed = after, changed | {name: few}
+    return _said(init, changed)
+
+
+def shallower_as_built(target: type, init: Arguments, made: Callable[[Arguments], Any]) -> tuple[Arguments, str] | None:
+    """The same of a program that takes too much memory to run: with fewer modules of the same classes inside."""
+    before, changed = _modules(made(init)), dict[str, Any]()
+    for name, few in _candidates(target, init):
+        try:
+            after = _modules(made(replace(init, kwargs=init.kwargs | changed | {name: few})))
+        except Exception:  # noqa: BLE001 - the program need not take it
+            continue
+        if len(after) < len(before) and set(after) == set(before):
+            before, changed = after, changed | {name: few}
+    return _said(init, changed)
+
+
+def _said(init: Arguments, changed: dict[str, Any]) -> tuple[Arguments, str] | None:
     if not changed:
         return None
     said = ", ".join(f"{name}={few}" for name, few in changed.items())
     return replace(init, kwargs=init.kwargs | changed), f"fewer blocks: {said}"
+
+
+def _modules(model: Any) -> list[type]:
+    return [type(module) for module in model.modules()] if isinstance(model, nn.Module) else []
 
 
 def _layers(made: Callable[[Arguments], tuple[Any, Callable[[], None]]], init: Arguments) -> list[tuple[type, ...]]:

@@ -23,6 +23,7 @@ from t2j_lsp.translate.rule.pieces import ANY, ARGUMENT, ATOM, UNARY, Piece, ass
 from t2j_lsp.translate.rule.tensors import behind_data, same_rank
 
 from .masks import Masks
+from .store_targets import attribute_of_name, last_name, name_of, operands, repeatable
 
 _NOT_KNOWN = "which parameter this writes into is not known here"
 _SIGNS: dict[type[ast.operator], str] = {
@@ -108,7 +109,7 @@ class Stores:
         seen.add(name)
         for node in self.edits.source.nodes:
             if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-                for part in _operands(node.value):
+                for part in operands(node.value):
                     fact = self.inference.fact(part)
                     if isinstance(fact, Tensor) and (fact.rank or 0) > rank:
                         return True
@@ -124,10 +125,10 @@ class Stores:
         arrays = [t for t in parts if isinstance(self.inference.fact(t.value), Tensor)]
         names = [t for t in node.targets if isinstance(t, ast.Name)]
         read = {n.id for t in arrays for n in symbols.walk(t) if isinstance(n, ast.Name)}
-        fresh = isinstance(node.value, ast.BinOp) or _repeatable(node.value, arrays)  # no view of what is written
+        fresh = isinstance(node.value, ast.BinOp) or repeatable(node.value, arrays)  # no view of what is written
         if fresh and len(names) == 1 and len(arrays) == len(node.targets) - 1 and names[0].id not in read:
             return self._a_line_each(node, [(names[0], node.value), *((target, names[0]) for target in arrays)])
-        if len(arrays) < len(node.targets) or not _repeatable(node.value, arrays):
+        if len(arrays) < len(node.targets) or not repeatable(node.value, arrays):
             return self._inseparable(node, "one value for several targets")
         return self._a_line_each(node, [(target, node.value) for target in arrays])
 
@@ -141,7 +142,7 @@ class Stores:
         single = not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) for e in (*targets.elts, *values))
         if isinstance(node.value, ast.Call) and single and self._are_arrays(parts, targets):
             return self._by_names(node, targets, parts)
-        if len(values) != len(targets.elts) or not single or read & {_holder(t) for t in targets.elts}:
+        if len(values) != len(targets.elts) or not single or read & {name_of(t) for t in targets.elts}:
             return self._inseparable(node, "values for several targets at once")
         return self._a_line_each(node, list(zip(targets.elts, values, strict=True)))
 
@@ -150,15 +151,15 @@ class Stores:
         read = {n.id for t in parts for n in symbols.walk(t.slice) if isinstance(n, ast.Name)}
         held = [self.inference.fact(t.value) for t in parts]
         named = all(isinstance(t.value, ast.Name | ast.Attribute) for t in parts)
-        others = {_holder(t) for t in targets.elts if t not in parts}
-        apart = not others & (read | {_holder(t) for t in parts}) and not read & {_holder(t) for t in parts}
+        others = {name_of(t) for t in targets.elts if t not in parts}
+        apart = not others & (read | {name_of(t) for t in parts}) and not read & {name_of(t) for t in parts}
         return named and apart and all(isinstance(fact, Tensor) for fact in held)
 
     def _by_names(self, node: ast.Assign, targets: ast.Tuple | ast.List, parts: list[ast.Subscript]) -> bool:
         """``actions[t], values[t] = net(x)``: what the call gives has names, by which it is written into the parts."""
         made: dict[ast.expr, ast.expr] = {}
         for part in parts:
-            text = self.names.fresh(f"new_{_last_name(part.value)}")
+            text = self.names.fresh(f"new_{last_name(part.value)}")
             made[part] = ast.copy_location(ast.Name(text, ast.Load()), part)
             self.renderer.put(made[part], Piece(text))
         named = ", ".join(self.renderer.render(made.get(target, target)).text for target in targets.elts)
@@ -264,7 +265,9 @@ class Stores:
             whole = self._fitted(target, value) if operator is None else self.renderer.argument(value)
             self.edits.replace(node, f"{holder}[{index}] {sign}= {assigned(whole)}")
             return True
-        if not isinstance(owner, ast.Name) and not _attribute_of_name(owner):
+        view = self._sliced(owner)
+        named = owner if view is None else view
+        if not isinstance(named, ast.Name) and not attribute_of_name(named):
             self.report.gap(
                 node,
                 "Tensor.__setitem__",
@@ -272,26 +275,50 @@ class Stores:
                 "a write into a view or temporary array is not seen by its owner in JAX",
             )
             return True
-        if is_free(self.edits.source, owner):
-            self.report.gap(node, "Tensor.__setitem__", "in-place", FREE.format(ast.unparse(owner)))
+        if is_free(self.edits.source, named):
+            self.report.gap(node, "Tensor.__setitem__", "in-place", FREE.format(ast.unparse(named)))
             return True
-        if is_mask(target.slice, self.inference.facts):
-            masked = self.masks.chosen(target, value, index, holder, sign)
-            if masked is not None:
-                self.edits.replace(node, f"{holder} = {masked}")
-                self.report.count_converted()
-                return True
-            self.masks.note(node)
-        right = self._fitted(target, value) if operator is None else self.renderer.argument(value)
-        if operator is None:
-            new = f"{holder}.at[{index}].set({right.text})"
-        elif type(operator) in _AT and self._unique(target.slice):
-            new = f"{holder}.at[{index}].{_AT[type(operator)]}({right.text})"
-        else:
-            new = f"{holder}.at[{index}].set({holder}[{index}] {sign} {bracket(right, UNARY)})"
+        new = self._written(node, target, value, operator, holder, index)
+        if view is not None:
+            assert isinstance(owner, ast.Subscript)
+            holder = bracket(self.renderer.render(view), ATOM)
+            new = f"{holder}.at[{self.subscripts.index(owner)}].set({new})"
         self.edits.replace(node, f"{holder} = {new}")
         self.report.count_converted()
         return True
+
+    def _written(
+        self,
+        node: ast.stmt,
+        target: ast.Subscript,
+        value: ast.expr,
+        operator: ast.operator | None,
+        holder: str,
+        index: str,
+    ) -> str:
+        """What ``holder`` is after a write into its part ``index``."""
+        sign = _SIGNS[type(operator)] if operator is not None else ""
+        if is_mask(target.slice, self.inference.facts):
+            masked = self.masks.chosen(target, value, index, holder, sign)
+            if masked is not None:
+                return masked
+            self.masks.note(node)
+        right = self._fitted(target, value) if operator is None else self.renderer.argument(value)
+        if operator is None:
+            return f"{holder}.at[{index}].set({right.text})"
+        if type(operator) in _AT and self._unique(target.slice):
+            return f"{holder}.at[{index}].{_AT[type(operator)]}({right.text})"
+        return f"{holder}.at[{index}].set({holder}[{index}] {sign} {bracket(right, UNARY)})"
+
+    def _sliced(self, owner: ast.expr) -> ast.expr | None:
+        """The array of which ``owner`` is a part by slices and whole numbers alone: in PyTorch a view of it."""
+        if not isinstance(owner, ast.Subscript) or self.variables.parameter(owner.value) is not None:
+            return None
+        whole = self.inference.fact(owner.value)
+        parts = owner.slice.elts if isinstance(owner.slice, ast.Tuple) else [owner.slice]
+        if not isinstance(whole, Tensor) or whole.variable or any(isinstance(n, ast.Call) for n in ast.walk(owner)):
+            return None
+        return owner.value if all(isinstance(p, ast.Slice) or self._is_number(p) for p in parts) else None
 
     def _whole(self, target: ast.Subscript) -> tuple[ast.expr, list[ast.Subscript]]:
         """The array that is written into, and the parts by whole numbers that are taken of it: of ``x[i][j] = v``.
@@ -366,35 +393,3 @@ class Stores:
                 return
             right = moved
         self.edits.replace(node, f"{text}[...] {sign} {right}")
-
-
-def _holder(target: ast.expr) -> str:
-    """The name that holds what a target writes into."""
-    while isinstance(target, ast.Subscript | ast.Attribute):
-        target = target.value
-    return target.id if isinstance(target, ast.Name) else ""
-
-
-def _repeatable(value: ast.expr, targets: list[ast.Subscript]) -> bool:
-    """Whether a value is the same each time it is written: a constant, or a name that no target changes."""
-    value = value.operand if isinstance(value, ast.UnaryOp) else value
-    names = {n.id for t in targets for n in symbols.walk(t.value) if isinstance(n, ast.Name)}
-    return isinstance(value, ast.Constant) or isinstance(value, ast.Name) and value.id not in names
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else ast.unparse(node)
-
-
-def _operands(value: ast.expr) -> list[ast.expr]:
-    """What a value is computed from by operators and choices, or the value itself."""
-    match value:
-        case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
-            return [*_operands(left), *_operands(right)]
-        case ast.UnaryOp(operand=operand):
-            return _operands(operand)
-    return [value]
-
-
-def _attribute_of_name(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)

@@ -30,6 +30,20 @@ def torch_name(module: nnx.Module, path: Sequence[str | int]) -> str:
     return ".".join(parts)
 
 
+def named_children(module: nnx.Module) -> list[tuple[str, nnx.Module]]:
+    """The modules right inside a module, each once, with PyTorch's names and in its order, that of assignment.
+
+    Those of `nnx.Sequential` are its layers; functions among them, which PyTorch has modules for, are left out.
+    """
+    while isinstance(module, nnx.Sequential | nnx.SpectralNorm):
+        module = module.layers if isinstance(module, nnx.Sequential) else module.layer_instance
+    walk = (((key,), child) for key, child in nnx.iter_module_children(module))
+    children: dict[int, tuple[str, nnx.Module]] = {}
+    for (key,), child in in_torch_order(module, walk):
+        children.setdefault(id(child), (str(key), child))
+    return list(children.values())
+
+
 def in_torch_order(
     module: nnx.Module, walk: Iterable[tuple[tuple[Any, ...], Any]], parts_first: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import torch
 from flax import nnx
 
-from t2j_lsp.rules.helpers.names import in_torch_order, torch_name
+from t2j_lsp.rules.helpers.names import in_torch_order, named_children, torch_name
 
 
 class Block(nnx.Module):
@@ -69,3 +69,36 @@ def test_apply_comes_to_a_module_behind_its_parts() -> None:
     reference.apply(lambda one: applied.append(own[one]))
     walk = in_torch_order(module, nnx.iter_modules(module), parts_first=True)
     assert list(dict.fromkeys(torch_name(module, path) for path, _ in walk)) == applied
+
+
+class Parts(nnx.Module):
+    """A child of each kind, one of them under two names."""
+
+    def __init__(self, *, rngs: nnx.Rngs):
+        self.q = nnx.Linear(2, 2, rngs=rngs)
+        self.net = nnx.Sequential(nnx.Linear(2, 2, rngs=rngs), nnx.relu, nnx.LayerNorm(2, rngs=rngs))
+        self.blocks = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(12)])
+        self.again = self.q
+        self.scale = nnx.Param(jnp.ones(2))
+        self.b = nnx.Dict(x=nnx.Linear(2, 2, rngs=rngs), a=nnx.Linear(2, 2, rngs=rngs))
+
+
+class TorchParts(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q = torch.nn.Linear(2, 2)
+        self.net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.LayerNorm(2))
+        self.blocks = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(12)])
+        self.again = self.q
+        self.scale = torch.nn.Parameter(torch.ones(2))
+        self.b = torch.nn.ModuleDict({"x": torch.nn.Linear(2, 2), "a": torch.nn.Linear(2, 2)})
+
+
+def test_children_have_pytorchs_names_and_order_also_behind_jit() -> None:
+    module, reference = Parts(rngs=nnx.Rngs(0)), TorchParts()
+    nnx.jit(lambda m: m.scale.set_value(2 * m.scale[...]))(module)
+    for part in ("", "net", "blocks", "b", "q"):
+        own, wanted = (getattr(one, part) if part else one for one in (module, reference))
+        layers = [n for n, child in wanted.named_children() if not isinstance(child, torch.nn.ReLU)]
+        assert [name for name, _ in named_children(own)] == layers
+        assert all(isinstance(child, nnx.Module) for _, child in named_children(own))

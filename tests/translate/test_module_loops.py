@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from flax import nnx
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate import translate
@@ -216,3 +219,43 @@ def test_a_function_of_a_module_may_call_itself() -> None:
     translation = translate(IN_SCRIPT.format(parts=SORTED, walk=walk), Options())
     assert not translation.gaps
     assert "for _, m in nnx.iter_modules(model):" in translation.code
+
+
+NAMES_OF_CHILDREN = """
+import torch
+from torch import nn
+
+SEEN = []
+
+
+def named_apply(fn, module: nn.Module, name=""):
+    for child_name, child_module in module.named_children():
+        child_name = ".".join((name, child_name)) if name else child_name
+        named_apply(fn, child_module, child_name)
+    fn(module, name)
+
+
+def seen(module: nn.Module, name: str):
+    if isinstance(module, nn.Linear):
+        SEEN.append(name)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 3))
+        self.blocks = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
+        named_apply(seen, self)
+"""
+
+
+def test_children_of_any_module_have_pytorchs_names() -> None:
+    """Flax numbers what is in a list, and has the layers of a Sequential in one."""
+    translation = translate(NAMES_OF_CHILDREN, Options())
+    assert not translation.gaps
+    sides: list[dict[str, Any]] = [{}, {}]
+    for side, code in zip(sides, (NAMES_OF_CHILDREN, translation.code), strict=True):
+        exec(code, side)
+    sides[0]["Net"]()
+    sides[1]["Net"](rngs=nnx.Rngs(0))
+    assert sides[0]["SEEN"] == ["stem.0", "stem.2", "blocks.0", "blocks.1"] == sides[1]["SEEN"]

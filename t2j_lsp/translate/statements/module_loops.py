@@ -49,7 +49,9 @@ class ModuleLoops:
         if order_matters(self.ctx.inference, call) or kind == "children" and _calls(node, item):
             return False  # in Flax's order, which is alphabetical
         owner = self.renderer.render(call.func.value).text
-        if kind == "modules" and changes_parts_twice(self.ctx.inference, node.body, item):
+        if kind == "children" and (layer_names(owner_fact) or not isinstance(owner_fact, Instance)):
+            walk = f"{self.renderer.need('named_children')}({owner})"  # a list's have numbers, a Sequential's are deeper
+        elif kind == "modules" and changes_parts_twice(self.ctx.inference, node.body, item):
             walk = torch_order(self.renderer, owner, kind)
         else:
             drawn = kind != "children" and draws(self.ctx.inference, node.body)

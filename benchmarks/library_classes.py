@@ -176,9 +176,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--timeout", type=float, default=120.0, help="as of t2j check (120)")
     parser.add_argument("--again", default="", help="check classes anew that have this pattern")
     parser.add_argument("--python", help="the interpreter of both sides, with packages that the libraries need (this)")
-    parser.add_argument(
-        "--with", dest="libraries", default="", help="convert these along, with commas between them"
-    )
+    parser.add_argument("--with", dest="libraries", default="", help="convert these along, with commas between them")
     options = parser.parse_args(arguments)
     root, earlier = options.path.resolve(), known(options.out, options.again)
     found: list[Outcome] = []

@@ -404,7 +404,9 @@ VIEWS = [
 
 @pytest.mark.parametrize(("store", "wanted"), VIEWS, ids=[store for store, _ in VIEWS])
 def test_a_write_into_a_part_by_slices_reaches_the_whole(store: str, wanted: str) -> None:
-    text = f"{HEAD}def f(x: torch.Tensor, m: torch.Tensor, i: torch.Tensor):\n    y = x * 2\n    {store}\n    return y\n"
+    text = (
+        f"{HEAD}def f(x: torch.Tensor, m: torch.Tensor, i: torch.Tensor):\n    y = x * 2\n    {store}\n    return y\n"
+    )
     translation = convert(text)
     assert wanted in translation.code
     assert not translation.gaps

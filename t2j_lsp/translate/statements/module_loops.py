@@ -50,7 +50,7 @@ class ModuleLoops:
             return False  # in Flax's order, which is alphabetical
         owner = self.renderer.render(call.func.value).text
         if kind == "children" and (layer_names(owner_fact) or not isinstance(owner_fact, Instance)):
-            walk = f"{self.renderer.need('named_children')}({owner})"  # a list's have numbers, a Sequential's are deeper
+            walk = f"{self.renderer.need('named_children')}({owner})"  # Flax numbers those of lists
         elif kind == "modules" and changes_parts_twice(self.ctx.inference, node.body, item):
             walk = torch_order(self.renderer, owner, kind)
         else:

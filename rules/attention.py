@@ -138,7 +138,7 @@ for _name in ("and_masks", "or_masks"):
 
     @rule(f"{FLEX}.{_name}(*mask_mods)", jax=f"{_name}(f, g)", result="unknown")
     def _joined(call: Call, name: str = _name) -> Piece:
-        return call.emit(f"{name}({', '.join(item.text for item in call['mask_mods'].items)})")
+        return call.emit(f"{name}({{mods}})", mods=", ".join(item.text for item in call["mask_mods"].items))
 
 
 takes_tensors(f"{FLEX}.flex_attention", 3)

@@ -138,8 +138,10 @@ def _linspace(call: Call) -> Tensor:
 def _whole_steps(call: Call, name: str, rest: str) -> Piece:
     """An integer dtype cuts the ends' fractions off first, and of each step what is behind the point."""
     call.note("A step that rounding puts just below a whole number is cut to the one before, in either library.")
-    ends = [f"{{{n}}}.astype({{dtype}})" if is_tensor(call[n].fact) else _cut(call[n]) for n in ("start", "end")]
-    return call.emit(f"jnp.{name}({', '.join(ends)}, {rest}).astype({{dtype}})")
+    names = ("start", "end")
+    whole = {f"whole_{n}": _cut(call[n]) for n in names if not is_tensor(call[n].fact)}
+    ends = [f"{{whole_{n}}}" if f"whole_{n}" in whole else f"{{{n}}}.astype({{dtype}})" for n in names]
+    return call.emit(f"jnp.{name}({', '.join(ends)}, {rest}).astype({{dtype}})", **whole)
 
 
 @rule(

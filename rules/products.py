@@ -51,17 +51,19 @@ def _einsum_fact(call: Call) -> Tensor:
     return Tensor(len(equation.partition("->")[2].replace(" ", "")))
 
 
+_EINSUM = "jnp.einsum({equation}, {operands})"
+
+
 @rule("torch.einsum(equation, *operands)", jax="jnp.einsum(equation, *operands)", result=_einsum_fact)
 def einsum(call: Call) -> Piece | Refusal:
     operands = call["operands"].items
     if len(operands) == 1 and isinstance(operands[0].node, ast.List | ast.Tuple):
-        inner = operands[0].text[1:-1].strip().rstrip(",")
-        return call.emit(f"jnp.einsum({{equation}}, {inner})")
+        return call.emit(_EINSUM, operands=operands[0].text[1:-1].strip().rstrip(","))
     if len(operands) == 1 and isinstance(operands[0].fact, ListOf | Tuple):
-        return call.emit(f"jnp.einsum({{equation}}, *{operands[0].atom})")
+        return call.emit(_EINSUM, operands=f"*{operands[0].atom}")
     if not isinstance(call["equation"].literal, str) and not isinstance(call["equation"].fact, Scalar):
         return call.refuse("only the form with an equation string is converted")
-    return call.emit(f"jnp.einsum({{equation}}, {', '.join(item.text for item in operands)})")
+    return call.emit(_EINSUM, operands=", ".join(item.text for item in operands))
 
 
 INTEGER_FACTORS = (

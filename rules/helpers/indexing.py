@@ -51,6 +51,11 @@ def set_where(x: jax.Array, mask: jax.Array, value: jax.Array | complex) -> jax.
     return jnp.where(mask, jnp.asarray(value).astype(x.dtype), x)
 
 
+def set_at(x: jax.Array, index: jax.Array, value: jax.Array | complex) -> jax.Array:
+    """`x[index] = value` of one number, with places or with a mask, which under jit is a choice."""
+    return set_where(x, index, value) if jnp.asarray(index).dtype == bool else x.at[index].set(value)
+
+
 def reduce_at(x: jax.Array, places: Any, source: jax.Array, reduce: str, include_self: bool = True) -> jax.Array:
     """Reduces `source` into x at `places`, as torch.scatter_reduce and torch.index_reduce do.
 

@@ -19,7 +19,7 @@ class DataParallel(nnx.Module):
     doesn't divide is computed whole on each.
     """
 
-    def __init__(self, module: nnx.Module):
+    def __init__(self, module: nnx.Module, *, rngs: nnx.Rngs | None = None):
         self.module = module
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import pytest
 
@@ -92,3 +93,11 @@ def test_a_module_that_is_called_on_several_devices_is_called() -> None:
     forward += "    def forward(self, x):\n        return nn.parallel.data_parallel(self.main, x{more})\n"
     assert "return self.main(x)" in converted(forward.format(more=", range(2)"))
     assert translate(NET + forward.format(more=", module_kwargs={'a': 1}")).gaps
+
+
+def test_classes_that_derive_from_a_wrapper_are_made_as_modules_are() -> None:
+    own = "class Own(nn.DataParallel):\n    def __getattr__(self, key):\n        return getattr(self.module, key)\n\n"
+    code = converted(f"{own}\ndef main():\n    inner = nn.Linear(3, 2)\n    return Own(inner)(torch.ones(4, 3))\n")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["main"](rngs=names["nnx"].Rngs(0)).shape == (4, 2)

@@ -105,3 +105,10 @@ def test_what_a_dict_gives_for_a_missing_key_may_be_anything() -> None:
     head = "import torch\n\n\ndef f(state: dict[str, torch.Tensor]):\n"
     body = "    state = state.get('model', state)\n    return state.get('weights', state)\n"
     assert translate(head + body).gaps == ()
+
+
+def test_names_of_the_users_in_what_a_rule_joins_are_no_helpers() -> None:
+    text = 'import torch\n\n\ndef f(x, w, i, dropout):\n    return torch.einsum("ij,jk->ik", dropout(x), w[f"l{i}"])\n'
+    translation = translate(text)
+    assert not translation.gaps
+    assert 'jnp.einsum("ij,jk->ik", dropout(x), w[f"l{i}"])' in translation.code

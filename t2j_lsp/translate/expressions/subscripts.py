@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.inference.item_stores import is_mask
+from t2j_lsp.translate.inference.item_stores import is_mask, may_be_mask
 from t2j_lsp.translate.inference.old_items import old_items
 from t2j_lsp.translate.rule.facts import PACKED, Fact, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
@@ -49,7 +49,7 @@ class Subscripts:
         if not isinstance(node.ctx, ast.Load) or not isinstance(held, Tensor) and is_known(held):
             return None
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if self.code.is_traced and any(map(self._may_pick, parts)):
+        if self.code.is_traced and any(self._may_pick(part, isinstance(held, Tensor)) for part in parts):
             self.ctx.report.note(node, "Tensor.__getitem__", "value-needed", PICKED_BY_MASK)
         if not isinstance(held, Tensor):
             return None
@@ -101,9 +101,10 @@ class Subscripts:
                 case ast.arg(arg=name, annotation=ast.expr() as kind) if isinstance(node, ast.Name) and name == node.id:
                     yield kind
 
-    def _may_pick(self, index: ast.expr) -> bool:
-        """Whether an index may be a mask whose values decide how much it picks."""
-        return self._may_be_mask(index) and index not in constant_masks(self.ctx.inference).known
+    def _may_pick(self, index: ast.expr, of_tensor: bool) -> bool:
+        """Whether an index may be a mask whose values decide how much it picks, for a tensor by its name alone."""
+        named = of_tensor and may_be_mask(index, self.ctx.inference.facts)
+        return (named or self._may_be_mask(index)) and index not in constant_masks(self.ctx.inference).known
 
     def _may_be_mask(self, index: ast.expr, follow: bool = True) -> bool:
         """Whether an index is an array of booleans, or what a comparison of unknown values gives, also by a name."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, Tensor, is_number
 
-from .forward_pass import dotted
+from .forward_pass import dotted, is_known
 
 _OF_CONTAINERS = frozenset(
     {"append", "extend", "insert", "items", "keys", "values", "update", "get", "pop", "setdefault", "popitem"}
@@ -29,6 +30,27 @@ def is_mask(index: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
             return not any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in index.ops)
         case _:
             return False
+
+
+_MASK_NAME = re.compile(r"(\w+_)?(masks?|valid|keep|ignored?)(_?\d+)?")
+
+
+def may_be_mask(index: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
+    """Whether an index of unknown kind is named or written as masks are: ``x[mask]``, ``x[~keep]``."""
+    match index:
+        case ast.UnaryOp(op=ast.Invert(), operand=inner):
+            return _is_open(inner, facts)
+        case ast.BinOp(op=ast.BitAnd() | ast.BitOr(), left=left, right=right):
+            return may_be_mask(left, facts) or may_be_mask(right, facts)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return _is_open(index, facts) and _MASK_NAME.fullmatch(name.lower()) is not None
+    return False
+
+
+def _is_open(index: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
+    """Whether nothing tells what an index holds, or of what dtype it is."""
+    fact = facts.get(index, UNKNOWN)
+    return fact.dtype is None if isinstance(fact, Tensor) else not is_known(fact)
 
 
 def only_arrays_take(target: ast.Subscript, value: Fact, facts: Mapping[ast.AST, Fact]) -> bool:

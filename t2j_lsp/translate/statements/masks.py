@@ -9,6 +9,7 @@ from t2j_lsp.translate.expressions.context import Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.subscripts import PICKED_BY_MASK
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.item_stores import is_mask, may_be_mask
 from t2j_lsp.translate.rule.facts import Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.pieces import ARGUMENT, UNARY, bracket
 
@@ -21,7 +22,20 @@ class Masks:
         self.report = report
         self.renderer = renderer
 
-    def chosen(self, target: ast.Subscript, value: ast.expr, mask: str, holder: str, sign: str) -> str | None:
+    def written(
+        self, node: ast.stmt, target: ast.Subscript, value: ast.expr, index: str, holder: str, sign: str
+    ) -> str | None:
+        """What a write by a mask gives, or by what is named as masks are and may as well be places; None for others."""
+        if is_mask(target.slice, self.inference.facts):
+            masked = self._chosen(target, value, index, holder, sign)
+            if masked is None:
+                self.report.note(node, "Tensor.__setitem__", "value-needed", PICKED_BY_MASK)
+            return masked
+        if sign or not may_be_mask(target.slice, self.inference.facts) or not self._is_number(value):
+            return None
+        return f"{self.renderer.need('set_at')}({holder}, {index}, {bracket(self.renderer.argument(value), ARGUMENT)})"
+
+    def _chosen(self, target: ast.Subscript, value: ast.expr, mask: str, holder: str, sign: str) -> str | None:
         """``x[mask] = 1`` and ``x[mask] = y[mask]`` as a choice; None where the value isn't such."""
         number = self._is_number(value)
         whole = value if number else _masked(value, target.slice)
@@ -32,10 +46,6 @@ class Masks:
         if number and self._is_whole(target, value):
             return f"{self.renderer.need('jnp')}.where({mask}, {text}, {holder})"
         return f"{self.renderer.need('set_where')}({holder}, {mask}, {text})"
-
-    def note(self, node: ast.AST) -> None:
-        """Say that the size of what a mask picks is not known under jit."""
-        self.report.note(node, "Tensor.__setitem__", "value-needed", PICKED_BY_MASK)
 
     def _is_number(self, value: ast.expr) -> bool:
         fact = self.inference.fact(value)

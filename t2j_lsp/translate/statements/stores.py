@@ -298,11 +298,8 @@ class Stores:
     ) -> str:
         """What ``holder`` is after a write into its part ``index``."""
         sign = _SIGNS[type(operator)] if operator is not None else ""
-        if is_mask(target.slice, self.inference.facts):
-            masked = self.masks.chosen(target, value, index, holder, sign)
-            if masked is not None:
-                return masked
-            self.masks.note(node)
+        if (masked := self.masks.written(node, target, value, index, holder, sign)) is not None:
+            return masked
         right = self._fitted(target, value) if operator is None else self.renderer.argument(value)
         if operator is None:
             return f"{holder}.at[{index}].set({right.text})"

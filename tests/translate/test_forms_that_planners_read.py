@@ -174,3 +174,37 @@ def test_a_function_that_gives_what_it_changed_other_names_stays() -> None:
     )
     result = convert(source)
     assert result.gaps or printed(result.code) == printed(source)
+
+
+SEVERAL = """a, b = nn.Linear(3, 4), nn.Linear(4, 2)
+for p in {walks}:
+    # each of them
+    if p.dim() < 2:
+        continue
+    with torch.no_grad():
+        p.fill_(
+            0.5
+        )
+print(b(a(torch.ones(2, 3)) - a.bias).sub(b.bias).sum().item())
+"""
+
+
+@pytest.mark.parametrize(
+    "walks",
+    [
+        "[*a.parameters(), *b.parameters()]",
+        "list(a.parameters()) + list(b.parameters())",
+        "itertools.chain(a.parameters(), b.parameters())",
+    ],
+)
+def test_a_loop_over_the_parameters_of_several_modules_is_one_over_the_modules_first(walks: str) -> None:
+    text = f"import itertools\n{HEAD}{SEVERAL.format(walks=walks)}"
+    result = convert(text)
+    assert not result.gaps and "for module in (a, b):" in result.code
+    assert convert(result.code).code == result.code
+    assert abs(float(printed(result.code)) - float(printed(text))) < 1e-4
+
+
+def test_a_loop_over_several_modules_that_is_left_early_stays() -> None:
+    text = SEVERAL.format(walks="[*a.parameters(), *b.parameters()]").replace("continue", "break")
+    assert "for module in" not in convert(HEAD + text).code

@@ -2,7 +2,8 @@
 
 Where a file has gaps, what they have to do with is read as if it were written in fewer ways: a loop counts nothing
 that nobody reads (``for _, p in enumerate(model.parameters())``), its target says what an item holds (``for pair in
-named: name, p = pair``), and each name gets its value in a statement of its own (``a, b = f(x), g(y)``).
+named: name, p = pair``), one over the parameters of several modules is a loop over the modules around another, and
+each name gets its value in a statement of its own (``a, b = f(x), g(y)``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
+
+from .joined_walks import of_each_module
 
 _BRACKETED = ast.Call | ast.List | ast.Dict | ast.Set | ast.Subscript
 """What may go on in the next line, since it ends with a bracket."""
@@ -32,7 +35,7 @@ def with_plain_forms(inference: Inference, gaps: Iterable[Finding]) -> Rearrange
     for node in source.nodes:
         match node:
             case ast.For() if _touches(node, around):
-                edits += _uncounted(source, node) or _unpacked(source, node)
+                edits += _uncounted(source, node) or _unpacked(source, node) or of_each_module(source, node)
             case ast.Assign(targets=[ast.Tuple() as target], value=ast.Tuple() as value):
                 names = {n.id for n in target.elts if isinstance(n, ast.Name)}
                 if _touches(node, ranges) or names & read:

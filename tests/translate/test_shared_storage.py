@@ -14,6 +14,10 @@ from .side_by_side import sides
 
 HEAD = "import torch\n\n\ndef f(x: torch.Tensor, xs: list[torch.Tensor], flag: bool = True):\n    "
 TOLD = {
+    "what a name beside others held": (
+        "def g(a, b):\n        a += b\n        return b * 2, b\n    y, z = x * 2, x * 3\n    w = y\n    y, z = g(y, z)\n"
+        "    return y + z + w"
+    ),
     "an entry of a dict": "y, kept = x * 2, {}\n    kept['a'] = y\n    y += 1\n    return kept",
     "a dict": "y = x * 2\n    kept = {'a': y}\n    y += 1\n    return kept",
     "a list": "y = x * 2\n    kept = [y]\n    y += 1\n    return kept",
@@ -56,6 +60,10 @@ CONVERTS = {
         "out = x\n    for v in xs:\n        v = v * 2\n        v += 1\n        out = out + v\n    return out"
     ),
     "a part of what was made": "pair = torch.max(x, 1)\n    y = pair.values\n    y += 1\n    return y",
+    "what takes its own place beside others": (
+        "def g(a, b):\n        a += b\n        return a, b * 2\n    y, z = x * 2, x * 3\n    for v in xs:\n"
+        "        y, z = g(y, z)\n    return y + z"
+    ),
     "numbers": "n = m = 0\n    ns = [n]\n    n += 1\n    return x * n + ns[0]",
 }  # fmt: skip
 

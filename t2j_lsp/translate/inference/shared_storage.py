@@ -80,6 +80,15 @@ def shared_writes(inference: Inference) -> SharedWrites:
             return writes
 
 
+def _parts(target: ast.expr) -> Iterator[ast.expr]:
+    """The targets of an assignment to several."""
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from _parts(part)
+    else:
+        yield target
+
+
 def _known_writes(inference: Inference, written: dict[FunctionInfo, set[str]]) -> SharedWrites:
     """What they come to as far as it is known which parameters functions write into; what is found out is added."""
     wanted, stepping, memory = written_for(inference), stepping_functions(inference), NumpyMemory()
@@ -213,7 +222,7 @@ class _Function:
                         self._keep(dotted(target.value), value, held, node)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.storage.bind(target, self.storage.of(value, env), env)
-            case ast.AugAssign(target=target, value=value) if text := dotted(target):
+            case ast.AugAssign(target=target, value=value) if text := dotted(target) and root(target):
                 before, new = self.storage.of(target, env), self.storage.of(value, env)
                 if isinstance(self.inference.facts.get(target), Tensor):
                     env[text] = before if before.reach() else self.storage.fresh()
@@ -326,7 +335,7 @@ class _Function:
     def _read_later(self, write: Write, node: ast.stmt, env: Env) -> str | None:
         """A name that may hold the storage and is read after ``node`` before it is bound again."""
         places = write.held.reach()
-        bound = {dotted(t) for t in getattr(node, "targets", [])}
+        bound = {dotted(t) for target in getattr(node, "targets", []) for t in _parts(target)}
         for name, held in env.items():
             if name in bound or name == write.root and not write.elsewhere or not overlap(held.reach(), places):
                 continue

@@ -21,6 +21,7 @@ from .kept_generators import with_seeds_as_statements
 from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
 from .lazy_layers import with_sizes_of_lazy_layers
+from .left_out_caches import with_caches_left_out
 from .left_out_go_betweens import with_go_betweens_left_out
 from .left_out_scalers import with_scalers_left_out
 from .listed_children import with_children_listed
@@ -43,6 +44,7 @@ from .weighted_backward import with_weighted_losses_summed
 
 _WAYS = (
     with_go_betweens_left_out,
+    with_caches_left_out,
     with_old_items_as_numbers,
     with_sizes_of_lazy_layers,
     with_known_branches_taken,

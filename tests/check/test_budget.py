@@ -225,6 +225,38 @@ def test_sizes_are_made_up_where_those_of_a_call_take_too_much_memory(tmp_path: 
     assert "with smaller inputs (sizes made up" in str(found.stages["numeric"].reason)
 
 
+LARGE = """
+import torch
+import torch.nn as nn
+
+
+class Tower(nn.Module):
+    def __init__(self, img_size=224, embed_dim=192, depth=4):
+        super().__init__()
+        self.stem = nn.Conv2d(3, embed_dim, 7, stride=7)
+        self.position = nn.Parameter(torch.zeros(1, embed_dim, img_size // 7, img_size // 7))
+        self.blocks = nn.Sequential(*[nn.Conv2d(embed_dim, embed_dim, 3, padding=1) for _ in range(depth)])
+        self.act = nn.GELU()
+
+    def forward(self, x):
+        return self.act(self.blocks(self.stem(x) + self.position)).mean((2, 3))
+"""
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_sizes_by_default_become_an_eighth_where_they_take_too_much_memory(tmp_path: Path, right: bool) -> None:
+    source = tmp_path / "tower.py"
+    source.write_text(LARGE)
+    code = convert(source.read_text()).code
+    code = code if right else code.replace("approximate=False", "approximate=True")
+    with Narrow() as pool:
+        found = check_files(source, code, ["Tower"], pool=pool, causes=False).objects[0]
+        assert pool.met
+    assert found.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), found.reason
+    said = "smaller sizes: img_size=28, embed_dim=24, depth=2"
+    assert f"with smaller inputs ({said}" in str(found.stages["numeric"].reason)
+
+
 def test_what_is_left_out_is_said_once_and_in_words() -> None:
     budget = TimeBudget(0.0)
     for name in ("eval output (other values 1)", "eval output (other values 2)", "without jit"):

@@ -221,6 +221,21 @@ def test_a_function_of_a_module_may_call_itself() -> None:
     assert "for _, m in nnx.iter_modules(model):" in translation.code
 
 
+def test_data_of_the_loops_own_module_is_held_by_nothing_else() -> None:
+    loop = (
+        "for m in self.modules():",
+        "    if isinstance(m, (nn.Conv1d, nn.Conv2d)):",
+        "        scale = m.weight.std().detach() ** 0.5",
+        "        m.weight.data /= scale",
+        "        m.bias.data /= scale",
+    )
+    code = one_line(converted(*loop))
+    assert (
+        "m.kernel[...] = jnp.moveaxis(jnp.moveaxis(m.kernel[...], (-1, -2), (0, 1)) / scale, (0, 1), (-1, -2))" in code
+    )
+    assert "m.bias[...] /= scale" in code
+
+
 NAMES_OF_CHILDREN = """
 import torch
 from torch import nn

@@ -15,8 +15,8 @@ from .side_by_side import sides
 HEAD = "import torch\n\n\ndef f(x: torch.Tensor, xs: list[torch.Tensor], flag: bool = True):\n    "
 TOLD = {
     "what a name beside others held": (
-        "def g(a, b):\n        a += b\n        return b * 2, b\n    y, z = x * 2, x * 3\n    w = y\n    y, z = g(y, z)\n"
-        "    return y + z + w"
+        "def g(a, b):\n        a += b\n        return b * 2, b\n    y, z = x * 2, x * 3\n    w = y\n"
+        "    y, z = g(y, z)\n    return y + z + w"
     ),
     "an entry of a dict": "y, kept = x * 2, {}\n    kept['a'] = y\n    y += 1\n    return kept",
     "a dict": "y = x * 2\n    kept = {'a': y}\n    y += 1\n    return kept",

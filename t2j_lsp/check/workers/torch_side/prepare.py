@@ -29,7 +29,7 @@ from .guess import Guesser
 from .lengths import shrunk, unpaired
 from .parts import RecordedParts
 from .repairs import OUT_OF_ORDER
-from .shallower import shallower, shallower_as_built
+from .shallower import lighter, shallower
 from .smaller import SLOW, smaller
 
 _MOST_PLANS = 24
@@ -43,6 +43,7 @@ _NO_NUMBER = re.compile(
 DRAWS, SMALL = 4, 20_000
 """So often other values are drawn for inputs that have fewer elements."""
 FAR = 512.0
+_LIGHT = "less of"
 _MADE_UP = "sizes made up"
 """How it is said that a program doesn't run with the sizes that its calls have."""
 
@@ -51,14 +52,18 @@ def prepare(request: PrepareRequest) -> Prepared:
     """The first plan that runs, with its inputs drawn; or why none does."""
     problems: list[str] = []
     deadline = time.monotonic() + request.seconds
+    light: dict[str, str] = {}
     plans = _smallest_first(request.plans) if request.light else list(request.plans)
     for plan in plans:
         with program(request) as (module, target), RecordedParts(request.slice) as parts:
             rng = np.random.default_rng(request.seed)
             try:
                 init = _computed(_evaluated(plan.init, vars(module)), vars(module), "torch.")
-                lighter = _lighter(target, init, plan, vars(module), request)
-                init = init if lighter is None else lighter[0]
+                if request.light and (less := _lighter(target, init, plan, vars(module), request)):
+                    light |= {source: said for source, (_, said) in less.items()}
+                    at = plans.index(plan) + 1
+                    plans[at:at] = [one for one, _ in less.values()]
+                    continue
                 model = build(target, init, vars(module), request.wide, rng)
                 if plan.source.startswith("its parameters") and (empty := _empty(model)) is not None:
                     raise ValueError(f"{empty} has no elements")
@@ -83,9 +88,9 @@ def prepare(request: PrepareRequest) -> Prepared:
                         return Prepared(problems=problems)
                     continue
                 prepared = parts.plans()
-                made_up = [_MADE_UP] if request.light and plan.source != request.plans[0].source else []
-                given = plan.init if lighter is None else init
-                fewer = _shallower(target, init, plan, drawn, vars(module), request, deadline)
+                made_up = [_MADE_UP] if request.light and request.plans[0].source not in plan.source else []
+                made_up += [light[plan.source]] if plan.source in light else []
+                given, fewer = plan.init, _shallower(target, init, plan, drawn, vars(module), request, deadline)
                 if fewer is not None:
                     init = given = fewer[0]
                     model = build(target, init, vars(module), request.wide, rng)
@@ -104,7 +109,7 @@ def prepare(request: PrepareRequest) -> Prepared:
                     shown=f"{target.__name__}({given})({shown})" if isinstance(target, type) else shown,
                     source=plan.source,
                     parts=prepared,
-                    smaller=", ".join([*made_up, *(one[1] for one in (lighter, fewer, change) if one)]) or None,
+                    smaller=", ".join([*made_up, *(one[1] for one in (fewer, change) if one)]) or None,
                 )
     return Prepared(problems=problems)
 
@@ -158,12 +163,19 @@ def _smallest_first(plans: list[InputPlan]) -> list[InputPlan]:
 
 def _lighter(
     target: Any, init: Arguments, plan: InputPlan, namespace: Namespace, request: PrepareRequest
-) -> tuple[Arguments, str] | None:
-    """Constructor arguments for fewer blocks before anything runs, where it took too much memory."""
-    if not request.light or not isinstance(target, type) or plan.source == "the t2j comment":
-        return None
+) -> dict[str, tuple[InputPlan, str]]:
+    """Plans with smaller sizes and fewer blocks for one that took too much memory, by their sources, and what is so."""
+    if not isinstance(target, type) or plan.source == "the t2j comment" or plan.source.startswith(_LIGHT):
+        return {}
     rng = np.random.default_rng(request.seed)
-    return shallower_as_built(target, init, lambda given: build(target, given, namespace, request.wide, rng))
+    found = lighter(target, init, lambda given: build(target, given, namespace, request.wide, rng))
+    return {
+        (source := f"{_LIGHT} {plan.source}, {said}"): (
+            replace(plan, init=less, source=source) if stays else InputPlan(less, None, source),
+            said,
+        )
+        for less, said, stays in found
+    }
 
 
 def _as_sequence(plan: InputPlan, error: Exception, plans: list[InputPlan]) -> list[InputPlan]:

@@ -19,6 +19,13 @@ FEW = 2
 _COUNTS = re.compile(r"(?:depth|layer|block|repeat|cell|stack)s?$|^(?:n|num)_\w*(?:layer|block|repeat)")
 """What arguments that count blocks are called. A program may become slower with less of something else: a patch."""
 
+_LARGE = 48
+_IMAGES = re.compile(
+    r"(?:im(?:g|age)?|input|video|frames?)_?(?:size|resolution|height|width)$|^(?:height|width|resolution)$"
+)
+"""What sizes of inputs are called; the modules inside follow them."""
+_SIZES = re.compile(rf"{_IMAGES.pattern}|dim|hidden|channels|features|width|planes|length$|_len$")
+
 
 def shallower(
     target: type,
@@ -42,27 +49,52 @@ def shallower(
             continue
         if len(after) < len(before) and set(after) == set(before):
             before, changed = after, changed | {name: few}
-    return _said(init, changed)
-
-
-def shallower_as_built(target: type, init: Arguments, made: Callable[[Arguments], Any]) -> tuple[Arguments, str] | None:
-    """The same of a program that takes too much memory to run: with fewer modules of the same classes inside."""
-    before, changed = _modules(made(init)), dict[str, Any]()
-    for name, few in _candidates(target, init):
-        try:
-            after = _modules(made(replace(init, kwargs=init.kwargs | changed | {name: few})))
-        except Exception:  # noqa: BLE001 - the program need not take it
-            continue
-        if len(after) < len(before) and set(after) == set(before):
-            before, changed = after, changed | {name: few}
-    return _said(init, changed)
-
-
-def _said(init: Arguments, changed: dict[str, Any]) -> tuple[Arguments, str] | None:
     if not changed:
         return None
     said = ", ".join(f"{name}={few}" for name, few in changed.items())
     return replace(init, kwargs=init.kwargs | changed), f"fewer blocks: {said}"
+
+
+def lighter(target: type, init: Arguments, made: Callable[[Arguments], Any]) -> list[tuple[Arguments, str, bool]]:
+    """Constructor arguments for a program that takes too much memory to run: the lightest first.
+
+    Sizes are an eighth, of all that is called one or of images alone, and blocks fewer, as far as modules of the same
+    classes stand inside. With each, how it is said, and whether inputs stay what they were.
+    """
+    before, found = set(_modules(made(init))), list[tuple[Arguments, str, bool]]()
+    fewer = dict(_candidates(target, init))
+    for sizes in (_sizes(target, init, _SIZES), _sizes(target, init, _IMAGES), {}):
+        changed = sizes | fewer
+        candidate = replace(init, kwargs=init.kwargs | changed)
+        try:
+            same = set(_modules(made(candidate))) == before
+        except Exception:  # noqa: BLE001 - the program need not take it
+            continue
+        if changed and same and all(candidate != other for other, _, _ in found):
+            said = ", ".join(f"{name}={value}" for name, value in changed.items())
+            found.append((candidate, f"smaller sizes: {said}" if sizes else f"fewer blocks: {said}", not sizes))
+    return found
+
+
+def _sizes(target: type, init: Arguments, names: re.Pattern[str]) -> dict[str, Any]:
+    """The constructor's large sizes, by name: as an eighth of them, and a multiple of 4."""
+    found: dict[str, Any] = {}
+    for name, value in _settings(target, init):
+        values = value if isinstance(value, list | tuple) else [value]
+        if names.search(name) and values and all(type(v) is int and v >= _LARGE for v in values):
+            small = [max(v // 8 // 4 * 4, 16) for v in values]
+            found[name] = type(value)(small) if isinstance(value, list | tuple) else small[0]
+    return found
+
+
+def _settings(target: type, init: Arguments) -> Iterator[tuple[str, Any]]:
+    """What a constructor's parameters are by name, given or by default."""
+    try:
+        parameters = [*inspect.signature(target).parameters.values()]
+    except (TypeError, ValueError):
+        return
+    for parameter in parameters[len(init.args) :]:
+        yield parameter.name, init.kwargs.get(parameter.name, parameter.default)
 
 
 def _modules(model: Any) -> list[type]:
@@ -83,15 +115,10 @@ def _layers(made: Callable[[Arguments], tuple[Any, Callable[[], None]]], init: A
 
 def _candidates(target: type, init: Arguments) -> Iterator[tuple[str, Any]]:
     """The constructor's counts above two, and lists with such ones, by name: as twos."""
-    try:
-        parameters = [*inspect.signature(target).parameters.values()]
-    except (TypeError, ValueError):
-        return
-    for parameter in parameters[len(init.args) :]:
-        value = init.kwargs.get(parameter.name, parameter.default)
-        if not _COUNTS.search(parameter.name):
+    for name, value in _settings(target, init):
+        if not _COUNTS.search(name):
             continue
         if isinstance(value, list | tuple) and value and all(type(v) is int for v in value) and max(value) > FEW:
-            yield parameter.name, type(value)(min(v, FEW) for v in value)
+            yield name, type(value)(min(v, FEW) for v in value)
         elif type(value) is int and value > FEW:
-            yield parameter.name, FEW
+            yield name, FEW

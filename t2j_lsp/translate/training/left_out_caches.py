@@ -30,7 +30,7 @@ _COMPUTED = "{} isn't kept between passes in evaluation mode: what it held is co
 def with_caches_left_out(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
     """The text without such dicts; None where there are none, or no ``train()`` is a gap."""
     source = inference.source
-    if "train" not in source.words or not any(gap.name == "torch.nn.Module.train" for gap in gaps):
+    if "train" not in source.words or not any(gap.name.endswith(".train") for gap in gaps):
         return None
     left, findings = ObjectLeftOut(inference), list[Finding]()
     for info in inference.classes.values():
@@ -55,11 +55,11 @@ def with_caches_left_out(inference: Inference, gaps: Iterable[Finding]) -> Rearr
 
 def _empty_dicts(cls: ast.ClassDef) -> dict[str, ast.Assign]:
     """The attributes to which a class assigns an empty dict, with the first such statement."""
-    found: dict[str, ast.Assign] = {}
+    emptied: dict[str, ast.Assign] = {}
     for node in symbols.walk(cls):
         if isinstance(node, ast.Assign) and (name := _emptied(node)):
-            found.setdefault(name, node)
-    return found
+            emptied.setdefault(name, node)
+    return emptied
 
 
 def _emptied(node: ast.stmt) -> str:

@@ -168,13 +168,13 @@ def _lighter(
     if not isinstance(target, type) or plan.source == "the t2j comment" or plan.source.startswith(_LIGHT):
         return {}
     rng = np.random.default_rng(request.seed)
-    found = lighter(target, init, lambda given: build(target, given, namespace, request.wide, rng))
+    lighter_ones = lighter(target, init, lambda given: build(target, given, namespace, request.wide, rng))
     return {
         (source := f"{_LIGHT} {plan.source}, {said}"): (
             replace(plan, init=less, source=source) if stays else InputPlan(less, None, source),
             said,
         )
-        for less, said, stays in found
+        for less, said, stays in lighter_ones
     }
 
 

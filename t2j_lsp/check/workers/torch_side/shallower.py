@@ -61,7 +61,7 @@ def lighter(target: type, init: Arguments, made: Callable[[Arguments], Any]) -> 
     Sizes are an eighth, of all that is called one or of images alone, and blocks fewer, as far as modules of the same
     classes stand inside. With each, how it is said, and whether inputs stay what they were.
     """
-    before, found = set(_modules(made(init))), list[tuple[Arguments, str, bool]]()
+    before, lighter_ones = set(_modules(made(init))), list[tuple[Arguments, str, bool]]()
     fewer = dict(_candidates(target, init))
     for sizes in (_sizes(target, init, _SIZES), _sizes(target, init, _IMAGES), {}):
         changed = sizes | fewer
@@ -70,21 +70,21 @@ def lighter(target: type, init: Arguments, made: Callable[[Arguments], Any]) -> 
             same = set(_modules(made(candidate))) == before
         except Exception:  # noqa: BLE001 - the program need not take it
             continue
-        if changed and same and all(candidate != other for other, _, _ in found):
+        if changed and same and all(candidate != other for other, _, _ in lighter_ones):
             said = ", ".join(f"{name}={value}" for name, value in changed.items())
-            found.append((candidate, f"smaller sizes: {said}" if sizes else f"fewer blocks: {said}", not sizes))
-    return found
+            lighter_ones.append((candidate, f"smaller sizes: {said}" if sizes else f"fewer blocks: {said}", not sizes))
+    return lighter_ones
 
 
 def _sizes(target: type, init: Arguments, names: re.Pattern[str]) -> dict[str, Any]:
     """The constructor's large sizes, by name: as an eighth of them, and a multiple of 4."""
-    found: dict[str, Any] = {}
+    smaller: dict[str, Any] = {}
     for name, value in _settings(target, init):
         values = value if isinstance(value, list | tuple) else [value]
         if names.search(name) and values and all(type(v) is int and v >= _LARGE for v in values):
             small = [max(v // 8 // 4 * 4, 16) for v in values]
-            found[name] = type(value)(small) if isinstance(value, list | tuple) else small[0]
-    return found
+            smaller[name] = type(value)(small) if isinstance(value, list | tuple) else small[0]
+    return smaller
 
 
 def _settings(target: type, init: Arguments) -> Iterator[tuple[str, Any]]:

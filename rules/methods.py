@@ -133,6 +133,7 @@ trait(Trait.BOOLEAN_IN_PLACE, "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater
 trait(Trait.OF_PARAMETER, "grad", "is_leaf", "register_hook", "requires_grad", "requires_grad_", "retain_grad")
 NEW = "clone mean sum norm sqrt abs neg mul add sub div square exp log"
 trait(Trait.NEW_TENSOR, *NEW.split())
+trait(Trait.MAKES_TENSOR, "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
 ALIKE = "abs clone contiguous detach exp float log relu sigmoid sqrt square tanh"
 trait(Trait.ELEMENTWISE_METHOD, *ALIKE.split())
 

@@ -85,6 +85,7 @@ KINDS = (
     ("tests/test_convert_check", "worker"),
     ("tests/test_library_models", "worker"),
     ("tests/test_notebook_programs", "worker"),
+    ("tests/test_outputs_benchmark", "worker"),
     ("tests/test_own_fixes", "worker"),
     ("tests/test_packaging", "worker"),
     ("tests/test_readme", "worker"),

@@ -119,3 +119,26 @@ def test_what_is_indexed_along_several_axes_is_a_tensor(forward: str, expected: 
 def test_in_a_function_beside_numpy_it_may_be_another_array() -> None:
     source = "import numpy as np\nimport torch\n\n\ndef f(x):\n    return x[:, None].max(1)\n"
     assert translate(source, Options()).code.endswith("return x[:, None].max(1)\n")
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "if not torch.is_tensor(clip):\n        raise TypeError(clip)",
+        "if not isinstance(clip, torch.Tensor):\n        raise TypeError(clip)",
+        "assert isinstance(clip, torch.Tensor)",
+        "assert torch.is_tensor(clip), 'no tensor'",
+    ],
+)
+def test_what_a_function_demands_its_callers_have(guard: str) -> None:
+    source = f"import torch\ndef check(clip):\n    {guard}\n    return clip.ndimension() == 4\n\n\n"
+    source += "def hflip(clip):\n    if not check(clip):\n        raise ValueError\n    return clip.flip(-1)\n"
+    result = translate(source)
+    assert not result.gaps and "return jnp.flip(clip, axis=-1)" in result.code
+
+
+@pytest.mark.parametrize("stays", ["return clip", "clip = torch.as_tensor(clip)", "print(clip)"])
+def test_a_function_that_goes_on_demands_nothing(stays: str) -> None:
+    source = f"import torch\ndef check(clip):\n    if not torch.is_tensor(clip):\n        {stays}\n    return clip\n\n\n"
+    source += "def hflip(clip):\n    check(clip)\n    return clip.flip(-1)\n"
+    assert "return clip.flip(-1)" in translate(source).code

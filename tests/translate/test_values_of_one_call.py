@@ -108,3 +108,34 @@ def test_a_loss_may_be_an_array_of_one(start: str) -> None:
     assert not result.gaps
     assert ("return loss.squeeze(), loss" in result.code) == ("1)" in start or "[" in start)
     assert printed(result.code) == printed(source)
+
+
+HEAD_OF_STEP = """\
+import torch
+from torch import nn
+
+net, crit = nn.Linear(3, 1), nn.MSELoss()
+nn.init.constant_(net.weight, 0.1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(3):
+    x = torch.ones(2, 3)
+    loss = crit({out}, {target})
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("out", "target"),
+    [("net(x).squeeze(1)", "torch.ones(2)"), ("net(x)[:1, 0]", "torch.tensor([i], dtype=torch.long).float()")],
+)
+def test_parts_of_tensors_and_integers_are_no_such_array(out: str, target: str) -> None:
+    code = convert(HEAD_OF_STEP.format(out=out, target=target)).code
+    assert "@nnx.jit" in code and "loss.squeeze()" not in code
+
+
+def test_new_tensors_of_a_tensor_may_be_one() -> None:
+    source = SCORES.format(start="feats.new_zeros(1)")
+    result = convert(source)
+    assert "return loss.squeeze(), loss" in result.code and printed(result.code) == printed(source)

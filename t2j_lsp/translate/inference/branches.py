@@ -35,6 +35,8 @@ class Branches:
         self.narrowing.narrow(node.test, then)
         if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
             self.narrowing.narrow(node.test.operand, other)
+            if isinstance(node.body[-1], ast.Raise):
+                self.evidence.demanded(env, other)
         falls = self.flow.block(node.body, then)
         self.evidence.default_given(node.test, env, then)
         falls_other = self.flow.block(node.orelse, other) if node.orelse else True
@@ -45,6 +47,15 @@ class Branches:
         elif falls_other:
             replace_env(env, other)
         return falls or falls_other
+
+    def assertion(self, node: ast.Assert, env: Env) -> bool:
+        """``assert isinstance(x, torch.Tensor)``: so it is behind it, and whoever calls gives one."""
+        self.infer.expr(node.test, env)
+        self.infer.expr(node.msg, env)
+        before = dict(env)
+        self.narrowing.narrow(node.test, env)
+        self.evidence.demanded(before, env)
+        return True
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, env: Env) -> bool:
         for _ in range(2):

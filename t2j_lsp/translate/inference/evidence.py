@@ -50,6 +50,12 @@ class ParameterEvidence:
         if isinstance(self.state.body.observed.get(fact.name), UnknownParameter | None):
             self.state.body.observed[fact.name] = kind
 
+    def demanded(self, before: dict[str, Fact], after: dict[str, Fact]) -> None:
+        """``if not torch.is_tensor(x): raise ...``: what the function goes on with is what it has to be given."""
+        for name, fact in after.items():
+            if isinstance(fact, Tensor):
+                self.add(before.get(name, UNKNOWN))
+
     def add_weak(self, fact: UnknownParameter) -> None:
         """A method was called on the value that tensors have, but other objects may have too."""
         if not fact.foreign and fact.name not in self.state.body.observed:

@@ -93,6 +93,7 @@ class Parts:
                 ast.AsyncWith: lambda: self.branches.with_block,
                 ast.Try: lambda: self.branches.try_block,
                 ast.Match: lambda: self.branches.match_block,
+                ast.Assert: lambda: self.branches.assertion,
             },
         )
 

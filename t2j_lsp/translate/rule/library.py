@@ -158,6 +158,7 @@ class Trait(Enum):
     MAKES_PARAMETER = "what makes a parameter, which isn't trained if it is given requires_grad=False"
     MAKES_FROZEN = "what makes a layer whose parameters aren't trained unless it is given freeze=False"
     STOPS_GRADIENT = "a method or attribute through which no gradient flows"
+    MAKES_TENSOR = "a tensor's method that makes another one of sizes or values that it is given"
     FROM_VALUES = "a call that makes a tensor of Python values"
     DEFAULT_TYPE = "a name of the type of tensors that PyTorch makes where nothing else is said"
     ASKS_FOR_TENSOR = "a function that asks whether a value is a tensor"

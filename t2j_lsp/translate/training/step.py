@@ -11,6 +11,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 from .bare_step import BareComposer
@@ -24,6 +25,8 @@ from .shared_draws import draw_once
 from .step_calls import Refused, StepCall, limits
 from .text import converted, lead_comments, rendered
 from .update import Update
+
+_MAKES_TENSOR = names_with(Trait.MAKES_TENSOR)
 
 
 class StepWriter:
@@ -122,11 +125,18 @@ class StepWriter:
         return any(self._makes_one(node) for part in code for node in symbols.walk(part))
 
     def _makes_one(self, node: ast.AST) -> bool:
-        """Whether a call makes an array of one: ``torch.zeros(1)``, ``torch.tensor([0.0])``."""
+        """Whether a call makes an array of one that isn't known to hold an integer: ``torch.tensor([0.0])``.
+
+        A tensor's own method gives something of it (``x.squeeze(1)``), if it isn't one that makes another
+        (``x.new_zeros(1)``).
+        """
         match node:
-            case ast.Call(args=[ast.Constant(value=1) | ast.List(elts=[_]) | ast.Tuple(elts=[_])]):
+            case ast.Call(func=func, args=[ast.Constant(value=1) | ast.List(elts=[_]) | ast.Tuple(elts=[_])]):
+                if isinstance(func, ast.Attribute) and isinstance(self.ctx.fact(func.value), Tensor):
+                    if func.attr not in _MAKES_TENSOR:
+                        return False
                 fact = self.ctx.fact(node)
-                return isinstance(fact, Tensor) and fact.rank in (None, 1)
+                return isinstance(fact, Tensor) and fact.rank in (None, 1) and fact.dtype not in ("int", "bool")
         return False
 
     def _draws(self, body: StepBody, inputs: dict[str, Input], finder: Inputs) -> None:

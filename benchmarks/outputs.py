@@ -1,12 +1,12 @@
 """What of the output changed since another revision: every corpus converted by both, and the differences.
 
-    python -m benchmarks.outputs --since REVISION [FILE_OR_FOLDER ...] [--wheel PATH] [--helpers inline|import] [--keep FOLDER]
+    python -m benchmarks.outputs --since REVISION [FILE_OR_FOLDER ...] [--wheel PATH] [--helpers import] [--keep FOLDER]
 
 The sources are those of this checkout, the same for both: without paths, the corpora of `CORPORA` and torchvision's
-sources. The revision's files are unpacked into a temporary folder, and each side converts in a process of its own that
-imports t2j from there. Printed are a unified diff for each file whose output differs (from the revision's to the present
-one), what one side failed on, and how many files differ. ``--helpers import`` leaves copied helpers out, so that what
-differs is what became of the user's own lines; a revision of before its module of helpers was named so shows them all.
+sources. The revision's files are unpacked into a temporary folder, and each side converts in a process of its own,
+which imports t2j from there. Printed are a unified diff for each file whose output differs, from the revision's to the
+present one, with the findings and what a side failed on, and how many files differ. ``--helpers import`` leaves copied helpers out, so that what
+differs is what became of the user's own lines.
 The exit status is 0 if no output differs.
 """
 
@@ -46,14 +46,15 @@ from t2j_lsp.contract import Options, SourceError
 for line in sys.stdin:
     try:
         done = convert_file(Path(line.rstrip("\\n")), Options(helpers=sys.argv[1])).translation
-        text = done.code + "".join(f"# {f.severity.name.lower()}: line {f.span.line}: {f.reason}\\n" for f in done.findings)
+        said = (f"# {f.severity.name.lower()}: line {f.span.line}: {f.reason}\\n" for f in done.findings)
+        text = done.code + "".join(said)
     except SourceError as error:
         text = f"# refused: {error}\\n"
     except Exception as error:
         text = f"# failed: {type(error).__name__}: {error}\\n"
     print(json.dumps(text), flush=True)
 """
-"""What a side runs: paths come in, a line each, and the texts that they become go out, with the findings behind them."""
+"""What a side runs: paths come in, a line each, and what they become goes out, with the findings behind it."""
 
 
 def unpack(revision: str, folder: Path, repository: Path = ROOT) -> None:
@@ -111,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("paths", type=Path, nargs="*", metavar="FILE_OR_FOLDER")
     parser.add_argument("--since", required=True, metavar="REVISION", help="the other side, as git names it")
     parser.add_argument("--wheel", type=Path, help="a torchvision wheel, or a folder that holds torchvision/")
-    parser.add_argument("--helpers", choices=("inline", "import"), default="inline", help="where helpers stand (inline)")
+    parser.add_argument("--helpers", choices=("inline", "import"), default="inline", help="where helpers stand")
     parser.add_argument("--keep", type=Path, help="unpack the revision here, and leave it there")
     options = parser.parse_args(arguments)
     paths = list(sources(options.paths or default_folders(options.wheel)))

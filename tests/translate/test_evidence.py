@@ -139,6 +139,6 @@ def test_what_a_function_demands_its_callers_have(guard: str) -> None:
 
 @pytest.mark.parametrize("stays", ["return clip", "clip = torch.as_tensor(clip)", "print(clip)"])
 def test_a_function_that_goes_on_demands_nothing(stays: str) -> None:
-    source = f"import torch\ndef check(clip):\n    if not torch.is_tensor(clip):\n        {stays}\n    return clip\n\n\n"
+    source = f"import torch\ndef check(clip):\n    if not torch.is_tensor(clip):\n        {stays}\n    return clip\n\n"
     source += "def hflip(clip):\n    check(clip)\n    return clip.flip(-1)\n"
     assert "return clip.flip(-1)" in translate(source).code

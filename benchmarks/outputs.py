@@ -5,9 +5,8 @@
 The sources are those of this checkout, the same for both: without paths, the corpora of `CORPORA` and torchvision's
 sources. The revision's files are unpacked into a temporary folder, and each side converts in a process of its own,
 which imports t2j from there. Printed are a unified diff for each file whose output differs, from the revision's to the
-present one, with the findings and what a side failed on, and how many files differ. ``--helpers import`` leaves copied helpers out, so that what
-differs is what became of the user's own lines.
-The exit status is 0 if no output differs.
+present one, with the findings and what a side failed on, and how many files differ. ``--helpers import`` leaves copied
+helpers out, so that what differs is what became of the user's own lines. The exit status is 0 if no output differs.
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ for name, jax in {
     "erfinv": "erfinv",
     "lgamma": "gammaln",
 }.items():
-    special = {"lgamma": "gammaln"}.get(name, name)
+    second_name = {"lgamma": "gammaln"}.get(name, name)
     Row(
         f"torch.{name}(input)",
         f"{SCIPY}.{jax}({{input}})",
         method=True,
-        aliases=[f"torch.special.{special}"],
+        aliases=[f"torch.special.{second_name}"],
         result=as_float,
     )
 Row(

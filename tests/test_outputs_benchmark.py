@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.outputs import ROOT, differences, outputs, sources, unpack
 
-OTHER = '''
+OTHER = """
 from types import SimpleNamespace
 
 def convert_file(path, options):
@@ -17,7 +17,7 @@ def convert_file(path, options):
     if "refused" in text:
         raise ValueError("no such thing")
     return SimpleNamespace(translation=SimpleNamespace(code=text.replace("torch", options.helpers), findings=[]))
-'''
+"""
 CONTRACT = """
 from types import SimpleNamespace
 

@@ -70,8 +70,8 @@ class StateDict(UserDict[str, Any]):
         super().__init__(saved_places(module))
 
     def __getitem__(self, name: str) -> Any:
-        found = self.data[name]
-        return torch_array(found) if isinstance(found, Place) else found
+        value = self.data[name]
+        return torch_array(value) if isinstance(value, Place) else value
 
     def keys(self) -> KeysView[str]:
         """The names, which show themselves as PyTorch's do."""
@@ -97,11 +97,11 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
     arrays = {k: v for k, v in state.items() if "num_batches_tracked" not in k}
     missing = [k for k in places if k not in arrays]
     unexpected = [k for k in arrays if k not in places]
-    found = [k for k in places if k in arrays]
-    misshapen = [k for k in found if torch_array(places[k]).shape != np.shape(arrays[k])]
+    shared = [k for k in places if k in arrays]
+    misshapen = [k for k in shared if torch_array(places[k]).shape != np.shape(arrays[k])]
     if misshapen or strict and (missing or unexpected):
         raise RuntimeError(f"Can't load: {missing=}, {unexpected=}, {misshapen=}")
-    for name in found:
+    for name in shared:
         variable, is_kernel = places[name]
         array = jnp.array(arrays[name], variable[...].dtype)
         variable.set_value(jnp.moveaxis(array, (0, 1), (-1, -2)) if is_kernel else array)

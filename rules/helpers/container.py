@@ -30,8 +30,8 @@ class IndexedSequential(nnx.Sequential):
         return iter(self.layers)
 
     def __getitem__(self, index: int | slice) -> Any:
-        found = self.layers[index]
-        return IndexedSequential(*found) if isinstance(index, slice) else found
+        layers = self.layers[index]
+        return IndexedSequential(*layers) if isinstance(index, slice) else layers
 
     def __setitem__(self, index: int, layer: Callable[..., Any]) -> None:
         layers = list(self.layers)
@@ -120,8 +120,8 @@ class ModuleList(nnx.List):
         super().__init__(modules)
 
     def __getitem__(self, index: int | slice) -> Any:
-        found = super().__getitem__(index)
-        return ModuleList(found) if isinstance(index, slice) else found
+        modules = super().__getitem__(index)
+        return ModuleList(modules) if isinstance(index, slice) else modules
 
     def __delitem__(self, index: int | slice) -> None:
         modules = list(self)

@@ -25,11 +25,11 @@ def embedding(ids: jax.Array, weight: jax.Array, padding_idx: int | None = None)
     Returns:
       (*ids.shape, features).
     """
-    found = jnp.take(weight, ids, axis=0)
+    rows = jnp.take(weight, ids, axis=0)
     if padding_idx is None:
-        return found
+        return rows
     is_padding = (ids == padding_idx % weight.shape[0])[..., None]
-    return jnp.where(is_padding, lax.stop_gradient(found), found)
+    return jnp.where(is_padding, lax.stop_gradient(rows), rows)
 
 
 def one_hot(ids: jax.Array, num_classes: int = -1) -> jax.Array:
@@ -108,11 +108,11 @@ class Embedding(nnx.Embed):
 
     def __call__(self, ids: jax.Array) -> jax.Array:
         """Looks up `ids`, of any shape: (*ids.shape, embedding_dim)."""
-        found = jnp.take(self.embedding[...], ids, axis=0)
+        rows = jnp.take(self.embedding[...], ids, axis=0)
         if self.padding_idx is None:
-            return found
+            return rows
         is_padding = (ids == self.padding_idx)[..., None]
-        return jnp.where(is_padding, lax.stop_gradient(found), found)
+        return jnp.where(is_padding, lax.stop_gradient(rows), rows)
 
 
 class PretrainedEmbed(nnx.Embed):

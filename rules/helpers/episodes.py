@@ -22,10 +22,10 @@ def recorded(function: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[An
         streams, counts = nnx.split(rngs)
 
         def of_parameters(parameters: nnx.State) -> tuple[Any, Any]:
-            here = nnx.merge(structure, parameters, state, copy=True)
+            merged = nnx.merge(structure, parameters, state, copy=True)
             drawn = nnx.merge(streams, counts, copy=True)
-            kept, others = function(here, *inputs, **drawn)
-            return kept, (others, nnx.state(here, nnx.Not(nnx.Param)), nnx.state(drawn))
+            kept, others = function(merged, *inputs, **drawn)
+            return kept, (others, nnx.state(merged, nnx.Not(nnx.Param)), nnx.state(drawn))
 
         kept, pullback, (others, changed, drawn) = jax.vjp(of_parameters, parameters, has_aux=True)
         nnx.update(module, changed)

@@ -66,11 +66,11 @@ class LBFGS:
             return first
         for iteration in range(1, self.max_iter + 1):
             self.turn(grads)
-            here = Trial(0.0, loss, grads, inner(grads, self.direction))
-            if here.slope > -self.tolerance_change:
+            start = Trial(0.0, loss, grads, inner(grads, self.direction))
+            if start.slope > -self.tolerance_change:
                 break
             if self.line_search_fn is not None:
-                loss, grads, evaluated = self.search(closure, here, self.max_eval - evaluations)
+                loss, grads, evaluated = self.search(closure, start, self.max_eval - evaluations)
                 evaluations += evaluated
             else:
                 self.move(self.current(), self.distance)
@@ -82,7 +82,7 @@ class LBFGS:
                 break
             if self.distance * largest(self.direction) <= self.tolerance_change:
                 break
-            if abs(loss - here.loss) < self.tolerance_change:
+            if abs(loss - start.loss) < self.tolerance_change:
                 break
         return first
 
@@ -94,7 +94,7 @@ class LBFGS:
         """Sets the parameters to those that far from `params` along the direction."""
         nnx.update(self.trained, moved(params, distance, self.direction))
 
-    def search(self, closure: Callable[[], tuple[jax.Array, Any]], here: Trial, limit: int) -> tuple[float, Any, int]:
+    def search(self, closure: Callable[[], tuple[jax.Array, Any]], start: Trial, limit: int) -> tuple[float, Any, int]:
         """Moves to where a line search ends: the loss and gradients there, and how often they were evaluated."""
         params = self.current()
 
@@ -104,10 +104,10 @@ class LBFGS:
             return Trial(distance, float(loss), grads, inner(grads, self.direction))
 
         size = largest(self.direction)
-        found, evaluated = strong_wolfe(evaluate, here, self.distance, size, self.tolerance_change, limit)
-        self.distance = found.distance
+        trial, evaluated = strong_wolfe(evaluate, start, self.distance, size, self.tolerance_change, limit)
+        self.distance = trial.distance
         self.move(params, self.distance)
-        return found.loss, found.grads, evaluated
+        return trial.loss, trial.grads, evaluated
 
     def turn(self, grads: Any) -> None:
         """Sets the direction, by these gradients and the corrections so far, and how far to go first."""

@@ -53,9 +53,9 @@ def in_torch_order(
     behind them, as `Module.apply` has it.
     """
 
-    def places(found: tuple[tuple[Any, ...], Any]) -> list[tuple[bool, float]]:
+    def places(item: tuple[tuple[Any, ...], Any]) -> list[tuple[bool, float]]:
         owner, order = module, []
-        for part in found[0]:
+        for part in item[0]:
             counted, nodes = isinstance(part, int), list(owner._pytree__nodes)
             owner = owner[part] if counted else getattr(owner, part)
             order.append((not isinstance(owner, nnx.Variable), part if counted else nodes.index(part)))

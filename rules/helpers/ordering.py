@@ -68,16 +68,16 @@ def element_of_all(x: jax.Array, find: Callable[[jax.Array], jax.Array]) -> jax.
     """The element of x that `find` gives; those that equal it have equal shares of its gradient, as in PyTorch."""
 
     @jax.custom_jvp
-    def found(x: jax.Array) -> jax.Array:
+    def chosen(x: jax.Array) -> jax.Array:
         return find(x)
 
-    @found.defjvp
+    @chosen.defjvp
     def shared(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
         value = find(primals[0])
         equal = (primals[0] == value) | (jnp.isnan(primals[0]) & jnp.isnan(value))
         return value, jnp.sum(jnp.where(equal, tangents[0], 0)) / jnp.sum(equal)
 
-    return found(x)
+    return chosen(x)
 
 
 def median_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> ValuesAndIndices:
@@ -113,8 +113,8 @@ def mode_with_indices(x: jax.Array, axis: int = -1, keepdims: bool = False) -> V
     frequent = counts == jnp.max(counts, axis=-1, keepdims=True)
     highest = jnp.max(rows, axis=-1, keepdims=True)
     value = jnp.min(jnp.where(frequent, rows, highest), axis=-1, keepdims=True)
-    found = rows == value
-    last = found.shape[-1] - 1 - jnp.argmax(jnp.flip(found, -1), axis=-1, keepdims=True)
+    is_mode = rows == value
+    last = is_mode.shape[-1] - 1 - jnp.argmax(jnp.flip(is_mode, -1), axis=-1, keepdims=True)
     return take_with_indices(x, jnp.moveaxis(last, -1, axis), axis, keepdims)
 
 

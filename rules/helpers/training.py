@@ -39,8 +39,8 @@ def is_training(module: nnx.Module) -> bool:
         flags = (getattr(part, name, None) for name in ("deterministic", "use_running_average"))
         return [not flag for flag in flags if flag is not None]
 
-    found = modes(module) or [mode for _, part in nnx.iter_modules(module) for mode in modes(part)]
-    return any(found) or not found
+    known = modes(module) or [mode for _, part in nnx.iter_modules(module) for mode in modes(part)]
+    return any(known) or not known
 
 
 def zero_gradients(module: nnx.Module) -> nnx.State:

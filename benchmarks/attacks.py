@@ -95,19 +95,19 @@ def rows(
     attacks: Sequence[Attack], quick: bool, stack: ExitStack
 ) -> list[tuple[Attack, str, Callable[[Attack], list[str]]]]:
     """What to run, and how: each row once for each way that the table gives it."""
-    found: list[tuple[Attack, str, Callable[[Attack], list[str]]]] = []
-    here = [a for a in attacks if "library" in a.via or quick and "command line" in a.via]
-    if here:
+    runs: list[tuple[Attack, str, Callable[[Attack], list[str]]]] = []
+    by_library = [a for a in attacks if "library" in a.via or quick and "command line" in a.via]
+    if by_library:
         world = stack.enter_context(World())
         pool = stack.enter_context(pool_of(world))
-        found += [(a, "warm workers", lambda attack: by_pool(attack, world, pool)) for a in here]
-    found += [(a, "command line", _command) for a in attacks if "command line" in a.via and not quick]
+        runs += [(a, "warm workers", lambda attack: by_pool(attack, world, pool)) for a in by_library]
+    runs += [(a, "command line", _command) for a in attacks if "command line" in a.via and not quick]
     served = [a for a in attacks if "server" in a.via]
     if served:
         attacked = stack.enter_context(World())
         client = stack.enter_context(serving(attacked))
-        found += [(a, "server", lambda attack: by_server(attack, attacked, client)) for a in served]
-    return found
+        runs += [(a, "server", lambda attack: by_server(attack, attacked, client)) for a in served]
+    return runs
 
 
 def _command(attack: Attack) -> list[str]:

@@ -27,8 +27,8 @@ def source_of(lines: int) -> str:
     while count < lines:
         text = texts[len(copies) % len(texts)]
         for name in re.findall(r"^class (\w+)|^def (\w+)", text, re.MULTILINE):
-            found = name[0] or name[1]
-            text = re.sub(rf"\b{found}\b", f"{found}_{len(copies)}", text)
+            defined = name[0] or name[1]
+            text = re.sub(rf"\b{defined}\b", f"{defined}_{len(copies)}", text)
         copies.append(text.replace("from __future__ import annotations\n", ""))
         count += text.count("\n")
     return "\n\n".join(copies)

@@ -118,8 +118,8 @@ SPAN = re.compile(r"^### SPAN (\d+) \(.*?(?=^### SPAN|^Answer with)", re.MULTILI
 
 def programs() -> dict[str, Example]:
     """The programs that have gaps and are known, by name."""
-    found = {example.program: example for example in dataset()}
-    return {name: found[name] for name in KNOWN if convert(found[name].input_code).gaps}
+    examples = {example.program: example for example in dataset()}
+    return {name: examples[name] for name in KNOWN if convert(examples[name].input_code).gaps}
 
 
 def answer(example: Example, known: Known, text: str) -> str:

@@ -77,12 +77,12 @@ def run_all(
     tasks: Sequence[tuple[Example, tuple[str, ...]]], jobs: int, shown: Callable[[Example, list[Replayed]], None]
 ) -> dict[str, list[Replayed]]:
     """Replays on as many processes as ``jobs``; what each example showed, by its id."""
-    found = {}
+    pages = {}
     with multiprocessing.get_context("spawn").Pool(jobs) as processes:
         for (example, _), rows in zip(tasks, processes.imap(_run, tasks), strict=True):
-            found[example.example_id] = rows
+            pages[example.example_id] = rows
             shown(example, rows)
-    return found
+    return pages
 
 
 def show(example: Example, rows: list[Replayed]) -> None:
@@ -110,11 +110,11 @@ def recorded(example: Example, rows: Sequence[Replayed]) -> Example:
 
 def programs(examples: Sequence[Example]) -> list[Example]:
     """One example for each program, with the errors of all its drafts."""
-    found: dict[str, Example] = {}
+    by_id: dict[str, Example] = {}
     for example in examples:
-        first = found.setdefault(example.program, example.with_errors(()))
-        found[example.program] = first.with_errors([*first.errors, *example.errors])
-    return list(found.values())
+        first = by_id.setdefault(example.program, example.with_errors(()))
+        by_id[example.program] = first.with_errors([*first.errors, *example.errors])
+    return list(by_id.values())
 
 
 def bare(example: Example) -> Example:
@@ -135,9 +135,9 @@ def record(names: Sequence[str], jobs: int) -> bool:
             good = False
     changed = [p for p in pages if p.program not in known or bare(known[p.program]) != bare(p)]
     todo = [p for p in pages if p.program in names] if names else changed
-    found = run_all([(page, ()) for page in todo], jobs, show)
+    verified = run_all([(page, ()) for page in todo], jobs, show)
     for page in todo:
-        rows = found[page.example_id]
+        rows = verified[page.example_id]
         good &= not any(row.problem for row in rows)
         known[page.program] = recorded(page, rows)
     kept = [known[p.program] for p in pages if p.program in known]
@@ -187,8 +187,8 @@ def main() -> int:
     chosen = [e.with_errors(p.bug for p in e.pairs if p.id in only) for e in examples]
     chosen = [e for e in chosen if e.errors]
     start = time.monotonic()
-    found = run_all([(e, ()) for e in chosen], arguments.jobs, show)
-    bad = sum(bool(row.problem) for rows in found.values() for row in rows)
+    verified = run_all([(e, ()) for e in chosen], arguments.jobs, show)
+    bad = sum(bool(row.problem) for rows in verified.values() for row in rows)
     summary(chosen, bad, time.monotonic() - start)
     return 1 if bad else 0
 

@@ -52,8 +52,8 @@ def written(folder: Path, files: int, converted: int) -> int:
 
 def varied(text: str, number: int) -> str:
     """A model under names of its own, with a function that no rule covers in every twentieth."""
-    for found in re.findall(r"^(?:class|def) (\w+)", text, re.MULTILINE):
-        text = re.sub(rf"\b{found}\b", f"{found}{number}", text)
+    for defined in re.findall(r"^(?:class|def) (\w+)", text, re.MULTILINE):
+        text = re.sub(rf"\b{defined}\b", f"{defined}{number}", text)
     if number % 20 == 0:
         text += f"\n\ndef watched{number}(x: torch.Tensor):\n    x.register_hook(print)\n    return x * {number}\n"
     return text

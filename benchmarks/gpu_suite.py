@@ -81,17 +81,17 @@ class Suite:
             self.failed.append(what)
 
     def ask(self, kind: Kind, operation: str, **message: object) -> dict[str, float]:
-        found: dict[str, float] = self.pool.request(kind, operation, 120.0, **message)
-        return found
+        answer: dict[str, float] = self.pool.request(kind, operation, 120.0, **message)
+        return answer
 
     def measure(self) -> None:
         """Takes down what both sides hold at this moment, both alive."""
         for kind in KINDS:
-            found = self.ask(kind, "memory")
-            self._most(f"{kind} on the card", int(found.get("peak", 0)))
+            usage = self.ask(kind, "memory")
+            self._most(f"{kind} on the card", int(usage.get("peak", 0)))
             self._most(f"{kind} in main memory", resident(self.pool.processes(kind)))
-            if "total" in found:
-                self._most("all of the card", int(found["total"] - found["free"]))
+            if "total" in usage:
+                self._most("all of the card", int(usage["total"] - usage["free"]))
 
     def _most(self, name: str, count: int) -> None:
         if count:
@@ -149,7 +149,7 @@ def memory(suite: Suite, bench: Bench) -> None:
 def verdicts(suite: Suite, bench: Bench, objects: slice, wrong: int) -> None:
     """Right conversions, and planted mistakes of each: how many verdicts of which kind, on which device."""
     right: Counter[tuple[str, str]] = Counter()
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     seconds: list[float] = []
     for subject in subjects()[objects]:
         outcome = bench.outcome(subject, None, 0)
@@ -158,11 +158,11 @@ def verdicts(suite: Suite, bench: Bench, objects: slice, wrong: int) -> None:
         if outcome.verdict != VerdictKind.EQUIVALENT:
             print(f"  right, and not seen as such: {subject}: {outcome.verdict}: {outcome.reason[:200]}")
             continue
-        found += [bench.outcome(subject, mutant, 0) for mutant in chosen(subject, wrong, 0)]
+        outcomes += [bench.outcome(subject, mutant, 0) for mutant in chosen(subject, wrong, 0)]
         suite.measure()
     total, good = sum(right.values()), sum(n for (v, _), n in right.items() if v == VerdictKind.EQUIVALENT)
     suite.bar("right conversions", good == total, _counted(right))
-    mistakes = [o for o in found if not o.no_mistake]
+    mistakes = [o for o in outcomes if not o.no_mistake]
     caught = [o for o in mistakes if o.caught]
     for o in mistakes:
         if not o.caught:
@@ -171,7 +171,7 @@ def verdicts(suite: Suite, bench: Bench, objects: slice, wrong: int) -> None:
     suite.bar("planted mistakes", len(caught) >= CAUGHT * len(mistakes), _counted(counts))
     placed = sum(o.placed for o in caught)
     print(f"  placed on the mutated statement: {placed} of {len(caught)}; mutants that are no mistakes: "
-          f"{len(found) - len(mistakes)}")  # fmt: skip
+          f"{len(outcomes) - len(mistakes)}")  # fmt: skip
     print(f"  seconds for a right conversion: median {sorted(seconds)[len(seconds) // 2]:.2f}, most {max(seconds):.2f}")
 
 
@@ -198,8 +198,8 @@ def families(suite: Suite, wheel: Path | None) -> None:
 
 def times(suite: Suite) -> None:
     """Cold and warm check times of a LeNet, beside the design's numbers for a CPU."""
-    found, where = check_times.cold_and_warm(suite.pool.device, 3)
-    for name, (seconds, parts) in found.items():
+    measured, where = check_times.cold_and_warm(suite.pool.device, 3)
+    for name, (seconds, parts) in measured.items():
         slowest = max(parts, key=lambda part: parts[part])
         bar = f"bar on a CPU {check_times.BARS[name]:.0f} s"
         print(f"  {name}: {seconds:.2f} s on {where} ({bar}), most of it {slowest}")

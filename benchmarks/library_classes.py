@@ -78,9 +78,9 @@ def classes(root: Path, package: str) -> Iterator[tuple[Path, str]]:
 
 def drawn(root: Path, package: str, seed: int) -> list[tuple[Path, str]]:
     """All of them, in the order in which they are taken."""
-    found = list(classes(root, package))
-    random.Random(f"{seed} {package}").shuffle(found)
-    return found
+    every_class = list(classes(root, package))
+    random.Random(f"{seed} {package}").shuffle(every_class)
+    return every_class
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,11 @@ def _verdict(setting: Setting, path: Path, name: str, along: Along) -> tuple[str
     if _NOT_RUN.search(reason):
         return NOT_RUN, reason
     claim = Claim(path, translation, name, True)
-    told = next((f"{Path(file).name}:{f.span.line}: {f.reason}" for file, f in told_in(claim)), None)
-    if verdict.verdict is VerdictKind.DIFFERENT and told is None and not was_given(claim, verdict.ran):
+    finding = next((f"{Path(file).name}:{f.span.line}: {f.reason}" for file, f in told_in(claim)), None)
+    if verdict.verdict is VerdictKind.DIFFERENT and finding is None and not was_given(claim, verdict.ran):
         return DIFFERENT, reason
-    if told is not None or verdict.verdict is VerdictKind.DIFFERENT or "the conversion is not complete" in reason:
-        return GAP, f"{told or 'in what it was given'} | {reason}"
+    if finding is not None or verdict.verdict is VerdictKind.DIFFERENT or "the conversion is not complete" in reason:
+        return GAP, f"{finding or 'in what it was given'} | {reason}"
     return UNCHECKED, reason
 
 
@@ -156,11 +156,11 @@ def report(outcomes: Iterable[Outcome]) -> int:
 def known(file: Path, again: str) -> dict[tuple[str, str], Outcome]:
     """What an earlier run wrote, but for what is to be checked anew."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    found = {(one.file, one.name): one for one in (Outcome(**json.loads(line)) for line in lines)}
+    outcomes = {(one.file, one.name): one for one in (Outcome(**json.loads(line)) for line in lines)}
     pattern = re.compile(again) if again else None
     return {
         key: one
-        for key, one in found.items()
+        for key, one in outcomes.items()
         if pattern is None or not pattern.search(f"{one.file} {one.name} {one.outcome} {one.reason}")
     }
 
@@ -179,7 +179,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--with", dest="libraries", default="", help="convert these along, with commas between them")
     options = parser.parse_args(arguments)
     root, earlier = options.path.resolve(), known(options.out, options.again)
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as cache, Pool(options.python, options.python, "cpu") as pool:
         os.environ["T2J_CACHE"] = cache
         pool.start()
@@ -196,9 +196,9 @@ def main(arguments: list[str] | None = None) -> int:
                     with options.out.open("a", encoding="utf-8") as out:
                         out.write(json.dumps(asdict(one)) + "\n")
                     print(one, flush=True)
-                found.append(one)
+                outcomes.append(one)
                 wanted -= one.outcome != NOT_RUN
-    return 0 if report(found) == 0 else 1
+    return 0 if report(outcomes) == 0 else 1
 
 
 if __name__ == "__main__":

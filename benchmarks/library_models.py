@@ -20,8 +20,8 @@ from .torchvision_models import add_options, measure_all
 def selected(only: str, root: Path) -> list[LibraryCase]:
     """The cases whose package is below ``root``; ``only`` has files (``vit``) or packages, with commas between them."""
     names = {name for name in only.split(",") if name}
-    found = [case for case in CASES if (root / case.file).is_file()]
-    return [c for c in found if not names or names & {c.family, *c.family.split("/"), Path(c.family).name}]
+    present = [case for case in CASES if (root / case.file).is_file()]
+    return [c for c in present if not names or names & {c.family, *c.family.split("/"), Path(c.family).name}]
 
 
 def main(arguments: list[str] | None = None) -> int:

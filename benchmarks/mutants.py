@@ -77,11 +77,11 @@ def chosen(subject: Subject, per: int, seed: int) -> list[Mutant]:
         if mutant.text not in seen:
             seen.add(mutant.text)
             by_operator.setdefault(mutant.operator, []).append(mutant)
-    for found in by_operator.values():
-        rng.shuffle(found)
+    for mutants in by_operator.values():
+        rng.shuffle(mutants)
     order: list[Mutant] = []
     while any(by_operator.values()):
-        names = [name for name, found in by_operator.items() if found]
+        names = [name for name, mutants in by_operator.items() if mutants]
         rng.shuffle(names)
         order += [by_operator[name].pop() for name in names]
     return order[:per]
@@ -170,8 +170,8 @@ def run_all(tasks: list[Task], jobs: int) -> Iterator[Outcome]:
 
 def report(outcomes: Iterable[Outcome]) -> bool:
     """Prints the figures; whether they are good enough."""
-    found = sorted(outcomes, key=lambda o: (o.subject, o.line, o.mutation))
-    right, wrong = [o for o in found if not o.operator], [o for o in found if o.operator]
+    in_order = sorted(outcomes, key=lambda o: (o.subject, o.line, o.mutation))
+    right, wrong = [o for o in in_order if not o.operator], [o for o in in_order if o.operator]
     accused = [o for o in right if o.verdict != VerdictKind.EQUIVALENT]
     print(
         f"right conversions: {len({o.subject for o in right})} objects, {len(right)} checks, {len(accused)} not seen as"

@@ -40,7 +40,7 @@ def _jaxprs(subject: Subject, text: str) -> list[Any]:
         return [_described(jax.make_jaxpr(lambda **given: target(**given))(**inputs))]
     model = target(*args, rngs=nnx.Rngs(0))
     state = [np.asarray(v) for v in jax.tree.leaves(nnx.state(model, nnx.Not(nnx.RngKey)))]
-    found: list[Any] = [a.tobytes() for a in state]
+    traced: list[Any] = [a.tobytes() for a in state]
     for mode in (model.train, model.eval):
         mode()
         graph, values = nnx.split(model)
@@ -50,8 +50,8 @@ def _jaxprs(subject: Subject, text: str) -> list[Any]:
             output = merged(**inputs)
             return output, nnx.state(merged)
 
-        found.append(_described(jax.make_jaxpr(call)(values, inputs)))
-    return found
+        traced.append(_described(jax.make_jaxpr(call)(values, inputs)))
+    return traced
 
 
 def _described(jaxpr: Any) -> Any:

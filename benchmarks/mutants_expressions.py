@@ -93,11 +93,11 @@ def literal(value: Any) -> ast.expr:
 @cache
 def signature(dotted: str) -> dict[str, Any]:
     """The defaults of a library function or class."""
-    found: Any = ROOTS.get(dotted.partition(".")[0])
+    value: Any = ROOTS.get(dotted.partition(".")[0])
     for part in dotted.split(".")[1:]:
-        found = getattr(found, part, None)
+        value = getattr(value, part, None)
     try:
-        parameters = inspect.signature(found.__init__ if isinstance(found, type) else found).parameters
+        parameters = inspect.signature(value.__init__ if isinstance(value, type) else value).parameters
     except (TypeError, ValueError):
         return {}
     return {n: p.default for n, p in parameters.items() if p.default is not p.empty}

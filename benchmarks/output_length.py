@@ -104,13 +104,13 @@ def _count(body: Iterable[ast.stmt], kind: type[ast.stmt]) -> int:
     return sum(isinstance(n, kind) for n in body)
 
 
-def surplus(found: list[Lengths]) -> Iterator[str]:
+def surplus(each: list[Lengths]) -> Iterator[str]:
     """Where the lines are that the sources do not have."""
-    helpers = sum((f.helpers for f in found), Counter[str]())
-    files = Counter(name for f in found for name in f.helpers)
-    more = sum(f.output - f.source for f in found)
-    said = f"{more} more: helpers {helpers.total()}, imports {sum(f.imports for f in found)}"
-    yield f"  {said}, broken statements {sum(f.broken for f in found)}"
+    helpers = sum((f.helpers for f in each), Counter[str]())
+    files = Counter(name for f in each for name in f.helpers)
+    more = sum(f.output - f.source for f in each)
+    said = f"{more} more: helpers {helpers.total()}, imports {sum(f.imports for f in each)}"
+    yield f"  {said}, broken statements {sum(f.broken for f in each)}"
     yield "  " + ", ".join(f"{name} {lines} in {files[name]}" for name, lines in helpers.most_common(12))
 
 
@@ -119,13 +119,13 @@ def files(paths: Iterable[Path]) -> Iterator[Path]:
         yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
-def row(name: str, found: list[Lengths]) -> str:
-    source, output = sum(f.source for f in found), sum(f.output for f in found)
-    ratios = [f.ratio for f in found]
+def row(name: str, each: list[Lengths]) -> str:
+    source, output = sum(f.source for f in each), sum(f.output for f in each)
+    ratios = [f.ratio for f in each]
     return (
-        f"{name:40} {len(found):5} {source:7} {sum(f.own for f in found):7} {sum(f.module for f in found):7} {output:7}"
+        f"{name:40} {len(each):5} {source:7} {sum(f.own for f in each):7} {sum(f.module for f in each):7} {output:7}"
         f" {output / source:7.2f} {statistics.median(ratios):7.2f}"
-        f" {max(ratios):7.2f} {sum(f.helpers.total() for f in found) / output:8.0%} {sum(f.turns for f in found):6}"
+        f" {max(ratios):7.2f} {sum(f.helpers.total() for f in each) / output:8.0%} {sum(f.turns for f in each):6}"
     )
 
 
@@ -137,14 +137,14 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{'':40} files      in     own  module     sum   ratio  median   worst  helpers  turns")
     for path in options.paths:
-        found = [f for f in map(lengths, files([path])) if f is not None]
+        each = [f for f in map(lengths, files([path])) if f is not None]
         if options.each:
-            for one in found:
+            for one in each:
                 print(row(one.path.name, [one]))
-        if found:
-            print(row(str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name), found))
+        if each:
+            print(row(str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name), each))
             if options.surplus:
-                print("\n".join(surplus(found)))
+                print("\n".join(surplus(each)))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ CAUGHT, PLACED = 0.99, 0.95
 
 def programs() -> dict[str, str]:
     """The programs by what they show."""
-    found = {
+    texts = {
         f"{call}": f"{MODEL}\noptimizer = torch.optim.{call}\n{LOOP.format(steps=6)}" for call in (*OPTIMIZERS, *GROUPS)
     }
     for optimizer, scheduler in SCHEDULERS:
@@ -44,8 +44,8 @@ def programs() -> dict[str, str]:
                 outer=f"\n    {step}" if every == "epoch" else "",
             )
             made = f"\noptimizer = torch.optim.{optimizer}\nscheduler = torch.optim.lr_scheduler.{scheduler}\n"
-            found[f"{scheduler}, each {every}, {optimizer}"] = MODEL + made + loop
-    return found
+            texts[f"{scheduler}, each {every}, {optimizer}"] = MODEL + made + loop
+    return texts
 
 
 def mutants(text: str) -> Iterator[tuple[str, str, int, int]]:
@@ -133,17 +133,17 @@ def main() -> int:
             every = list(mutants(translation.code))
             random.Random(f"{options.seed} {name}").shuffle(every)
             for text, what, first, last in every[: options.per]:
-                found = check(source, text)
+                checked = check(source, text)
                 made += 1
-                if found.verdict is not VerdictKind.DIFFERENT:
-                    print(f"SURVIVED {name}: {what}: {found.verdict} {found.reason or ''}")
+                if checked.verdict is not VerdictKind.DIFFERENT:
+                    print(f"SURVIVED {name}: {what}: {checked.verdict} {checked.reason or ''}")
                     continue
                 caught += 1
-                place = found.divergence.jax if found.divergence else None
+                place = checked.divergence.jax if checked.divergence else None
                 if place is not None and first <= place.line <= last:
                     placed += 1
                 else:
-                    print(f"MISPLACED {name}: {what}: {place and place.line}, not {first}: {found.reason}")
+                    print(f"MISPLACED {name}: {what}: {place and place.line}, not {first}: {checked.reason}")
     print(f"right conversions: {seen}, not seen as such: {accused}")
     print(f"mutants: {made}, caught: {caught} ({caught / max(made, 1):.2%})")
     print(f"placed on the mutated statement: {placed} ({placed / max(caught, 1):.2%} of caught)")

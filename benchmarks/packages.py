@@ -45,11 +45,11 @@ def fetched(name: str, folder: Path) -> Path:
     archives.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(archives), name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = [path for path in archives.iterdir() if path.name.endswith(FORMATS)]
-    if done.returncode or not found:
+    complete = [path for path in archives.iterdir() if path.name.endswith(FORMATS)]
+    if done.returncode or not complete:
         raise OSError(f"{name} could not be downloaded: {done.stderr.strip().splitlines()[-1:] or 'no sources'}")
     sources.mkdir()
-    unpack(found[0], sources)
+    unpack(complete[0], sources)
     return sources
 
 

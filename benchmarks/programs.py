@@ -72,23 +72,23 @@ def main() -> int:
     arguments = parser.parse_args()
     settings = RunSettings((), arguments.steps, arguments.timeout, arguments.float64)
     rows: list[tuple[str, ...]] = []
-    found: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
     folders = [path.resolve() if path.is_dir() else path.resolve().parent for path in arguments.paths]
     start = time.perf_counter()
     with Pool(device=arguments.device, project=folders[0], readable=folders, quick=False) as pool:
         for path in programs(arguments.paths):
             report = report_of(path, pool, settings)
             rows.append(row(path, report))
-            found[str(report.verdict)] += 1
+            verdicts[str(report.verdict)] += 1
             print("  ".join(rows[-1]), file=sys.stderr)
             place = report.divergence.torch if report.divergence else None
             for text in (report.reason, *report.notes):
                 if text:
                     print(f"{path.stem}{f':{place.line}' if place else ''}: {text}", file=sys.stderr)
     print_table(HEADERS, rows, numeric=range(3, len(HEADERS)))
-    counts = ", ".join(f"{number} {verdict}" for verdict, number in found.most_common())
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.most_common())
     where = f"{pool.device_name}{f' ({pool.fallback})' if pool.fallback else ''}"
-    print(f"{sum(found.values())} programs: {counts}; {time.perf_counter() - start:.0f} s on {where}")
+    print(f"{sum(verdicts.values())} programs: {counts}; {time.perf_counter() - start:.0f} s on {where}")
     return 0
 
 

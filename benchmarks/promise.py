@@ -126,10 +126,10 @@ def overlaps(node: ast.stmt, span: Span) -> bool:
 
 def claims(path: Path, translation: Translation) -> Iterator[Claim]:
     """The module classes and tensor functions of a file that are called converted."""
-    told = told_of(translation)
+    reasons = told_of(translation)
     for item in find_objects(Slicer(path, translation.source.lstrip("\ufeff")), None):
         kept = any(f.code == "kept" and f.span.line == item.node.lineno for f in translation.findings)
-        if not kept and not any(overlaps(item.node, finding.span) for finding in told):
+        if not kept and not any(overlaps(item.node, finding.span) for finding in reasons):
             yield Claim(path, translation, item.name, item.is_class)
 
 
@@ -153,10 +153,10 @@ def told_in(claim: Claim) -> Iterator[tuple[str, Finding]]:
         if not module.keep:
             continue
         translation = claim.translation if module.name == sliced.module else CONVERSIONS.of(Path(module.path))
-        told = told_of(translation)
-        body = ast.parse(module.text).body if told else []
-        kept = [body[index] for index, _ in module.keep if told]
-        for finding in told:
+        reasons = told_of(translation)
+        body = ast.parse(module.text).body if reasons else []
+        kept = [body[index] for index, _ in module.keep if reasons]
+        for finding in reasons:
             if any(overlaps(node, finding.span) for node in kept):
                 yield module.path, finding
 
@@ -206,10 +206,10 @@ def checked(claim: Claim, pool: Pool, timeout: float, corpus: Corpus) -> ObjectV
 
 def was_given(claim: Claim, ran: Collection[str]) -> bool:
     """Whether code of the file ran that its user was told of: what a class is given as an argument."""
-    names, told = {key.partition(".")[0].partition("+")[0] for key in ran}, told_of(claim.translation)
+    names, reasons = {key.partition(".")[0].partition("+")[0] for key in ran}, told_of(claim.translation)
     body = ast.parse(claim.translation.source.lstrip("\ufeff")).body
     return any(
-        overlaps(node, finding.span) for node in body if getattr(node, "name", None) in names for finding in told
+        overlaps(node, finding.span) for node in body if getattr(node, "name", None) in names for finding in reasons
     )
 
 
@@ -224,7 +224,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--timeout", type=float, default=60.0, help="as of t2j check (60)")
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     options = parser.parse_args(arguments)
-    found: list[Corpus] = []
+    corpora: list[Corpus] = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["T2J_CACHE"] = cache
         with Pool(device="cpu") as pool:
@@ -236,16 +236,16 @@ def main(arguments: list[str] | None = None) -> int:
             for folder in options.folders:
                 wanted = {True: options.classes, False: options.functions}
                 corpus = measured(folder, pool, wanted, options.seed, options.timeout, options.files)
-                found.append(corpus)
+                corpora.append(corpus)
                 print(corpus, flush=True)
                 for line in [*corpus.defects, *corpus.refused]:
                     print(f"  {line}")
                 if options.json is not None:
-                    options.json.write_text(json.dumps([c.figures() for c in found], indent=1), encoding="utf-8")
-    held = sum(c.verdicts[VerdictKind.EQUIVALENT] for c in found)
-    broken = sum(len(c.broken) for c in found)
-    unchecked = sum(c.verdicts[VerdictKind.UNCHECKED] for c in found)
-    defects = sum(len(c.defects) for c in found)
+                    options.json.write_text(json.dumps([c.figures() for c in corpora], indent=1), encoding="utf-8")
+    held = sum(c.verdicts[VerdictKind.EQUIVALENT] for c in corpora)
+    broken = sum(len(c.broken) for c in corpora)
+    unchecked = sum(c.verdicts[VerdictKind.UNCHECKED] for c in corpora)
+    defects = sum(len(c.defects) for c in corpora)
     share = 100 * broken / (held + broken) if held + broken else 0.0
     print(f"{held + broken} verdicts, {unchecked} without one, {defects} defects")
     print(f"claims that do not hold: {broken}, {share:.1f} %")

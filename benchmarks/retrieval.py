@@ -57,13 +57,13 @@ def held_out(pair: Pair) -> bool:
 
 def ranks(questions: Sequence[Pair], search: Search) -> list[int]:
     """For each question, at which place the first pair of its root cause from another program came."""
-    found = []
+    positions = []
     for pair in questions:
         causes = [p.bug.root_cause for p in search(pair) if p.example.program != pair.example.program]
         distinct = list(dict.fromkeys(causes))
         cause = pair.bug.root_cause
-        found.append(distinct.index(cause) + 1 if cause in distinct else 10**6)
-    return found
+        positions.append(distinct.index(cause) + 1 if cause in distinct else 10**6)
+    return positions
 
 
 def shares(places: Sequence[int]) -> str:
@@ -114,7 +114,7 @@ def main() -> None:
     index, plain = Index(dataset()), Plain(pairs)
 
     def by(query: Callable[[Pair], Query]) -> Search:
-        return lambda pair: [found.pair for found in index.search(query(pair), limit=len(pairs))]
+        return lambda pair: [positions.pair for positions in index.search(query(pair), limit=len(pairs))]
 
     def baseline(pair: Pair) -> list[Pair]:
         return plain.search(Query(pair.example.input_code, pair.bug.error_code, pair.bug.error))
@@ -135,12 +135,12 @@ def main() -> None:
     ]
     for name, search in rows:
         start = time.perf_counter()
-        found = ranks(questions, search)
+        positions = ranks(questions, search)
         spent = (time.perf_counter() - start) / len(questions) * 1000
-        halves = [[r for r, new in zip(found, unseen, strict=True) if new is half] for half in (False, True)]
-        print(f"{name:36}" + "".join(map(shares, (found, *halves))) + f"  {spent:5.1f}", flush=True)
+        halves = [[r for r, new in zip(positions, unseen, strict=True) if new is half] for half in (False, True)]
+        print(f"{name:36}" + "".join(map(shares, (positions, *halves))) + f"  {spent:5.1f}", flush=True)
         if arguments.misses and search is rows[2][1]:
-            missed = [(pair, rank) for pair, rank in zip(questions, found, strict=True) if rank > 5]
+            missed = [(pair, rank) for pair, rank in zip(questions, positions, strict=True) if rank > 5]
             print("\n".join(f"    {pair.id}: {pair.bug.error[:100]}" for pair, _ in missed))
 
 

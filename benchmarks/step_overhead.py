@@ -122,19 +122,19 @@ def variants(name: str) -> dict[str, Step]:
         optimizer.update(model, grads)
         return loss
 
-    found: dict[str, Step] = {"torch": _torch_step(torch_side)}
+    steps: dict[str, Step] = {"torch": _torch_step(torch_side)}
     model, optimizer = fresh()
-    found["emitted"] = functools.partial(emitted, model, optimizer)
+    steps["emitted"] = functools.partial(emitted, model, optimizer)
     for label, options in (
         ("nnx.jit", {"graph": True}),
         ("graph_updates=False", {"graph_updates": False}),
         ("graph=False", {"graph": False}),
     ):
         pair = fresh()
-        found[label] = functools.partial(nnx.jit(step, **options), *pair)  # type: ignore[call-overload]
-    found["cached_partial"] = nnx.cached_partial(nnx.jit(step), *fresh())
-    found["jax.jit, split"] = _split_step(step, *fresh())
-    return {label: functools.partial(one, x, y) for label, one in found.items()}
+        steps[label] = functools.partial(nnx.jit(step, **options), *pair)  # type: ignore[call-overload]
+    steps["cached_partial"] = nnx.cached_partial(nnx.jit(step), *fresh())
+    steps["jax.jit, split"] = _split_step(step, *fresh())
+    return {label: functools.partial(one, x, y) for label, one in steps.items()}
 
 
 def _torch_step(side: dict[str, Any]) -> Step:

@@ -92,9 +92,9 @@ def convert_case(case: Case, root: Path, out: Path, text: str, ran: Lines) -> li
     gaps = []
     for name, module in slicer(root, case.file, text).cut(BUILD).files.items():
         path = Path(name)
-        code, found = _converted(path, module.text)
+        code, findings = _converted(path, module.text)
         relative = path.relative_to(root.resolve())
-        gaps += [(str(relative), gap) for gap in found if _ran(gap, path, ran)]
+        gaps += [(str(relative), gap) for gap in findings if _ran(gap, path, ran)]
         target = out / relative
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(code, encoding="utf-8")

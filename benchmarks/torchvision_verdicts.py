@@ -93,8 +93,8 @@ def report(sources: Path, only: str, seed: int, pool: Pool) -> bool:
                 print(f"  {verdict.reason}")
                 if verdict.divergence:
                     print(f"  {verdict.divergence.torch} {verdict.divergence.jax}")
-    counts = Counter(v for found in verdicts.values() for v in found)
-    whole = sum(all(v is VerdictKind.EQUIVALENT for v in found) for found in verdicts.values())
+    counts = Counter(v for of_model in verdicts.values() for v in of_model)
+    whole = sum(all(v is VerdictKind.EQUIVALENT for v in of_model) for of_model in verdicts.values())
     every = ", ".join(f"{n} {v}" for v, n in counts.most_common())
     device = pool.device_name + (f" ({pool.fallback})" if pool.fallback else "")
     seconds = time.perf_counter() - start

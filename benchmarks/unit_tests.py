@@ -34,7 +34,7 @@ TIMEOUT = 300.0
 
 
 @dataclass
-class Found:
+class TestsOfObject:
     """What became of the tests of one object."""
 
     subject: str
@@ -42,7 +42,7 @@ class Found:
     kept: int = 0
     translated: int = 0
     agree: int = 0
-    told: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     """Why there are none, and tests that differ on the right conversion."""
     mutants: dict[str, list[str]] = field(default_factory=dict)
     """The tests that kill each mutant, by operator and mutation."""
@@ -51,36 +51,36 @@ class Found:
     seconds: float = 0.0
 
 
-def measured(pool: Pool, subject: Subject, per: int, seed: int) -> Found:
+def measured(pool: Pool, subject: Subject, per: int, seed: int) -> TestsOfObject:
     """The tests of one object, on the right conversion and on mutants of it."""
-    found, start = Found(str(subject)), time.monotonic()
+    result, start = TestsOfObject(str(subject)), time.monotonic()
     tests = subject.path.with_name(f"test_{subject.path.stem}.py")
     written = write_tests(pool, Slicer(subject.path), tests, [subject.name], TIMEOUT)
-    found.told = [why for _, why in written.skipped]
-    found.written = written.count
+    result.remarks = [why for _, why in written.skipped]
+    result.written = written.count
     if written.code:
         programs = Programs(subject.path, subject.converted)
         report = compare_tests(pool, programs, tests, written.code, _translated, TIMEOUT)
-        found.kept, found.translated, found.agree = report.kept, report.translated, len(report.agree)
-        found.told += [str(one) for one in report.differ] + [f"{n}: {why}" for n, why in report.untranslated]
+        result.kept, result.translated, result.agree = report.kept, report.translated, len(report.agree)
+        result.remarks += [str(one) for one in report.differ] + [f"{n}: {why}" for n, why in report.untranslated]
         for mutant in chosen(subject, per, seed) if report.agree else []:
             mutated = Programs(subject.path, mutant.text)
             _, failed = on_conversion(pool, mutated, tests, report.jax_code, report.agree, TIMEOUT)
             name = f"line {mutant.line}, {mutant.operator}: {mutant.before} -> {mutant.after}"
             explained = (str(subject), f"{mutant.before} -> {mutant.after}") in EXPLAINED
             if not failed and (explained or same_computation(subject, mutant.text)):
-                found.same.append(name)
+                result.same.append(name)
             else:
-                found.mutants[name] = [one.name for one in failed]
-    found.seconds = time.monotonic() - start
-    return found
+                result.mutants[name] = [one.name for one in failed]
+    result.seconds = time.monotonic() - start
+    return result
 
 
 def _translated(path: Path, text: str) -> Translation:
     return convert_file(path, Options(), text.encode()).translation
 
 
-def report(all_found: list[Found]) -> bool:
+def report(all_found: list[TestsOfObject]) -> bool:
     """Prints the figures; whether all tests agree with the right conversions."""
     tested = [f for f in all_found if f.agree]
     counts = {name: sum(getattr(f, name) for f in all_found) for name in ("written", "kept", "translated", "agree")}
@@ -97,7 +97,7 @@ def report(all_found: list[Found]) -> bool:
     print("killed by a test of: " + ", ".join(f"{kind} {count}" for kind, count in kinds.most_common()))
     print(f"no mistakes, and left out above: {sum(len(f.same) for f in all_found)}")
     for f in all_found:
-        for line in f.told:
+        for line in f.remarks:
             print(f"{f.subject}: {line}")
     for (subject, name), killers in mutants.items():
         if not killers:
@@ -121,15 +121,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="where to write what was found, one object a line")
     options = parser.parse_args()
-    found: list[Found] = []
+    results: list[TestsOfObject] = []
     with open(options.json or os.devnull, "w") as kept, Pool(device="cpu", quick=False) as pool:
         pool.start()
         for subject in subjects(options.only)[:: options.every][: options.limit]:
-            found.append(measured(pool, subject, options.per, options.seed))
-            print(json.dumps(asdict(found[-1])), file=kept, flush=True)
+            results.append(measured(pool, subject, options.per, options.seed))
+            print(json.dumps(asdict(results[-1])), file=kept, flush=True)
             if sys.stderr.isatty():
-                print(f"\r{len(found)} objects, {subject!s:40}", end="", file=sys.stderr, flush=True)
-    return 0 if report(found) else 1
+                print(f"\r{len(results)} objects, {subject!s:40}", end="", file=sys.stderr, flush=True)
+    return 0 if report(results) else 1
 
 
 if __name__ == "__main__":

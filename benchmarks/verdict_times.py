@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--timeout", type=float, default=120.0, help="as of t2j check (120)")
     parser.add_argument("--json", type=Path, help="write the rows to this file, too")
     options = parser.parse_args(arguments)
-    found: list[Row] = []
+    measured: list[Row] = []
     print(f"{'module':34} {'verdict':11} {'time':>8} {'processor':>8}  what was left out, and reasons")
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -127,18 +127,18 @@ def main(arguments: list[str] | None = None) -> int:
                 pool.start()
                 only = {name for name in options.only.split(",") if name}
                 for row in rows(pool, only, options.wheel, options.timeout):
-                    found.append(row)
+                    measured.append(row)
                     print(row, flush=True)
     except SourcesNotFound as error:
         parser.error(str(error))
     if options.json is not None:
-        options.json.write_text(json.dumps([asdict(row) for row in found], indent=1), encoding="utf-8")
-    decided = [r for r in found if r.verdict != VerdictKind.UNCHECKED]
+        options.json.write_text(json.dumps([asdict(row) for row in measured], indent=1), encoding="utf-8")
+    decided = [r for r in measured if r.verdict != VerdictKind.UNCHECKED]
     in_time = [r for r in decided if r.seconds <= BAR]
-    verdicts = ", ".join(f"{n} {v}" for v, n in Counter(r.verdict for r in found).most_common())
-    longest = max((r.seconds for r in found), default=0.0)
-    print(f"{len(in_time)} of {len(found)} have a verdict within {BAR:.0f} s; {verdicts}; longest {longest:.0f} s")
-    return 0 if len(in_time) == len(found) else 1
+    verdicts = ", ".join(f"{n} {v}" for v, n in Counter(r.verdict for r in measured).most_common())
+    longest = max((r.seconds for r in measured), default=0.0)
+    print(f"{len(in_time)} of {len(measured)} have a verdict within {BAR:.0f} s; {verdicts}; longest {longest:.0f} s")
+    return 0 if len(in_time) == len(measured) else 1
 
 
 if __name__ == "__main__":

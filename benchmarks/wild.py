@@ -155,7 +155,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="write what became of each file to this file, too")
     options = parser.parse_args(arguments)
     wanted = set(filter(None, options.only.split(",")))
-    found: list[Package] = []
+    packages: list[Package] = []
     print(HEADING)
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as executor:
         for subject, names in SUBJECTS.items():
@@ -167,11 +167,11 @@ def main(arguments: list[str] | None = None) -> int:
                     continue
                 package = Package(name, subject)
                 package.files += executor.map(look_at, paths, [options.twice] * len(paths), chunksize=4)
-                found.append(package)
+                packages.append(package)
                 print(package, flush=True)
-    defects = report(found)
+    defects = report(packages)
     if options.json is not None:
-        options.json.write_text(json.dumps([asdict(package) for package in found], indent=1), encoding="utf-8")
+        options.json.write_text(json.dumps([asdict(package) for package in packages], indent=1), encoding="utf-8")
     return 0 if defects == 0 else 1
 
 

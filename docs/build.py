@@ -182,10 +182,10 @@ def stale() -> Iterator[str]:
 
 def main() -> int:
     if "--check" in sys.argv[1:]:
-        found = list(stale())
-        for name in found:
+        outdated = list(stale())
+        for name in outdated:
             print(f"docs/{name} is stale; run: make docs", file=sys.stderr)
-        return 1 if found else 0
+        return 1 if outdated else 0
     made = pages()
     for name in list(stale()):
         path = DOCS / name

@@ -54,7 +54,7 @@ def records() -> dict[str, Any]:
     return {op.full_name: op for op in op_db}
 
 
-def found(root: Any, name: str) -> Any:
+def resolved(root: Any, name: str) -> Any:
     """What a dotted name is in ``root``, None if it has no such name."""
     for part in name.split("."):
         root = getattr(root, part, None)
@@ -68,7 +68,7 @@ def is_public(op: Any) -> bool:
         return True
     if name.startswith(("ops.", "jiterator")) or any(part.startswith("_") for part in name.split(".")):
         return False
-    return callable(found(torch, name)) or callable(found(torch.Tensor, name))
+    return callable(resolved(torch, name)) or callable(resolved(torch.Tensor, name))
 
 
 def samples(op: Any, dtype: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -109,9 +109,9 @@ def said(case: Case) -> Case:
     """The case with annotations that say what its tensors are, if one has no axes or elements, or no floats."""
     if all(t.numel() and t.ndim and t.is_floating_point() for t in case.tensors):
         return case
-    told = ", ".join(f"t{i}: {annotation(t)}" for i, t in enumerate(case.tensors))
+    annotated = ", ".join(f"t{i}: {annotation(t)}" for i, t in enumerate(case.tensors))
     _, _, body = case.text.partition("\n")
-    return replace(case, text=f"def {case.name}({told}):\n{body}")
+    return replace(case, text=f"def {case.name}({annotated}):\n{body}")
 
 
 def annotation(tensor: torch.Tensor) -> str:
@@ -142,15 +142,15 @@ def _spelled(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator
     arranged = [texts[i] for i in order if i < len(texts)] + texts[len(order) :]
     inside = ", ".join([*arranged, *keywords])
     function = f"torch.{name}"
-    if callable(found(torch, name)) and op.full_name not in IN_PLACE_ONLY:
+    if callable(resolved(torch, name)) and op.full_name not in IN_PLACE_ONLY:
         yield "function", [f"return {function}({inside})"], tensors
         if op.supports_out:
             yield from _with_out(f"{function}({inside}", tensors)
     last = name.rpartition(".")[2]
     if isinstance(args[0], torch.Tensor) and name not in ARRANGED:
         rest = ", ".join([*texts[1:], *keywords])
-        if callable(found(torch.Tensor, last)) and op.method_variant is not None:
-            spelling = "method" if callable(found(torch, name)) else "function"
+        if callable(resolved(torch.Tensor, last)) and op.method_variant is not None:
+            spelling = "method" if callable(resolved(torch, name)) else "function"
             yield spelling, [f"return {texts[0]}.{last}({rest})"], tensors
         if callable(getattr(torch.Tensor, f"{last}_", None)) and (op.inplace_variant or op.full_name in IN_PLACE_ONLY):
             yield "in place", [f"out = {texts[0]}.clone()", f"out.{last}_({rest})", "return out"], tensors

@@ -64,7 +64,7 @@ class Sample:
         return self.annotated(["torch.Tensor"] * len(self.inputs))
 
     @property
-    def told(self) -> str:
+    def annotated_text(self) -> str:
         """The same with annotations that say what the inputs are."""
         return self.annotated([annotation(torch.from_numpy(x)) for x in self.inputs])
 
@@ -98,7 +98,7 @@ def _call(args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Ten
 
 def samples(info: Any, limit: int | None) -> tuple[list[Sample], list[str]]:
     """Samples for training and evaluation, at most ``limit`` of each, and why others have no text."""
-    found, textless = [], []
+    convertible, textless = [], []
     for mode, training in MODES.items():
         if not training and not info.train_and_eval_differ:
             continue
@@ -109,10 +109,10 @@ def samples(info: Any, limit: int | None) -> tuple[list[Sample], list[str]]:
         step = 1 if limit is None else max(1, -(-len(every) // limit))
         for index in range(0, len(every), step):
             try:
-                found.append(Sample(index, info, every[index], training))
+                convertible.append(Sample(index, info, every[index], training))
             except NoLiteral as error:
                 textless.append(f"sample {index} ({mode}) has no text: {type(error.args[0]).__name__}")
-    return found, textless
+    return convertible, textless
 
 
 def run(name: str, limit: int | None = None, known: Result | None = None) -> Result:
@@ -127,14 +127,14 @@ def run(name: str, limit: int | None = None, known: Result | None = None) -> Res
         for sample in every
         if any(f.severity == "gap" for f in marks.get(sample.name, [])) or any(x.ndim == 0 for x in sample.inputs)
     }
-    told = SAID + HEADER + "\n\n".join(sample.told for sample in every if sample.name in asked)
-    second = convert(told, x64=True)
-    shown = _marks(told, second.findings)
+    text = SAID + HEADER + "\n\n".join(sample.annotated_text for sample in every if sample.name in asked)
+    second = convert(text, x64=True)
+    shown = _marks(text, second.findings)
     result.key, result.shown = _hash(translation.code, marks), _hash(second.code, shown)
     if known is not None and (known.key, known.shown) == (result.key, result.shown):
         return known
     sides = [_executed(source, "torch_side"), _executed(translation.code, "jax_side")]
-    again = [_executed(told, "torch_side_told"), _executed(second.code, "jax_side_told")]
+    again = [_executed(text, "torch_side_told"), _executed(second.code, "jax_side_told")]
     annotated = Result(name, SET)
     for sample in every:
         outcome = _observe(sample, sides, marks.get(sample.name, []), result)

@@ -83,16 +83,16 @@ def programs() -> dict[str, list[str]]:
     operators()
     from torch.testing._internal.common_optimizers import optim_db
 
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for info in optim_db:
         name = info.optim_cls.__name__
-        found[f"optim.{name}"] = [_program(name, sample.kwargs) for sample in info.optim_inputs_func(device="cpu")]
+        texts[f"optim.{name}"] = [_program(name, sample.kwargs) for sample in info.optim_inputs_func(device="cpu")]
     for optimizer, scheduler in [*(s for s in SCHEDULERS if s[1].partition("(")[0] not in SHORT), *MORE_SCHEDULERS]:
         step = "scheduler.step(loss.item())" if "Plateau" in scheduler else "scheduler.step()"
         made = f"optimizer = torch.optim.{optimizer}\nscheduler = torch.optim.lr_scheduler.{scheduler}\n"
         text = f"{MODEL}{CONTRADICTED}\n{MARK}{made}{SCHEDULED.format(steps=STEPS, step=step)}"
-        found.setdefault(f"lr_scheduler.{scheduler.partition('(')[0]}", []).append(text)
-    return found
+        texts.setdefault(f"lr_scheduler.{scheduler.partition('(')[0]}", []).append(text)
+    return texts
 
 
 def _program(name: str, options: dict[str, Any]) -> str:

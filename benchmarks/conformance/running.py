@@ -103,8 +103,8 @@ class Result:
 
     def counted(self, of: str = "counts") -> dict[str, dict[str, int]]:
         """Cases by spelling and outcome: all, those of ``plain`` tensors, or as they are ``annotated``."""
-        found: dict[str, dict[str, int]] = getattr(self, of)
-        return found or (self.counts if of == "annotated" else {})
+        counts: dict[str, dict[str, int]] = getattr(self, of)
+        return counts or (self.counts if of == "annotated" else {})
 
     def worst(self, spelling: str, of: str = "counts") -> str | None:
         """The worst outcome of a spelling in ``counts``, ``plain`` or ``annotated``; None if it has no case."""
@@ -128,22 +128,22 @@ def run(operator: str, dtype: str, limit: int | None = None, known: Result | Non
     result = Result(operator, dtype, textless=textless)
     files = _files(every, HEADER)
     result.key = _hash(files)
-    told = _files([one for case in every if (one := said(case)).text != case.text], SAID)
-    result.shown = _hash(told)
+    annotated = _files([one for case in every if (one := said(case)).text != case.text], SAID)
+    result.shown = _hash(annotated)
     if known is not None and (known.key, known.shown) == (result.key, result.shown):
         return known
     _run_files(op, files, result)
-    _annotate(op, every, files, told, result)
+    _annotate(op, every, files, annotated, result)
     return result
 
 
-def _annotate(op: Any, every: list[Case], files: list[_File], told: list[_File], result: Result) -> None:
+def _annotate(op: Any, every: list[Case], files: list[_File], annotated_files: list[_File], result: Result) -> None:
     """Runs the annotated cases whose code is another, or that were not right without annotations."""
     bodies = {name: body for file in files for name, body in file.bodies.items()}
-    for file in told:
+    for file in annotated_files:
         file.cases = [c for c in file.cases if file.differs(c, bodies) or result.outcomes.get(c.name) != "right"]
     annotated = Result(result.operator, result.dtype)
-    _run_files(op, told, annotated)
+    _run_files(op, annotated_files, annotated)
     for problem in list(result.problems):
         if problem.outcome == "crash" and annotated.outcomes.get(problem.case, "crash") not in ("crash", "wrong"):
             result.move(problem, "unshown")
@@ -232,9 +232,9 @@ class _File:
             case = group[0].case
             function = _with_rngs(converted[case.name])
             report = functools.partial(_report, group)
-            found = trace(function, case.tensors, wanted[key], report, _comparison(op, case))
-            if found is not None:
-                traced.append(found)
+            outcome = trace(function, case.tensors, wanted[key], report, _comparison(op, case))
+            if outcome is not None:
+                traced.append(outcome)
         return traced
 
 

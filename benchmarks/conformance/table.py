@@ -14,26 +14,26 @@ def table(results: list[Result]) -> str:
     lines = [f"{'':28}" + "".join(f"{w:>9}" for w in WORST) + "  of operators    samples right"]
     for dtype in DTYPES:
         for spelling in SPELLINGS:
-            found = [r for r in results if r.dtype == dtype and spelling in r.counts]
-            if found:
-                lines.append(_row(f"{dtype}, {spelling}", found, spelling))
-                lines.append(_row("... annotated", found, spelling, "annotated"))
+            of_dtype = [r for r in results if r.dtype == dtype and spelling in r.counts]
+            if of_dtype:
+                lines.append(_row(f"{dtype}, {spelling}", of_dtype, spelling))
+                lines.append(_row("... annotated", of_dtype, spelling, "annotated"))
     plain = [r for r in results if r.dtype == "float" and "function" in r.plain]
     if plain:
         lines.append(_row("... no 0-d, no empty", plain, "function", "plain"))
     for one in (modules.SET, optimizers.SET):
         for spelling in dict.fromkeys(s for r in results if r.dtype == one for s in r.counts):
-            found = [r for r in results if r.dtype == one and spelling in r.counts]
-            lines.append(_row(f"{one}, {spelling}", found, spelling))
-            if any(r.annotated for r in found):
-                lines.append(_row("... annotated", found, spelling, "annotated"))
+            of_dtype = [r for r in results if r.dtype == one and spelling in r.counts]
+            lines.append(_row(f"{one}, {spelling}", of_dtype, spelling))
+            if any(r.annotated for r in of_dtype):
+                lines.append(_row("... annotated", of_dtype, spelling, "annotated"))
     return "\n".join(lines)
 
 
-def _row(title: str, found: list[Result], spelling: str, of: str = "counts") -> str:
-    worst = Counter(r.worst(spelling, of) for r in found)
-    every: Counter[str] = sum((Counter(r.counted(of).get(spelling, {})) for r in found), Counter())
-    operators = f"{worst['right'] / len(found):6.1%} of {len(found):4}"
+def _row(title: str, results: list[Result], spelling: str, of: str = "counts") -> str:
+    worst = Counter(r.worst(spelling, of) for r in results)
+    every: Counter[str] = sum((Counter(r.counted(of).get(spelling, {})) for r in results), Counter())
+    operators = f"{worst['right'] / len(results):6.1%} of {len(results):4}"
     cases = f"{every['right'] / max(1, every.total()):6.1%} of {every.total()}"
     return f"{title:28}" + "".join(f"{worst[w]:9}" for w in WORST) + f"  {operators}   {cases}"
 

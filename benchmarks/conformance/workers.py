@@ -91,11 +91,11 @@ class Workers:
                 yield result
 
     def _start(self) -> _Worker:
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=serve, args=(theirs,), daemon=True)
+        near_end, far_end = self._context.Pipe()
+        process = self._context.Process(target=serve, args=(far_end,), daemon=True)
         process.start()
-        theirs.close()
-        return _Worker(process, ours)
+        far_end.close()
+        return _Worker(process, near_end)
 
     def _end(self, worker: _Worker) -> None:
         worker.pipe.close()

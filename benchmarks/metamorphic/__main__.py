@@ -65,23 +65,23 @@ def programs(options: argparse.Namespace) -> Iterator[Program]:
         yield from vit_pytorch(options.vit_pytorch.resolve(), options.only)
 
 
-def conversions(found: list[Program], options: argparse.Namespace, done: set[Tried]) -> list[Task]:
+def conversions(corpus: list[Program], options: argparse.Namespace, done: set[Tried]) -> list[Task]:
     """What is to be converted: every change alone, and random pairs."""
     rng = random.Random(options.seed)
     kinds = [one.name for one in CHANGES.values() if options.programs or not one.programs]
     names = [name for name in kinds if not options.changes or name in options.changes]
     wanted = {
         p.name: [(n,) for n in names] + [tuple(rng.sample(names, 2)) for _ in range(_pairs(names, options))]
-        for p in found
+        for p in corpus
     }
     return [
         Task(p, left, options.seed)
-        for p in found
+        for p in corpus
         if (left := tuple(n for n in dict.fromkeys(wanted[p.name]) if (p.name, n) not in done))
     ]
 
 
-def checks(found: list[Program], options: argparse.Namespace, outcomes: Mapping[Tried, Outcome]) -> list[Task]:
+def checks(corpus: list[Program], options: argparse.Namespace, outcomes: Mapping[Tried, Outcome]) -> list[Task]:
     """What is to be checked of what was converted to another text, by kind of change as many as the options say."""
     kinds: dict[str, list[Outcome]] = {}
     for one in outcomes.values():
@@ -95,7 +95,7 @@ def checks(found: list[Program], options: argparse.Namespace, outcomes: Mapping[
     open_ones = [one for one in outcomes.values() if one.result == NOT_CHECKED and one.tried in drawn]
     return [
         Task(p, changes, options.seed, checked=True)
-        for p in found
+        for p in corpus
         if (changes := tuple(one.changes for one in open_ones if one.program == p.name))
     ]
 
@@ -123,9 +123,9 @@ def report(outcomes: Collection[Outcome]) -> bool:
     for head in ("changed", *COLUMNS):
         table.add_column(head, justify="right")
     total: Counter[str] = Counter()
-    for name, found in sorted(counts.items(), key=lambda item: (item[0] == PAIRS, item[0])):
-        total += found
-        table.add_row(name, *_cells(found))
+    for name, count in sorted(counts.items(), key=lambda item: (item[0] == PAIRS, item[0])):
+        total += count
+        table.add_row(name, *_cells(count))
     table.add_row("all", *_cells(total))
     Console(width=180).print(table)
     failed = [one for one in outcomes if one.result in FAILURES]
@@ -134,9 +134,9 @@ def report(outcomes: Collection[Outcome]) -> bool:
     return not failed
 
 
-def _cells(found: Counter[str]) -> list[str]:
-    changed = sum(found.values()) - found[UNCHANGED]
-    return [str(changed), *(str(found[name]) for name in COLUMNS)]
+def _cells(count: Counter[str]) -> list[str]:
+    changed = sum(count.values()) - count[UNCHANGED]
+    return [str(changed), *(str(count[name]) for name in COLUMNS)]
 
 
 def kept(path: Path | None, seed: int) -> dict[Tried, Outcome]:
@@ -174,7 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown := set(options.changes) - set(CHANGES):
         parser.error(f"no such change: {', '.join(sorted(unknown))}; there are: {', '.join(CHANGES)}")
     try:
-        found = list(programs(options))
+        chosen = list(programs(options))
     except SourcesNotFound as error:
         parser.error(str(error))
     outcomes = kept(options.out, options.seed)
@@ -186,8 +186,8 @@ def main(arguments: list[str] | None = None) -> int:
         Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar,
     ):
         for name, work in (
-            ("converted", lambda: conversions(found, options, set(outcomes))),
-            ("checked", lambda: checks(found, options, outcomes)),
+            ("converted", lambda: conversions(chosen, options, set(outcomes))),
+            ("checked", lambda: checks(chosen, options, outcomes)),
         ):
             tasks = work()
             shown = bar.add_task(name, total=len(tasks))

@@ -135,8 +135,8 @@ class Uses(ast.NodeVisitor):
         self.own: set[str] = set()
         tree = ast.parse(code)
         self.visit(tree)
-        found = set(self.stored)
-        self.read = [n for n in dict.fromkeys(self.read) if n not in self.own or n in found]
+        names = set(self.stored)
+        self.read = [n for n in dict.fromkeys(self.read) if n not in self.own or n in names]
         self.stored = list(dict.fromkeys(self.stored))
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -171,34 +171,34 @@ class Uses(ast.NodeVisitor):
 
 def exposed(body: Sequence[ast.stmt], known: set[str]) -> list[str]:
     """The variables that statements read before they surely store them; ``known`` gets what they surely store."""
-    found: list[str] = []
+    names: list[str] = []
     for node in body:
         match node:
             case ast.For(target=target, iter=iterable, body=inner, orelse=[]):
-                found += exposed([ast.Expr(iterable)], known)
-                found += exposed(inner, known | {n.id for n in ast.walk(target) if isinstance(n, ast.Name)})
+                names += exposed([ast.Expr(iterable)], known)
+                names += exposed(inner, known | {n.id for n in ast.walk(target) if isinstance(n, ast.Name)})
             case ast.While(test=test, body=inner, orelse=[]):
-                found += [*exposed([ast.Expr(test)], known), *exposed(inner, set(known))]
+                names += [*exposed([ast.Expr(test)], known), *exposed(inner, set(known))]
             case ast.If(test=test, body=inner, orelse=other):
                 branches = set(known), set(known)
-                found += exposed([ast.Expr(test)], known)
-                found += [*exposed(inner, branches[0]), *exposed(other, branches[1])]
+                names += exposed([ast.Expr(test)], known)
+                names += [*exposed(inner, branches[0]), *exposed(other, branches[1])]
                 known |= branches[0] & branches[1]
             case ast.With(items=items, body=inner):
-                found += exposed([ast.Expr(i.context_expr) for i in items], known)
-                found += exposed(inner, known)
+                names += exposed([ast.Expr(i.context_expr) for i in items], known)
+                names += exposed(inner, known)
             case _:
                 uses = Uses(ast.unparse(node))
-                found += [n for n in uses.read if n not in known]
+                names += [n for n in uses.read if n not in known]
                 known |= set(uses.stored) if isinstance(node, ast.Assign | ast.AnnAssign) else set()
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def variables(scope: cst.CSTNode) -> set[str]:
     """The variables of a function or module that are no definitions and no imports."""
     tree = ast.parse(code_of(scope) if not isinstance(scope, cst.Module) else scope.code)
     body = tree.body[0] if isinstance(scope, cst.FunctionDef) else tree
-    found: set[str] = set()
+    names: set[str] = set()
     defined: set[str] = set()
     queue: list[ast.AST] = list(ast.iter_child_nodes(body))
     while queue:
@@ -209,18 +209,18 @@ def variables(scope: cst.CSTNode) -> set[str]:
             case ast.Import() | ast.ImportFrom():
                 defined |= {a.asname or a.name.partition(".")[0] for a in node.names}
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
-                found.add(name)
+                names.add(name)
         if not isinstance(node, _NESTED):
             queue += ast.iter_child_nodes(node)
-    return found - defined
+    return names - defined
 
 
 def read_by_definitions(source: Source) -> set[str]:
     """The module's names that its functions and classes read or give a value."""
-    found: set[str] = set()
+    names: set[str] = set()
     queue = symtable.symtable(source.text, "<text>", "exec").get_children()
     while queue:
         table = queue.pop()
-        found |= {s.get_name() for s in table.get_symbols() if s.is_global()}
+        names |= {s.get_name() for s in table.get_symbols() if s.is_global()}
         queue += table.get_children()
-    return found
+    return names

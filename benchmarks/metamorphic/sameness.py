@@ -97,15 +97,15 @@ class Conversion:
             return None
         main = next(m for m in cut.modules if m.name == cut.module)
         body = ast.parse(main.text).body
-        found: list[str] = []
+        imports: list[str] = []
         for index, names in main.keep:
             statement = body[index]
             if isinstance(statement, ast.Import | ast.ImportFrom):
-                found += _imports(statement, names)
+                imports += _imports(statement, names)
             else:
                 plain = _Plain().visit(ast.Module([statement], []))
-                found.append(ast.dump(plain))
-        return sorted(found)
+                imports.append(ast.dump(plain))
+        return sorted(imports)
 
 
 def _imports(statement: ast.Import | ast.ImportFrom, names: tuple[str, ...] | None) -> list[str]:

@@ -45,15 +45,15 @@ def parameters(full: str) -> tuple[Parameter, ...]:
 
 def _inspected(value: object) -> list[Parameter]:
     assert callable(value)
-    found: list[Parameter] = []
+    known: list[Parameter] = []
     for parameter in inspect.signature(value).parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:
             raise ValueError("its arguments have no names")
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
             break
         plain = parameter.default is not parameter.empty and isinstance(parameter.default, _PLAIN)
-        found.append(Parameter(parameter.name, repr(parameter.default) if plain else None))
-    return found
+        known.append(Parameter(parameter.name, repr(parameter.default) if plain else None))
+    return known
 
 
 def _stated(full: str) -> tuple[Parameter, ...]:

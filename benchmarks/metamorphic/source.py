@@ -34,11 +34,11 @@ class Source:
     @cached_property
     def imports(self) -> dict[str, str]:
         """What a name means that nothing but one import at the module's level binds: ``nn`` is ``torch.nn``."""
-        found: dict[str, str] = {}
+        imports: dict[str, str] = {}
         for node in self.tree.body:
             if isinstance(node, Imports):
-                found |= imported(node)
-        return {name: meaning for name, meaning in found.items() if self.bound[name] == 1}
+                imports |= imported(node)
+        return {name: meaning for name, meaning in imports.items() if self.bound[name] == 1}
 
     def dotted(self, node: cst.BaseExpression | cst.BaseAssignTargetExpression) -> str | None:
         """The full name of an imported thing: ``F.relu`` is ``torch.nn.functional.relu``."""
@@ -53,14 +53,14 @@ class Source:
     @cached_property
     def words(self) -> frozenset[str]:
         """Every identifier of the text, whatever it stands for, and the words of its strings."""
-        found = set(self.bound)
+        names = set(self.bound)
         for node in ast.walk(self.tree):
             match node:
                 case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
-                    found.add(name)
+                    names.add(name)
                 case ast.Constant(value=str(text)):
-                    found.update("".join(c if c.isidentifier() or c.isdigit() else " " for c in text).split())
-        return frozenset(found)
+                    names.update("".join(c if c.isidentifier() or c.isdigit() else " " for c in text).split())
+        return frozenset(names)
 
     def fresh(self, stem: str) -> str:
         """A name that the text has nowhere."""
@@ -73,8 +73,8 @@ class Source:
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
         """The classes at the top level whose names mean nothing else anywhere."""
-        found = [n for n in self.tree.body if isinstance(n, ast.ClassDef)]
-        return {n.name: n for n in found if self.bound[n.name] == 1}
+        classes = [n for n in self.tree.body if isinstance(n, ast.ClassDef)]
+        return {n.name: n for n in classes if self.bound[n.name] == 1}
 
     def is_module_class(self, node: ast.ClassDef | cst.ClassDef) -> bool:
         """Whether a class derives from ``nn.Module``, as far as this file shows."""

@@ -118,7 +118,7 @@ def layer_attributes(source: Source, owner: ast.ClassDef) -> dict[str, tuple[str
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
     )
-    found: dict[str, tuple[str, ast.Call]] = {}
+    calls: dict[str, tuple[str, ast.Call]] = {}
     for item in owner.body:
         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
             for statement in item.body:
@@ -126,8 +126,8 @@ def layer_attributes(source: Source, owner: ast.ClassDef) -> dict[str, tuple[str
                     case ast.Assign(
                         targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=ast.Call() as call
                     ) if stores[name] == 1 and _layer(source, call) in LAYERS:
-                        found[name] = _layer(source, call), call
-    return found
+                        calls[name] = _layer(source, call), call
+    return calls
 
 
 def _layer(source: Source, value: ast.expr) -> str:

@@ -49,11 +49,11 @@ class _Strip(cst.CSTTransformer):
 
 def _with_type_comment(original: cst.FunctionDef, updated: cst.FunctionDef) -> cst.FunctionDef:
     """The function with ``# type: (int, Tensor) -> Tensor`` behind its head."""
-    found = [p for p in original.params.params if p.name.value not in ("self", "cls")]
-    if original.returns is None or any(p.annotation is None for p in found):
+    parameters = [p for p in original.params.params if p.name.value not in ("self", "cls")]
+    if original.returns is None or any(p.annotation is None for p in parameters):
         return updated
     code = cst.Module([]).code_for_node
-    types = [code(p.annotation.annotation) for p in found if p.annotation is not None]
+    types = [code(p.annotation.annotation) for p in parameters if p.annotation is not None]
     text = f"# type: ({', '.join(types)}) -> {code(original.returns.annotation)}"
     if "\n" in text:
         return updated

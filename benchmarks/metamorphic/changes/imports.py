@@ -19,7 +19,7 @@ class _Rename(Spelling):
     """Gives an imported module another name, in the import as well."""
 
     def __init__(self, source: Source, full: str, name: str, statement: str) -> None:
-        super().__init__(source, lambda found: name if found == full else None)
+        super().__init__(source, lambda qualified: name if qualified == full else None)
         self.old = next(old for old, meaning in source.imports.items() if meaning == full)
         self.statement = statement
 
@@ -102,7 +102,7 @@ def star(source: Source, rng: random.Random) -> cst.Module:
 
 def _attributes(source: Source, home: str) -> set[str]:
     """The names that are only ever read from a module of torch, or are words of no variable."""
-    found: set[str] = set()
+    names: set[str] = set()
     free = set(source.words) - set(source.bound)
 
     class Read(Spelling):
@@ -110,8 +110,8 @@ def _attributes(source: Source, home: str) -> set[str]:
             free.discard(node.value)
 
     source.module.visit(Read(source, lambda full: None))
-    found |= free
-    return found
+    names |= free
+    return names
 
 
 @change("from torch.nn import Linear as ...")
@@ -134,7 +134,7 @@ def each_by_name(source: Source, rng: random.Random) -> cst.Module:
 
 def _value(full: str) -> object:
     """The thing that torch has under a full name."""
-    found: object = torch
+    value: object = torch
     for part in full.split(".")[1:]:
-        found = getattr(found, part, None)
-    return found
+        value = getattr(value, part, None)
+    return value

@@ -100,9 +100,9 @@ class _Constants(_LayerCalls):
 @change("numbers as constants")
 def numbers_as_constants(source: Source, rng: random.Random) -> cst.Module:
     """SIZE_3 = 3 at the top, nn.Linear(SIZE_3, SIZE_4) below."""
-    found = _Constants(source)
-    changed = source.module.visit(found)
-    return with_imports(changed, [f"{name} = {number}" for number, name in found.constants.items()])
+    constants = _Constants(source)
+    changed = source.module.visit(constants)
+    return with_imports(changed, [f"{name} = {number}" for number, name in constants.constants.items()])
 
 
 # --- containers -----------------------------------------------------------------------------------------------------

@@ -137,12 +137,12 @@ def _of_torch() -> frozenset[str]:
     """Attributes that objects of torch and Python have."""
     kinds: list[object] = [torch.nn.Module, torch.Tensor, torch, torch.nn, torch.nn.functional, torch.optim, str, dict]
     kinds += [list, torch.distributions, torch.utils.data.DataLoader, set, tuple, int]
-    found = {name for kind in kinds for name in dir(kind)}
+    attributes = {name for kind in kinds for name in dir(kind)}
     for kind in vars(torch.nn).values():
         if isinstance(kind, type):
-            found |= set(dir(kind)) | set(getattr(kind, "__annotations__", {}))
-            found |= set(getattr(kind, "__constants__", ()))
-    return frozenset(found | {"weight", "bias", "padding", "training", "param_groups", "grad", "dtype", "device"})
+            attributes |= set(dir(kind)) | set(getattr(kind, "__annotations__", {}))
+            attributes |= set(getattr(kind, "__constants__", ()))
+    return frozenset(attributes | {"weight", "bias", "padding", "training", "param_groups", "grad", "dtype", "device"})
 
 
 _TAKEN = _of_torch()
@@ -152,33 +152,33 @@ def _attributes(source: Source) -> list[str]:
     """Attributes that methods of this file's own modules give themselves, and that nobody else can know by name."""
     if source.words & {"getattr", "setattr", "hasattr", "add_module", "register_module", "delattr", "__dict__"}:
         return []
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for node in source.classes.values():
         if not source.is_module_class(node):
             continue
         for inner in ast.walk(node):
             match inner:
                 case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
-                    found[name] += 1
+                    counts[name] += 1
     other = {n.name for n in ast.walk(source.tree) if isinstance(n, _Function | ast.ClassDef)}
     other |= {n.arg for n in ast.walk(source.tree) if isinstance(n, ast.keyword) and n.arg} & _class_level(source)
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             other |= set(node.value.replace(".", " ").split())
     other |= _TAKEN | _class_level(source)
-    return [name for name in found if name not in other and not name.startswith("__")]
+    return [name for name in counts if name not in other and not name.startswith("__")]
 
 
 def _class_level(source: Source) -> set[str]:
     """Names of classes' bodies, and the attributes of things that are not a module of this file."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ClassDef):
             for statement in node.body:
-                found |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+                names |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
             if not (node.name in source.classes and source.is_module_class(node)):
-                found |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-    return found
+                names |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    return names
 
 
 class _Attributes(cst.CSTTransformer):
@@ -246,8 +246,8 @@ def _definitions(source: Source, kind: type[ast.stmt]) -> list[str]:
         if isinstance(n, ast.Constant) and isinstance(n.value, str)
         for word in "".join(c if c.isidentifier() or c.isdigit() else " " for c in n.value).split()
     }
-    found = [n for n in source.tree.body if isinstance(n, kind)]
-    names = [str(getattr(n, "name", "")) for n in found]
+    definitions = [n for n in source.tree.body if isinstance(n, kind)]
+    names = [str(getattr(n, "name", "")) for n in definitions]
     return [n for n in names if source.bound[n] == 1 and n not in strings and not n.startswith("__")]
 
 

@@ -141,13 +141,13 @@ class _Update(Extracting):
     def block(self, body: list[Statement]) -> list[Statement]:
         wanted = ("zero_grad", "backward", "step")
         for index in range(len(body) - 1):
-            found = 0
-            while index + found < len(body) and any(_calls(body[index + found], w) for w in wanted):
-                found += 1
-            piece = body[index : index + found]
-            if found >= 2 and any(_calls(s, "backward") for s in piece):
+            count = 0
+            while index + count < len(body) and any(_calls(body[index + count], w) for w in wanted):
+                count += 1
+            piece = body[index : index + count]
+            if count >= 2 and any(_calls(s, "backward") for s in piece):
                 made = self.piece("update", piece)
-                return body if made is None else [*body[:index], *made, *body[index + found :]]
+                return body if made is None else [*body[:index], *made, *body[index + count :]]
         return body
 
     def statement(self, statement: Statement) -> Iterable[Statement]:

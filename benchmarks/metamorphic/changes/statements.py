@@ -89,10 +89,10 @@ class _Split(_InFunctions):
         for statement in body:
             small = _single(statement)
             value = _value(small)
-            while value is not None and (found := self._first(value)) is not None:
+            while value is not None and (first := self._first(value)) is not None:
                 name = self.fresh("part")
-                out += self._expanded(name, found)
-                value = value.deep_replace(found, cst.Name(name))  # type: ignore[arg-type]
+                out += self._expanded(name, first)
+                value = value.deep_replace(first, cst.Name(name))  # type: ignore[arg-type]
             if value is not None and small is not None and isinstance(statement, _Line):
                 statement = statement.with_changes(body=[small.with_changes(value=value)])
             out.append(statement)
@@ -134,10 +134,10 @@ def _reads_first(node: cst.BaseExpression, name: str) -> cst.Name | None:
         case cst.Name(value=value):
             return node if value == name else None
         case cst.Call(func=cst.Attribute(value=owner), args=args):
-            found = _reads_first(owner, name)
-            if found is None and _is_path(node.func) and args and not args[0].star:
-                found = _reads_first(args[0].value, name)
-            return found
+            reads_first = _reads_first(owner, name)
+            if reads_first is None and _is_path(node.func) and args and not args[0].star:
+                reads_first = _reads_first(args[0].value, name)
+            return reads_first
         case cst.Call(func=cst.Name(), args=[cst.Arg(value=first, star=""), *_]):
             return _reads_first(first, name)
         case cst.BinaryOperation(left=left):

@@ -214,17 +214,17 @@ def criteria_to_functions(source: Source, rng: random.Random) -> cst.Module:
 def optimizers_by_name(source: Source, rng: random.Random) -> cst.Module:
     """Optimizers, schedules and loaders by their bare names."""
     homes = ("torch.optim", "torch.optim.lr_scheduler", "torch.utils.data", "torch.nn.utils")
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
 
     def bare(full: str) -> str | None:
         home, _, name = full.rpartition(".")
         if home not in homes or name in source.bound or not _exists(full):
             return None
-        found[name] = home
+        texts[name] = home
         return name
 
     changed = source.module.visit(Spelling(source, bare))
-    return with_imports(changed, [f"from {home} import {name}" for name, home in found.items()])
+    return with_imports(changed, [f"from {home} import {name}" for name, home in texts.items()])
 
 
 def _exists(full: str) -> bool:

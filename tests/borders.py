@@ -242,13 +242,13 @@ BORDERS = (
 def module_files() -> dict[str, Path]:
     """Every module of the package by its installed name."""
     homes = {PACKAGE: ROOT / PACKAGE, f"{PACKAGE}.rules": ROOT / "rules", f"{PACKAGE}.retrieval": ROOT / "retrieval"}
-    found = {}
+    result = {}
     for prefix, folder in homes.items():
         for file in sorted(folder.rglob("*.py")):
             parts = file.relative_to(folder).with_suffix("").parts
             parts = parts[:-1] if parts[-1] == "__init__" else parts
-            found[".".join((prefix, *parts))] = file
-    return found
+            result[".".join((prefix, *parts))] = file
+    return result
 
 
 MODULES = module_files()

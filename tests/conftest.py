@@ -260,7 +260,7 @@ def runs(function: Callable[..., object]) -> str:
     seen: set[object] = set()
     todo: list[object] = [function]
     while todo:
-        one = inspect.unwrap(found) if inspect.isfunction(found := todo.pop()) else found
+        one = inspect.unwrap(result) if inspect.isfunction(result := todo.pop()) else result
         if one is exec or isinstance(one, ModuleType) and one.__name__.partition(".")[0] in FRAMEWORKS:
             return "jax"
         if one is subprocess:
@@ -344,9 +344,9 @@ def kept_of_checks(config: pytest.Config, project: Path) -> Iterator[None]:
 
 def copy_new_files(source: Path, target: Path) -> None:
     """Copies the files that the target has not; another process may do the same."""
-    there = {one.name for one in os.scandir(target)}
+    other = {one.name for one in os.scandir(target)}
     for one in os.scandir(source):
-        if one.name not in there and one.is_file(follow_symlinks=False):
+        if one.name not in other and one.is_file(follow_symlinks=False):
             half = target / f"{one.name}.{os.getpid()}"
             shutil.copyfile(one.path, half)
             half.replace(target / one.name)

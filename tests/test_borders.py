@@ -16,7 +16,21 @@ import pytest
 import t2j_lsp
 import t2j_lsp.cli
 
-from .borders import FLOORS, JAX, MODULES, PACKAGE, ROOT, TORCH, allowed, imported, parsed, statements, strings, within
+from .borders import (
+    FLOORS,
+    JAX,
+    MODULES,
+    PACKAGE,
+    ROOT,
+    TORCH,
+    allowed,
+    imported,
+    parsed,
+    statements,
+    strings,
+    text_of,
+    within,
+)
 from .floors import PARTS, circles, floors, rooms_of
 
 
@@ -195,9 +209,9 @@ def test_imports_only_go_down(part: str) -> None:
     upward = [
         (module, target)
         for module, file in MODULES.items()
-        if within(module, part) and (here := floor(module)) is not None
+        if within(module, part) and (place := floor(module)) is not None
         for _, target in imported(file, module)
-        if within(target, part) and (there := floor(target)) is not None and there > here
+        if within(target, part) and (other := floor(target)) is not None and other > place
     ]
     assert not upward
 
@@ -241,20 +255,41 @@ def test_every_class_has_a_name_of_its_own() -> None:
     assert {name: modules for name, modules in homes.items() if len(set(modules)) > 1} == {}
 
 
-EMPTY_WORDS = {"found", "here", "there", "ours", "told", "aside", "surroundings", "special"}
+EMPTY_WORDS = {"found", "here", "there", "ours", "theirs", "told", "aside", "surroundings", "special"}
 """What says of a value how somebody came by it, or where it stands in a sentence, and not what it is."""
+PROGRAMS = ("tests/programs", "tests/projects", "tests/translate/models", "tests/translate/scripts")
+"""Folders of programs that are converted, which are written as their authors write."""
+OF_MERGES = (
+    "t2j_lsp/files/merge.py",
+    "t2j_lsp/files/sources.py",
+    "t2j_lsp/lsp/analysis/process.py",
+    "tests/test_merge.py",
+)
+"""What merges two texts, which are ``ours`` and ``theirs`` as git calls them."""
 
 
 def test_names_say_what_a_value_is() -> None:
-    """But for ``ours`` and ``theirs`` where two texts are merged, and rules, whose helpers are users' code."""
+    files = {
+        file.relative_to(ROOT).as_posix(): file
+        for folder in ("t2j_lsp", "rules", "retrieval", "benchmarks", "tests", "docs", "examples")
+        for file in (ROOT / folder).rglob("*.py")
+        if any(word in text_of(file) for word in EMPTY_WORDS)
+    }
     wrong = [
-        f"{module}:{node.lineno} {name}"
-        for module, file in MODULES.items()
-        if not within(module, "t2j_lsp.rules") and module != "t2j_lsp.files.merge"
-        for node in ast.walk(parsed(file))
-        if isinstance(node, ast.Name | ast.arg | ast.FunctionDef | ast.ClassDef | ast.Attribute)
-        if not isinstance(node, ast.Name | ast.Attribute) or isinstance(node.ctx, ast.Store)
-        for name in (next(getattr(node, key) for key in ("id", "arg", "name", "attr") if hasattr(node, key)),)
-        if name in EMPTY_WORDS
+        f"{path}:{node.lineno} {name}"
+        for path, file in files.items()
+        if not path.startswith(PROGRAMS)
+        for node in ast.walk(ast.parse(text_of(file)))
+        if (name := _bound_name(node)) in EMPTY_WORDS and not (name in ("ours", "theirs") and path in OF_MERGES)
     ]
     assert wrong == []
+
+
+def _bound_name(node: ast.AST) -> str | None:
+    """The name that a node gives to something."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            return name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+            return name
+    return None

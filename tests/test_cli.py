@@ -195,8 +195,8 @@ def test_helpers_of_a_folder_are_shared_by_package(project: Path) -> None:
     assert "from torch_helpers import " in (project / "out/script.py").read_text()
     assert "from .torch_helpers import " in (project / "out/pkg/one.py").read_text()
     assert "from ..torch_helpers import " in (project / "out/pkg/sub/two.py").read_text()
-    found = {str(path.relative_to(project / "out")) for path in (project / "out").rglob("torch_helpers.py")}
-    assert found == {"torch_helpers.py", "pkg/torch_helpers.py"}
+    sources = {str(path.relative_to(project / "out")) for path in (project / "out").rglob("torch_helpers.py")}
+    assert sources == {"torch_helpers.py", "pkg/torch_helpers.py"}
     shared = (project / "out/pkg/torch_helpers.py").read_text()
     for name in ("out/pkg/one.py", "out/pkg/sub/two.py"):
         line = next(one for one in (project / name).read_text().splitlines() if "torch_helpers" in one)

@@ -128,8 +128,11 @@ def test_a_right_and_a_wrong_conversion(
     stored = load(tmp_path / "a.py", tmp_path / "b.py")
     assert stored is not None and stored.holds(text_digest(TORCH), text_digest(jax))
     assert (stored.verdicts["f"].verdict, stored.verdicts["f"].device) == (verdict, "cpu")
-    found = kept(tmp_path / "a.py", TORCH, tmp_path / "b.py", jax)
-    assert found is not None and found.lacking(asked_of("behavioral", "cpu", None, None), __version__) == []
+    kept_verdicts = kept(tmp_path / "a.py", TORCH, tmp_path / "b.py", jax)
+    assert (
+        kept_verdicts is not None
+        and kept_verdicts.lacking(asked_of("behavioral", "cpu", None, None), __version__) == []
+    )
 
 
 def test_an_explanation_is_a_table_of_statements_with_the_cause(

@@ -42,15 +42,15 @@ def test_an_export_has_two_sides_and_no_leaks(said: Path, tmp_path: Path, form: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["nowhere.jsonl"], "nowhere.jsonl can't be read"),
         (["{said}", "--test", "2"], "--test takes a share"),
         (["{other}"], "holds no dialogues"),
     ],
 )
-def test_a_wrong_question_is_one_line(said: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_a_wrong_question_is_one_line(said: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
     given = [argument.format(said=said, other=tmp_path / "other.jsonl") for argument in arguments]
     done = t2j("dialogues", *given)
-    assert done.returncode == 2 and told in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1

@@ -32,9 +32,9 @@ from t2j_lsp.migration.coverage import torch_names
 def test_a_name_is_explained_under_every_spelling(
     name: str, qualified: str, jax: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = explain(name)
-    assert found is not None
-    assert found[0] == qualified
+    explanation = explain(name)
+    assert explanation is not None
+    assert explanation[0] == qualified
     assert main(["explain", name]) == 0
     shown = capsys.readouterr().out
     assert jax in shown

@@ -138,5 +138,5 @@ def test_llm_always_asks_although_the_rules_convert_all_and_keeps_their_code(tmp
         assert t2j("convert", plain, "--llm", "auto", env=env).stdout == rules.stdout
     assert done.returncode == 0 and done.stdout == rules.stdout and len(script.requests) == 1
     assert "0 spans verified, 0 spans left, 2 spans as the rules convert it" in done.stderr
-    told = t2j("prompt", plain, "--llm", "always")
-    assert "### SPAN 2" in told.stdout and "the rules convert it" in told.stdout
+    message = t2j("prompt", plain, "--llm", "always")
+    assert "### SPAN 2" in message.stdout and "the rules convert it" in message.stdout

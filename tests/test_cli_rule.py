@@ -66,7 +66,7 @@ def test_a_layer_gets_a_row_and_a_sample(checkout: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("name", "subject", "told"),
+    ("name", "subject", "message"),
     [
         ("torch.cat", None, "has a rule already"),
         ("torch.nn.modules.linear.Linear", None, "has a rule already"),
@@ -75,8 +75,8 @@ def test_a_layer_gets_a_row_and_a_sample(checkout: Path, monkeypatch: pytest.Mon
         ("torch.serialization.add_safe_globals", "nowhere", "no subject 'nowhere'; there are"),
     ],
 )
-def test_what_can_not_be_started_is_told(checkout: Path, name: str, subject: str | None, told: str) -> None:
-    with pytest.raises(T2JError, match=re.escape(told)):
+def test_what_can_not_be_started_is_told(checkout: Path, name: str, subject: str | None, message: str) -> None:
+    with pytest.raises(T2JError, match=re.escape(message)):
         new_rule(name, subject, checkout)
 
 

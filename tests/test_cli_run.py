@@ -110,10 +110,10 @@ def test_gaps_are_said_and_nothing_is_run(tmp_path: Path, capsys: pytest.Capture
     program = tmp_path / "program.py"
     program.write_text("import torch\n\nx = torch.ones(2, requires_grad=True)\nx.register_hook(print)\n")
     assert main(["run", str(program), "--json", "-"]) == 3
-    found = capsys.readouterr()
-    form = json.loads(found.out)
+    output = capsys.readouterr()
+    form = json.loads(output.out)
     assert (form["verdict"], form["gaps"]) == ("unchecked", [4])
-    assert "program.py:4:1: gap" in found.err
+    assert "program.py:4:1: gap" in output.err
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ def test_the_worse_of_two_exit_codes(codes: tuple[int, ...], worst: int) -> None
 
 def test_a_difference_is_the_worst_verdict() -> None:
     kinds = (VerdictKind.EQUIVALENT, VerdictKind.DIFFERENT, VerdictKind.UNCHECKED)
-    found = Verdicts(Verdict(Path(k), CheckReport("cpu", [ObjectVerdict("f", k)])) for k in kinds)
-    assert (found.verdict, found.exit_code) == (VerdictKind.DIFFERENT, 1)
+    result = Verdicts(Verdict(Path(k), CheckReport("cpu", [ObjectVerdict("f", k)])) for k in kinds)
+    assert (result.verdict, result.exit_code) == (VerdictKind.DIFFERENT, 1)
 
 
 def test_arguments_that_name_pytorch_are_converted_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

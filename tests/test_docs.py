@@ -38,17 +38,17 @@ def test_examples_on_pages_convert_without_gaps_and_leave_no_torch() -> None:
 
 def codes() -> set[str]:
     """Every code that a finding can have: the third argument of ``gap``, ``note`` and ``Finding``."""
-    found = {*NOTE_CODES.values(), DIFFERS, SYNTAX, TOO_LARGE, SETTING}
+    result = {*NOTE_CODES.values(), DIFFERS, SYNTAX, TOO_LARGE, SETTING}
     for file in (ROOT / "t2j_lsp").rglob("*.py"):
         for node in ast.walk(parsed(file)):
             if isinstance(node, ast.Call) and len(node.args) >= 4:
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 if name in ("gap", "note", "Finding"):
                     leaves = ast.walk(node.args[2])
-                    found |= {
+                    result |= {
                         leaf.value for leaf in leaves if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str)
                     }
-    return found
+    return result
 
 
 def test_every_finding_has_its_section_and_every_section_a_finding() -> None:

@@ -148,5 +148,5 @@ def test_a_folder_lists_its_python_files_and_no_caches_environments_or_outputs(t
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     (tmp_path / "env" / "pyvenv.cfg").touch()
-    found = [str(path.relative_to(tmp_path)) for path in python_files(tmp_path, outside=tmp_path / "out")]
-    assert sorted(found) == kept
+    result = [str(path.relative_to(tmp_path)) for path in python_files(tmp_path, outside=tmp_path / "out")]
+    assert sorted(result) == kept

@@ -38,14 +38,14 @@ SMALL = 12_000
 
 @cache
 def real_files() -> tuple[Path, ...]:
-    found = sorted((ROOT / "examples").glob("*.py"))
+    path = sorted((ROOT / "examples").glob("*.py"))
     for package, patterns in PATTERNS.items():
         spec = importlib.util.find_spec(package)
         assert spec is not None, f"{package} is not installed; install t2j-lsp[dev]"
         assert spec.submodule_search_locations
         home = Path(next(iter(spec.submodule_search_locations)))
-        found += [file for pattern in patterns for file in sorted(home.glob(pattern))]
-    return tuple(found)
+        path += [file for pattern in patterns for file in sorted(home.glob(pattern))]
+    return tuple(path)
 
 
 @cache

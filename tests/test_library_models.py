@@ -65,7 +65,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def found(library: Path) -> Path:
+def visible_library(library: Path) -> Path:
     """The same, where a check's workers find the library: they take no paths from the environment."""
     shutil.copytree(library.parent / "site" / "pictures", library / "pictures")
     return library
@@ -230,20 +230,22 @@ def test_it_lies_there_only_as_long_as_it_is_used(library: Path) -> None:
 
 @pytest.mark.jax
 @pytest.mark.parametrize("model", [model for model in MODELS if model != "a head"])
-def test_the_program_runs_as_pytorchs_does(found: Path, model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", str(script(found, model))]) == 0, capsys.readouterr()
+def test_the_program_runs_as_pytorchs_does(
+    visible_library: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(script(visible_library, model))]) == 0, capsys.readouterr()
     out = capsys.readouterr().out
     assert "note: converted along: what is used of pictures 1.2\n" in out
     assert out.endswith("equivalent\n")
-    assert not (found / "pictures_jax").exists()
+    assert not (visible_library / "pictures_jax").exists()
 
 
 @pytest.mark.jax
-def test_a_mistake_in_a_converted_library_is_found(found: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert convert(found, "a head") == 0
-    net = found / "pictures_jax/models/net.py"
+def test_a_mistake_in_a_converted_library_is_found(visible_library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert convert(visible_library, "a head") == 0
+    net = visible_library / "pictures_jax/models/net.py"
     right = net.read_text()
-    words = [str(found / "train.py"), str(found / "train_jax.py")]
+    words = [str(visible_library / "train.py"), str(visible_library / "train_jax.py")]
     assert main(["run", *words]) == 0, capsys.readouterr()
     net.write_text(right.replace("x = self.features(x).mean", "x = 1.01 * self.features(x).mean"))
     assert net.read_text() != right
@@ -256,20 +258,20 @@ OWN = (
 
 
 @pytest.mark.jax
-def test_a_file_is_checked_with_what_it_uses(found: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, converted = found / "own.py", found / "own_jax.py"
+def test_a_file_is_checked_with_what_it_uses(visible_library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, converted = visible_library / "own.py", visible_library / "own_jax.py"
     path.write_text(OWN)
     assert main(["check", str(path)]) == 0, capsys.readouterr()
     assert "note: converted along: what is used of pictures 1.2\n" in capsys.readouterr().out
-    assert not (found / "pictures_jax").exists()
+    assert not (visible_library / "pictures_jax").exists()
     assert main(["convert", str(path), "-o", str(converted), "--with", "pictures"]) == 0
-    shutil.move(found / "pictures_jax", found / "elsewhere")
+    shutil.move(visible_library / "pictures_jax", visible_library / "elsewhere")
     assert main(["check", str(path), str(converted)]) == 3
     assert f"note: pictures_jax is not beside {converted}: t2j convert" in capsys.readouterr().out
-    shutil.move(found / "elsewhere", found / "pictures_jax")
+    shutil.move(visible_library / "elsewhere", visible_library / "pictures_jax")
     assert main(["check", str(path), str(converted)]) == 0, capsys.readouterr()
-    net = found / "pictures_jax/models/net.py"
-    layers = found / "pictures_jax/layers.py"
+    net = visible_library / "pictures_jax/models/net.py"
+    layers = visible_library / "pictures_jax/layers.py"
     assert "nnx.relu" in layers.read_text(), net.read_text()
     layers.write_text(layers.read_text().replace("nnx.relu", "nnx.gelu"))
     assert main(["check", str(path), str(converted)]) == 1

@@ -65,8 +65,8 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def symbols(found: Migration) -> dict[str, str]:
-    (file,) = found.files
+def symbols(migration: Migration) -> dict[str, str]:
+    (file,) = migration.files
     return {symbol.name: symbol.state for symbol in file.symbols}
 
 
@@ -133,16 +133,16 @@ def test_states_follow_the_conversion_and_its_gaps(root: Path) -> None:
     assert symbols(survey([root])) == {"Base": "not started", "Net": "not started", "f": "not started"}
     target = root / "net_jax.py"
     target.write_text(CONVERTED)
-    found = survey([root])
-    assert symbols(found) == {"Base": "converted", "Net": "gaps", "f": "converted"}
-    (file,) = found.files
+    state = survey([root])
+    assert symbols(state) == {"Base": "converted", "Net": "gaps", "f": "converted"}
+    (file,) = state.files
     assert (file.state, file.gaps, file.converted, file.name) == ("gaps", 1, target, "net.py")
     assert file.symbols[1].reason == "a gap" and file.symbols[1].gaps == 1
     target.write_text(CONVERTED.replace("    # TODO(t2j): a gap\n", ""))
-    assert found.counts["gaps"] == 1 and survey([root]).counts["converted"] == 1
+    assert state.counts["gaps"] == 1 and survey([root]).counts["converted"] == 1
     target.write_text("# TODO(t2j): outside\n" + target.read_text())
-    found = survey([root])
-    assert set(symbols(found).values()) == {"converted"} and found.files[0].state == "gaps"
+    state = survey([root])
+    assert set(symbols(state).values()) == {"converted"} and state.files[0].state == "gaps"
 
 
 def test_a_mark_right_above_a_definition_belongs_to_it(root: Path) -> None:
@@ -153,23 +153,23 @@ def test_a_mark_right_above_a_definition_belongs_to_it(root: Path) -> None:
 
 def test_what_the_conversion_lacks_is_not_started_and_one_that_is_broken_is_a_gap(root: Path) -> None:
     (root / "net_jax.py").write_text("class Net: ...\n")
-    found = survey([root])
-    assert symbols(found) == {"Base": "not started", "Net": "converted", "f": "not started"}
-    assert found.files[0].state == "gaps" and found.files[0].symbols[0].reason == "net_jax.py has no Base"
+    state = survey([root])
+    assert symbols(state) == {"Base": "not started", "Net": "converted", "f": "not started"}
+    assert state.files[0].state == "gaps" and state.files[0].symbols[0].reason == "net_jax.py has no Base"
     (root / "net_jax.py").write_text("<<<<<<< as edited\n")
-    found = survey([root])
-    assert set(symbols(found).values()) == {"gaps"}
-    assert "net_jax.py can't be parsed: line 1" in str(found.files[0].symbols[0].reason)
+    state = survey([root])
+    assert set(symbols(state).values()) == {"gaps"}
+    assert "net_jax.py can't be parsed: line 1" in str(state.files[0].symbols[0].reason)
 
 
 def test_verdicts_hold_as_long_as_both_texts_do(root: Path) -> None:
     target = root / "net_jax.py"
     target.write_text(CONVERTED)
     check(root, verdict("Base", "equivalent"), verdict("Net", "equivalent"), verdict("f", "different", "y parts"))
-    found = survey([root])
+    state = survey([root])
     # What is marked as a gap is one, whatever ran.
-    assert symbols(found) == {"Base": "equivalent", "Net": "gaps", "f": "different"}
-    (file,) = found.files
+    assert symbols(state) == {"Base": "equivalent", "Net": "gaps", "f": "different"}
+    (file,) = state.files
     assert file.state == "different" and file.symbols[2].reason == "y parts"
     about = file.symbols[0].verdict
     assert about is not None and (about.device, about.version, about.max_rel_err) == ("cpu", "1.2", 2e-13)
@@ -206,8 +206,8 @@ def test_all_equivalent_is_equivalent_and_unchecked_says_why(root: Path) -> None
     check(root, verdict("Base", "equivalent"), verdict("Net", "equivalent"), verdict("f", "unchecked"))
     assert survey([root]).counts["converted"] == 1
     check(root, verdict("f", "equivalent"), device="gpu")
-    found = survey([root])
-    assert found.counts["equivalent"] == 1 and found.symbol_counts["equivalent"] == 3
+    state = survey([root])
+    assert state.counts["equivalent"] == 1 and state.symbol_counts["equivalent"] == 3
     # A check that could not be made again refutes nothing.
     check(root, {**verdict("f", "unchecked"), "reason": "no workers"})
     assert survey([root]).counts["equivalent"] == 1
@@ -248,8 +248,8 @@ def test_other_folders_conversions_and_files_without_torch_are_left_out(root: Pa
 def test_nested_folders_hold_each_file_once(root: Path) -> None:
     (root / "pkg").mkdir()
     (root / "pkg" / "inner.py").write_text(NET)
-    found = Surveyor().survey({root: "_jax", root / "pkg": "_jax"})
-    assert [(file.name, file.folder) for file in found.files] == [("net.py", root), ("inner.py", root / "pkg")]
+    state = Surveyor().survey({root: "_jax", root / "pkg": "_jax"})
+    assert [(file.name, file.folder) for file in state.files] == [("net.py", root), ("inner.py", root / "pkg")]
 
 
 def test_notebooks_have_a_state_and_no_symbols(root: Path) -> None:
@@ -271,9 +271,9 @@ def test_large_and_unreadable_files_are_problems(root: Path) -> None:
     (root / "large.py").write_text("import torch\n" + "#" * (1 << 20))
     (root / "latin.py").write_bytes(b"import torch\n'\xe9'\n")
     (root / "broken.py").write_text("import torch\ndef f(:\n")
-    found = survey([root])
-    assert [file.name for file in found.files] == ["broken.py", "net.py"]
-    assert [problem.split()[0] for problem in found.problems] == ["broken.py", "large.py", "latin.py"]
+    state = survey([root])
+    assert [file.name for file in state.files] == ["broken.py", "net.py"]
+    assert [problem.split()[0] for problem in state.problems] == ["broken.py", "large.py", "latin.py"]
 
 
 @pytest.mark.skipif("os.name == 'nt'", reason="Windows has no such files")
@@ -282,11 +282,11 @@ def test_pipes_broken_links_and_names_that_are_no_text_stop_nothing(root: Path) 
     (root / "link.py").symlink_to(root / "nowhere.py")
     odd = Path(os.fsdecode(os.fsencode(root) + b"/odd\xff.py"))
     odd.write_text(NET)
-    found = survey([root])
-    assert [file.path for file in found.files] == [root / "net.py", odd]
-    assert found.problems == ("link.py can't be read: No such file or directory",)
+    state = survey([root])
+    assert [file.path for file in state.files] == [root / "net.py", odd]
+    assert state.problems == ("link.py can't be read: No such file or directory",)
     assert to_path(to_uri(odd)) == odd
-    assert form_of(found)["files"][1]["uri"].endswith("/odd%FF.py")
+    assert form_of(state)["files"][1]["uri"].endswith("/odd%FF.py")
     assert main(["coverage", str(root / "net.py"), str(odd), "--html", str(root / "page.html")]) == 0
     assert 'href="./odd%FF.py"' in (root / "page.html").read_text()
     (root / "setup.cfg").touch()
@@ -296,16 +296,16 @@ def test_pipes_broken_links_and_names_that_are_no_text_stop_nothing(root: Path) 
 
 def test_a_file_may_be_named_instead_of_a_folder_and_may_be_missing(root: Path) -> None:
     (root / "script").write_text(NET)
-    found = survey([root / "script", root / "missing.py"])
-    assert [file.name for file in found.files] == ["script"]
-    assert found.problems == ("missing.py can't be read: No such file or directory",)
+    state = survey([root / "script", root / "missing.py"])
+    assert [file.name for file in state.files] == ["script"]
+    assert state.problems == ("missing.py can't be read: No such file or directory",)
 
 
 def test_more_files_than_fit_are_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "other.py").write_text(NET)
     monkeypatch.setattr(migration, "MAX_FILES", 1)
-    found = survey([root])
-    assert len(found.files) == 1 and not found.complete and found.problems
+    state = survey([root])
+    assert len(state.files) == 1 and not state.complete and state.problems
 
 
 def test_only_what_changed_is_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,8 +331,8 @@ def test_a_text_in_the_editor_stands_for_its_file(root: Path) -> None:
     surveyor.buffers[root / "net_jax.py"] = CONVERTED
     surveyor.buffers[root / "unsaved.py"] = NET
     surveyor.buffers[root / ".git" / "unsaved.py"] = NET
-    found = surveyor.survey({root: "_jax"})
-    assert [(file.name, file.state) for file in found.files] == [("net.py", "gaps"), ("unsaved.py", "not started")]
+    state = surveyor.survey({root: "_jax"})
+    assert [(file.name, file.state) for file in state.files] == [("net.py", "gaps"), ("unsaved.py", "not started")]
     del surveyor.buffers[root / "net_jax.py"]
     assert surveyor.survey({root: "_jax"}).files[0].state == "not started"
 

@@ -101,15 +101,15 @@ def method_tables() -> set[tuple[str, str]]:
     load_rules()
     names = [name for one in REGISTRY for name in one.names() if name.startswith("torch.Tensor.")]
     methods = {name.rpartition(".")[2] for name in names}
-    found = set()
+    by_name = set()
     for file, tree in trees():
         for node in tree.body:
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 words = {word for text in strings(node.value) if not text.endswith(".") for word in text.split()}
                 if len(words & methods) > 2:
                     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                    found.add((file, ast.unparse(target)))
-    return found
+                    by_name.add((file, ast.unparse(target)))
+    return by_name
 
 
 def test_the_translator_names_no_torch_name_that_a_rule_could_state() -> None:
@@ -122,10 +122,10 @@ def test_the_translator_has_no_table_of_methods_that_a_rule_could_state() -> Non
     assert not unknown, f"state {sorted(unknown)} in rules/methods.py"
 
 
-@pytest.mark.parametrize(("table", "found"), [(KNOWN, qualified), (METHOD_TABLES, method_tables)])
-def test_what_is_listed_is_there(table: dict[object, str], found: object) -> None:
-    assert callable(found)
-    assert table.keys() <= found()
+@pytest.mark.parametrize(("table", "present"), [(KNOWN, qualified), (METHOD_TABLES, method_tables)])
+def test_what_is_listed_is_there(table: dict[object, str], present: object) -> None:
+    assert callable(present)
+    assert table.keys() <= present()
 
 
 BEFORE_RULES = """

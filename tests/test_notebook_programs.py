@@ -110,8 +110,8 @@ def test_a_check_of_a_notebook_says_what_it_covers_by_cells(book: Path, capsys: 
 def test_a_notebook_with_gaps_is_not_run(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book.write_text(notebook(*CELLS, "torch.jit.trace(model, x)"))
     assert main(["run", str(book)]) == 3
-    found = capsys.readouterr()
-    assert "book.ipynb:cell 8:1:1: gap: " in found.err and found.out.splitlines()[-1] == "unchecked"
+    output = capsys.readouterr()
+    assert "book.ipynb:cell 8:1:1: gap: " in output.err and output.out.splitlines()[-1] == "unchecked"
 
 
 def program(*cells: str) -> NotebookProgram:

@@ -98,8 +98,8 @@ def test_what_both_runs_showed_is_kept_listed_shown_found_and_deleted(
     shown = capsys.readouterr().out
     assert f"yours: {identity}" in shown and "F.gelu(x)" in shown
     assert main(["fixes", "gelu", "exact", "table", "--limit", "5", "--json", "-"]) == 0
-    found = {row["id"]: row["yours"] for row in json.loads(capsys.readouterr().out)["fixes"]}
-    assert found[identity] is True and False in found.values()
+    output = {row["id"]: row["yours"] for row in json.loads(capsys.readouterr().out)["fixes"]}
+    assert output[identity] is True and False in output.values()
 
     assert main(["check", files[0], files[1], "--object", "f", "--json", "-"]) == 1
     (one,) = json.loads(capsys.readouterr().out)["objects"]

@@ -31,9 +31,9 @@ PROGRAMS = {"gan": "train", "dqn": "train", "diffusion_step": "main"}
 
 
 def definitions(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"__name__": "pair"}
-    exec(compile(text, "<pair>", "exec"), found)
-    return found
+    names: dict[str, Any] = {"__name__": "pair"}
+    exec(compile(text, "<pair>", "exec"), names)
+    return names
 
 
 def texts(pair: str) -> tuple[str, str, str]:

@@ -188,9 +188,9 @@ def test_functions_of_the_standard_library_bind_what_is_compiled(module: ModuleT
 def test_what_decides_whether_an_expression_runs(text: str, once: bool, asked: set[str]) -> None:
     tree = ast.parse(text)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    here = next(n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "here")
-    assert asked_before(here, parents) == asked
-    assert evaluated_once(here, parents) == once
+    place = next(n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "here")
+    assert asked_before(place, parents) == asked
+    assert evaluated_once(place, parents) == once
 
 
 def test_kept_walks_are_those_that_were_made() -> None:

@@ -177,8 +177,8 @@ def test_sources_are_found_in_a_wheel_and_in_a_folder(
         for file in root.rglob("*.py"):
             archive.write(file, file.relative_to(root).as_posix())
         archive.writestr("torchvision/_C.so", b"native")
-    found = find_sources(wheel)
-    assert (found / "torchvision/models/toy.py").read_text() == MODEL
-    assert not (found / "torchvision/_C.so").exists()
+    path = find_sources(wheel)
+    assert (path / "torchvision/models/toy.py").read_text() == MODEL
+    assert not (path / "torchvision/_C.so").exists()
     with pytest.raises(SourcesNotFound, match="neither a torchvision wheel"):
         find_sources(tmp_path / "none")

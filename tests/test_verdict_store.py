@@ -33,9 +33,9 @@ def keep(pair: tuple[Path, Path], *forms: dict[str, Any], **more: Any) -> None:
 def test_a_report_comes_back_without_the_values_of_both_sides(pair: tuple[Path, Path]) -> None:
     place = {"torch": {"file": "net.py", "line": 3}, "jax": None, "what": "y parts", "cause": None, "fix": None}
     keep(pair, form("f", "different", divergence=place, explanation={"steps": []}))
-    found = kept(pair[0], "a", pair[1], "b")
-    assert found is not None
-    report = found.reports["f"]
+    stored = kept(pair[0], "a", pair[1], "b")
+    assert stored is not None
+    report = stored.reports["f"]
     assert report.form == form("f", "different", divergence=place)
     assert (report.device, report.version, report.asked) == ("cpu", "1", ASKED)
     assert kept(pair[0], "a ", pair[1], "b") is None and kept(pair[0], "a", pair[1], "b ") is None
@@ -43,30 +43,30 @@ def test_a_report_comes_back_without_the_values_of_both_sides(pair: tuple[Path, 
 
 def test_what_another_check_would_tell(pair: tuple[Path, Path]) -> None:
     keep(pair, form("f"), form("g", "unchecked"))
-    found = kept(pair[0], "a", pair[1], "b")
-    assert found is not None and found.lacking(ASKED, "1") == ["g"]
+    stored = kept(pair[0], "a", pair[1], "b")
+    assert stored is not None and stored.lacking(ASKED, "1") == ["g"]
     keep(pair, form("g"), names=None)
-    found = kept(pair[0], "a", pair[1], "b")
-    assert found is not None and found.lacking(ASKED, "1") == []
-    assert found.lacking(ASKED, "2") == ["f", "g"]
+    stored = kept(pair[0], "a", pair[1], "b")
+    assert stored is not None and stored.lacking(ASKED, "1") == []
+    assert stored.lacking(ASKED, "2") == ["f", "g"]
     for other in (
         asked_of("spec", "auto", None, None),
         asked_of("numeric", "gpu", None, None),
         asked_of("numeric", "auto", "python3", None),
         asked_of("numeric", "auto", None, "python3"),
     ):
-        assert found.lacking(other, "1") == ["f", "g"]
+        assert stored.lacking(other, "1") == ["f", "g"]
     # A check that could not be made takes nothing from the one before.
     keep(pair, form("f", "unchecked"), version="2")
-    found = kept(pair[0], "a", pair[1], "b")
-    assert found is not None and found.reports["f"].form["verdict"] == "equivalent"
-    assert found.lacking(ASKED, "2") == ["f", "g"]
+    stored = kept(pair[0], "a", pair[1], "b")
+    assert stored is not None and stored.reports["f"].form["verdict"] == "equivalent"
+    assert stored.lacking(ASKED, "2") == ["f", "g"]
 
 
 def test_where_only_some_objects_were_checked_everything_may_be_lacking(pair: tuple[Path, Path]) -> None:
     keep(pair, form("f"), names=None)
-    found = kept(pair[0], "a", pair[1], "b")
-    assert found is not None and found.lacking(ASKED, "1") is None
+    stored = kept(pair[0], "a", pair[1], "b")
+    assert stored is not None and stored.lacking(ASKED, "1") is None
 
 
 def test_verdicts_hold_for_the_files_that_were_read_as_well(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_verdicts_hold_for_the_files_that_were_read_as_well(pair: tuple[Path, Pa
     assert kept(pair[0], "a", pair[1], "b") is None
     # A check of another object says nothing of the one before, which was of another neighbour.
     keep(pair, form("g"), neighbours=digests_of([beside]))
-    found = kept(pair[0], "a", pair[1], "b")
-    assert found is not None and set(found.reports) == {"g"}
+    stored = kept(pair[0], "a", pair[1], "b")
+    assert stored is not None and set(stored.reports) == {"g"}
     beside.unlink()
     assert kept(pair[0], "a", pair[1], "b") is None
 
@@ -99,11 +99,11 @@ def test_a_store_of_an_earlier_version_or_a_damaged_one_gives_nothing(pair: tupl
 def test_what_ran_and_what_it_covers_are_kept_with_the_verdicts(pair: tuple[Path, Path]) -> None:
     covered = Coverage({"equivalent": 1}, {"unchecked": 1}, (Uncovered("main", "function", 3, 9),), gaps=(4,))
     keep(pair, form("f"), form("g", "unchecked"), ran={"f": ("f", "helper"), "g": ("g",)}, coverage=covered)
-    found = kept(pair[0], "a", pair[1], "b")
-    assert found is not None and found.coverage == covered
+    stored = kept(pair[0], "a", pair[1], "b")
+    assert stored is not None and stored.coverage == covered
     # What is new counts, and what is kept where there is nothing new or the new check could not be made.
-    verdicts, ran = found.beside({"g": VerdictKind.EQUIVALENT}, {"g", "inner"})
+    verdicts, ran = stored.beside({"g": VerdictKind.EQUIVALENT}, {"g", "inner"})
     assert verdicts == {"f": VerdictKind.EQUIVALENT, "g": VerdictKind.EQUIVALENT}
     assert ran == {"f", "helper", "g", "inner"}
-    verdicts, ran = found.beside({"f": VerdictKind.UNCHECKED}, set())
+    verdicts, ran = stored.beside({"f": VerdictKind.UNCHECKED}, set())
     assert verdicts["f"] is VerdictKind.EQUIVALENT and {"f", "helper"} <= ran

@@ -25,11 +25,11 @@ SELF_EXPLAINING = {"trace.server", "check.device"}
 
 
 def settings() -> dict[str, dict[str, Any]]:
-    found = {}
+    result = {}
     for section in CONTRIBUTES["configuration"]:
         for name, about in section["properties"].items():
-            found[name.removeprefix("t2j.")] = about
-    return found
+            result[name.removeprefix("t2j.")] = about
+    return result
 
 
 def commands() -> set[str]:

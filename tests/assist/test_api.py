@@ -46,8 +46,8 @@ def test_cancelling_ends_the_request_and_the_workers(file: Path) -> None:
 
 
 def test_what_would_be_sent_is_told_without_sending_it(file: Path) -> None:
-    told = assist.prompt(file)
-    assert [span.names for span in told.spans] == [("torch.ops.aten.cumsum",)] and told.pairs
+    message = assist.prompt(file)
+    assert [span.names for span in message.spans] == [("torch.ops.aten.cumsum",)] and message.pairs
     assert assist.prompt(file, style="standard").pairs == ()
 
 

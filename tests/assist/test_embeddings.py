@@ -31,15 +31,15 @@ def index() -> Index:
 
 
 def test_both_rankings_count(index: Index) -> None:
-    def about_momentum(found: list[SimilarPair]) -> int:
-        return sum("momentum" in text_of_pair(one.pair) for one in found)
+    def about_momentum(similar: list[SimilarPair]) -> int:
+        return sum("momentum" in text_of_pair(one.pair) for one in similar)
 
     with serve([], meaning) as script:
         joined = EmbeddedIndex(index, PAIRS, Embedder(Endpoint("e", script.url)))
-        found = joined.search(Query(words="gelu tanh approximation exact momentum"), 6)
+        similar = joined.search(Query(words="gelu tanh approximation exact momentum"), 6)
     by_words = index.search(Query(words="gelu tanh approximation exact momentum"), 6)
-    assert about_momentum(by_words) < about_momentum(found)
-    assert any(one.pair.bug.root_cause == "gelu-approximation" for one in found)
+    assert about_momentum(by_words) < about_momentum(similar)
+    assert any(one.pair.bug.root_cause == "gelu-approximation" for one in similar)
 
 
 def test_limits_hold_for_the_joined_ranking(index: Index) -> None:
@@ -73,8 +73,8 @@ def test_without_an_answer_the_full_text_search_goes_on_and_says_so_once(index: 
     said: list[str] = []
     with serve([]) as script:
         joined = EmbeddedIndex(index, PAIRS, Embedder(Endpoint("e", script.url, retries=0)), said.append)
-        found = [joined.search(QUERY) for _ in range(2)]
-    assert found == [index.search(QUERY)] * 2 and len(joined) == len(index)
+        similar = [joined.search(QUERY) for _ in range(2)]
+    assert similar == [index.search(QUERY)] * 2 and len(joined) == len(index)
     assert len(said) == 1 and "answered 404" in said[0] and "full-text search alone" in said[0]
 
 

@@ -119,12 +119,15 @@ def test_each_program_is_a_case_of_each_arm_with_steps_rounds_and_tokens(evaluat
     assert slope.fix_cost is not None and (slope.fix_cost.steps, slope.fix_cost.lines) == (1, 1)
     assert rows.fix_cost is not None and rows.fix_cost.steps == 0 and rows.fixes
     assert slope.bleu_draft is None and rows.bleu_draft is not None and 0 < rows.bleu_draft.score < 1
-    found = figures.of_arm([case for case in result.cases if case.arm == "standard"])
-    assert found["verified"] == found["n"] == 2 and found["verified_by_round"] == [1, 2]
-    assert found["fix_cost"]["steps"]["n"] == 2 and found["fix_cost"]["steps"]["sum"] == 1
-    assert found["tokens"]["all"] == sum(case.tokens for case in result.cases if case.arm == "standard") > 0
-    assert found["claims"]["answers_claimed"] == 3 and found["claims"]["answers_verified"] == 2
-    assert found["claims"]["overclaim_answers"] == pytest.approx(100 / 3) and found["claims"]["overclaim_cases"] == 0
+    arm_figures = figures.of_arm([case for case in result.cases if case.arm == "standard"])
+    assert arm_figures["verified"] == arm_figures["n"] == 2 and arm_figures["verified_by_round"] == [1, 2]
+    assert arm_figures["fix_cost"]["steps"]["n"] == 2 and arm_figures["fix_cost"]["steps"]["sum"] == 1
+    assert arm_figures["tokens"]["all"] == sum(case.tokens for case in result.cases if case.arm == "standard") > 0
+    assert arm_figures["claims"]["answers_claimed"] == 3 and arm_figures["claims"]["answers_verified"] == 2
+    assert (
+        arm_figures["claims"]["overclaim_answers"] == pytest.approx(100 / 3)
+        and arm_figures["claims"]["overclaim_cases"] == 0
+    )
 
 
 def test_a_judge_model_that_lies_verifies_nothing(evaluated: Callable[..., Evaluation]) -> None:
@@ -135,10 +138,10 @@ def test_a_judge_model_that_lies_verifies_nothing(evaluated: Callable[..., Evalu
     (case,) = result.cases
     assert set(case.scores.values()) == {4} and len(case.scores) == 4
     assert not case.verified and case.fix_cost is None and not case.claimed
-    found = figures.of_arm(result.cases)
-    assert found["verified"] == 0 and found["fix_cost"]["never_verified"] == 1
-    assert found["fix_cost"]["steps"] == {"n": 0, "sum": 0, "mean": None, "median": None, "max": None}
-    assert found["scores"]["functional correctness, with reference"]["mean"] == 4
+    arm_figures = figures.of_arm(result.cases)
+    assert arm_figures["verified"] == 0 and arm_figures["fix_cost"]["never_verified"] == 1
+    assert arm_figures["fix_cost"]["steps"] == {"n": 0, "sum": 0, "mean": None, "median": None, "max": None}
+    assert arm_figures["scores"]["functional correctness, with reference"]["mean"] == 4
     assert "unverified draft" in case.code
 
 
@@ -171,8 +174,10 @@ def test_malformed_answers_of_a_judge_are_counted_and_never_guessed(evaluated: C
 
     result = evaluated(vague, [TWO[1]], rounds=1)
     assert all(score is None for case in result.cases for score in case.scores.values())
-    found = figures.of_arm([case for case in result.cases if case.arm == "standard"])["scores"]
-    assert {row["malformed"] for row in found.values()} == {1} and {row["mean"] for row in found.values()} == {None}
+    arm_figures = figures.of_arm([case for case in result.cases if case.arm == "standard"])["scores"]
+    assert {row["malformed"] for row in arm_figures.values()} == {1} and {
+        row["mean"] for row in arm_figures.values()
+    } == {None}
     (comparison,) = result.comparisons
     assert comparison.malformed == 1 and comparison.scores == {} and comparison.score is None
 
@@ -185,9 +190,9 @@ def compared(evaluated: Callable[..., Evaluation], prefers: Script) -> ArmCompar
             return prefers(request) if "Translation B" in text_of(request) else "SCORE: 2"
         return ROWS_RIGHT if "Error_Code" in text_of(request) else ROWS_WRONG
 
-    (found,) = evaluated(script, [TWO[1]], rounds=1).comparisons
-    assert (found.first, found.second) == ("standard", "retrieved")
-    return found
+    (comparison,) = evaluated(script, [TWO[1]], rounds=1).comparisons
+    assert (comparison.first, comparison.second) == ("standard", "retrieved")
+    return comparison
 
 
 def test_a_judge_that_reads_gives_the_same_in_both_orders(evaluated: Callable[..., Evaluation]) -> None:
@@ -195,15 +200,18 @@ def test_a_judge_that_reads_gives_the_same_in_both_orders(evaluated: Callable[..
         text = text_of(request)
         return "BETTER: A" if text.index("axis=0") < text.index("axis=1") else "BETTER: B"
 
-    found = compared(evaluated, reads)
-    assert found.score == 0.0 and found.orders_agree == found.asked == 1
-    assert (found.shown_first, found.decided) == (1, 2)
+    comparison = compared(evaluated, reads)
+    assert comparison.score == 0.0 and comparison.orders_agree == comparison.asked == 1
+    assert (comparison.shown_first, comparison.decided) == (1, 2)
 
 
 def test_a_judge_that_always_takes_the_first_is_seen_to(evaluated: Callable[..., Evaluation]) -> None:
-    found = compared(evaluated, lambda request: "BETTER: A")
+    comparison = compared(evaluated, lambda request: "BETTER: A")
     assert (
-        found.score == 0.5 and found.ties == 1 and found.orders_agree == 0 and found.shown_first == found.decided == 2
+        comparison.score == 0.5
+        and comparison.ties == 1
+        and comparison.orders_agree == 0
+        and comparison.shown_first == comparison.decided == 2
     )
 
 
@@ -219,8 +227,8 @@ def test_the_same_draft_is_a_tie_without_asking_and_a_missing_one_loses(evaluate
             return "Sorry." if "Error_Code" in text else WRONG
         return ROWS_RIGHT
 
-    (found,) = evaluated(script, TWO, rounds=1).comparisons
-    assert found.unasked == 2 and found.scores == {"slope.py": 1.0, "rows.py": 0.5}
+    (comparison,) = evaluated(script, TWO, rounds=1).comparisons
+    assert comparison.unasked == 2 and comparison.scores == {"slope.py": 1.0, "rows.py": 0.5}
     assert not any("Translation B" in text for text in asked)
 
 
@@ -233,9 +241,9 @@ def test_cheap_models_first_and_what_each_solved_and_cost(evaluated: Callable[..
         return "Sorry." if "class Slope" in text_of(request) else ROWS_RIGHT
 
     result = evaluated(script, TWO, "standard", models="cheap,dear", rounds=1)
-    found = figures.of_models(result.cases, ["cheap", "dear"])
-    assert found["cheap"]["cases"] == 2 and found["cheap"]["spans_verified"] == 1
-    assert found["dear"]["cases"] == 1 and found["dear"]["spans_verified"] == 1
+    arm_figures = figures.of_models(result.cases, ["cheap", "dear"])
+    assert arm_figures["cheap"]["cases"] == 2 and arm_figures["cheap"]["spans_verified"] == 1
+    assert arm_figures["dear"]["cases"] == 1 and arm_figures["dear"]["spans_verified"] == 1
     assert [a.outcome for a in result.cases[0].answers] == ["no answer", "equivalent"]
 
 
@@ -287,12 +295,12 @@ def test_fixed_bugs_of_the_program_itself_are_never_shown(name: str) -> None:
         for path, source in ((Path("other.py"), renamed), (Path(f"{example.program}.py"), "x = 1\n")):
             same = same_program(path, source, EXAMPLES)
             assert example.program in same
-            found = shown(arm(name), INDEX, PAIRS, same)
-            pairs = found.pairs
+            result = shown(arm(name), INDEX, PAIRS, same)
+            pairs = result.pairs
             if pairs is None:
-                assert found.index is not None
+                assert result.index is not None
                 query = Query(example.input_code, example.weak_output, "", example.title)
-                pairs = tuple(one.pair for one in found.index.search(query, limit=500))
+                pairs = tuple(one.pair for one in result.index.search(query, limit=500))
             assert pairs and not {pair.example.program for pair in pairs} & same
             assert name != "without=training" or all(pair.bug.category != "training" for pair in pairs)
             if name == "all":

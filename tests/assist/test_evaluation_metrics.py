@@ -56,9 +56,9 @@ def test_code_bleu_of_a_program_and_itself_is_one(program: str) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(PROGRAMS), st.sampled_from(PROGRAMS))
 def test_code_bleu_lies_between_none_and_one(one: str, other: str) -> None:
-    found = code_bleu(one, other)
-    assert all(0 <= value <= 1 + 1e-12 for value in found.to_json().values())
-    assert found.score < 1 or one == other
+    result = code_bleu(one, other)
+    assert all(0 <= value <= 1 + 1e-12 for value in result.to_json().values())
+    assert result.score < 1 or one == other
 
 
 def test_code_bleu_of_garbage_is_low() -> None:
@@ -94,27 +94,27 @@ def test_only_a_score_is_read_as_one(text: str, score: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "result"),
     [
         ("BETTER: A", "A"), ("better: b", "B"), ("BETTER: TIE", "tie"), ("A", "A"), ("Both run.\nBETTER: B\n", "B"),
         ("BETTER: C", None), ("A is better", None), ("BETTER: A\nBETTER: B", None), ("", None),
     ],
 )  # fmt: skip
-def test_only_a_preference_is_read_as_one(text: str, found: str | None) -> None:
-    assert read_preference(text) == found
+def test_only_a_preference_is_read_as_one(text: str, result: str | None) -> None:
+    assert read_preference(text) == result
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=20))
 def test_correlations_have_sign_n_and_p_or_a_reason(points: list[tuple[int, int]]) -> None:
-    found = correlation("metric", "cost", [(float(a), float(b)) for a, b in points])
+    result = correlation("metric", "cost", [(float(a), float(b)) for a, b in points])
     turned = correlation("metric", "cost", [(float(a), -float(b)) for a, b in points])
-    assert found.n == len(points)
-    if found.undefined:
+    assert result.n == len(points)
+    if result.undefined:
         assert len({a for a, _ in points}) == 1 or len({b for _, b in points}) == 1
         return
     for value, p, other in (
-        (found.pearson, found.pearson_p, turned.pearson),
-        (found.spearman, found.spearman_p, turned.spearman),
+        (result.pearson, result.pearson_p, turned.pearson),
+        (result.spearman, result.spearman_p, turned.spearman),
     ):
         assert value is not None and p is not None and other is not None
         assert -1 - 1e-9 <= value <= 1 + 1e-9 and 0 <= p <= 1 and math.isclose(value, -other, abs_tol=1e-9)

@@ -36,8 +36,8 @@ def talk(example: Example, shown: list[Pair], verified: bool = True, source: str
         {"role": "user", "content": f"{FIELDS}\n\n{as_json(shown)}"},
         {"role": "user", "content": f"The PyTorch program:\n\n{source or example.input_code}"},
     ]
-    told = f"SPAN 1 failed\n\nMistakes like this that were fixed:\n\n{as_json(shown)}\n\nAnswer again."
-    again: list[ChatMessage] = [*asked, {"role": "assistant", "content": "wrong"}, {"role": "user", "content": told}]
+    message = f"SPAN 1 failed\n\nMistakes like this that were fixed:\n\n{as_json(shown)}\n\nAnswer again."
+    again: list[ChatMessage] = [*asked, {"role": "assistant", "content": "wrong"}, {"role": "user", "content": message}]
     given = ("m", "augmented-1")
     turns = [
         Turn(1, "translate", *given, asked, "wrong", [], example.weak_output, "different", False, True, 1, 1, 0.1),
@@ -49,29 +49,29 @@ def talk(example: Example, shown: list[Pair], verified: bool = True, source: str
 def talks(seed: int) -> list[Dialogue]:
     """Dialogues about all programs; about some twice, with other names, comments and layout."""
     rng = random.Random(seed)
-    found = []
+    texts = []
     for example in PROGRAMS:
-        found.append(talk(example, rng.sample(PAIRS, 6), rng.random() < 0.8))
+        texts.append(talk(example, rng.sample(PAIRS, 6), rng.random() < 0.8))
         if rng.random() < 0.4:
             again = re.sub(r"\bx\b", "inputs", "# another copy\n" + example.input_code.replace("    ", "  "))
-            found.append(talk(example, rng.sample(PAIRS, 6), True, again))
-    rng.shuffle(found)
-    return found
+            texts.append(talk(example, rng.sample(PAIRS, 6), True, again))
+    rng.shuffle(texts)
+    return texts
 
 
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.1, 0.6), st.sampled_from(FORMS))
 def test_nothing_of_the_test_side_is_on_the_training_side(seed: int, share: float, form: Format) -> None:
     given = talks(seed)
-    found = exported(given, form, share, known)
-    assert found.leaks == Leaks() and sum(found.dialogues) == len(given)
+    rows = exported(given, form, share, known)
+    assert rows.leaks == Leaks() and sum(rows.dialogues) == len(given)
     train, test = split(given, share)
     assert not {d.source_id for d in train} & {d.source_id for d in test}
     assert not any(holds(one.source, other.source) for one in train for other in test)
     names = {name for dialogue in test for name in known(dialogue.source)}
-    text = "\n".join(message["content"] for example in found.train for message in example["messages"])
+    text = "\n".join(message["content"] for example in rows.train for message in example["messages"])
     assert not names & {name for name, _ in re.findall(r'"Example_id": "([^"]+)/([^"/]+)"', text)}
-    if form != "code pair" and found.train:
+    if form != "code pair" and rows.train:
         assert FIELDS in text, "fixed bugs of training programs stay"
 
 
@@ -99,15 +99,15 @@ def test_a_planted_leak_is_found(leak: str) -> None:
         texts.append({"messages": [{"role": "assistant", "content": f"```python\n{one.code}```"}]})
     else:
         texts.append({"messages": talk(PROGRAMS[1], [next(iter(PROGRAMS[0].pairs))]).turns[0].question})  # type: ignore[dict-item]
-    found = leaks(train, [one], texts, frozenset({PROGRAMS[0].program}))
-    assert getattr(found, leak) == 1 and found.total == (2 if leak == "dialogues" else 1)
+    result = leaks(train, [one], texts, frozenset({PROGRAMS[0].program}))
+    assert getattr(result, leak) == 1 and result.total == (2 if leak == "dialogues" else 1)
 
 
 def test_examples_are_what_fine_tuning_takes() -> None:
     given = [talk(PROGRAMS[0], PAIRS[:2]), talk(PROGRAMS[5], [], verified=False)]
     for form in FORMS:
-        found = exported(given, form, 0.0)
-        assert len(found.train) == 1 and not found.test
-        for line in map(json.dumps, found.train):
+        rows = exported(given, form, 0.0)
+        assert len(rows.train) == 1 and not rows.test
+        for line in map(json.dumps, rows.train):
             messages = json.loads(line)["messages"]
             assert messages[-1]["role"] == "assistant" and {"role", "content"} == set(messages[0])

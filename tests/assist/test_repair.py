@@ -79,8 +79,8 @@ def test_a_wrong_answer_is_mended_in_round_two_with_what_the_check_said(run: Run
     with serve([WRONG, RIGHT]) as script:
         result = run(script, index=Index(dataset()))
     assert verified(result) and result.rounds == 2
-    told = script.requests[1]["messages"][-1]["content"]
-    assert "SPAN 1 failed: different: eval output differs" in told and "Error_Code" in told
+    message = script.requests[1]["messages"][-1]["content"]
+    assert "SPAN 1 failed: different: eval output differs" in message and "Error_Code" in message
     assert script.requests[1]["messages"][-2]["content"] == WRONG
 
 
@@ -124,7 +124,7 @@ def test_the_same_answer_again_is_not_run_again(run: Run, judge: CheckJudge) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("I am sorry, I can't help with that.", "no section"),
         ("### SPAN 1\n```python\ndy = jnp.grad", "no section"),
@@ -138,14 +138,14 @@ def test_the_same_answer_again_is_not_run_again(run: Run, judge: CheckJudge) -> 
         (answer("dy = ().__class__.__base__.__subclasses__()"), "it uses __"),
     ],
 )
-def test_what_can_not_be_used_is_never_run(run: Run, text: str, told: str) -> None:
+def test_what_can_not_be_used_is_never_run(run: Run, text: str, message: str) -> None:
     def never(source: str, candidate: str, name: str) -> ObjectVerdict:
         raise AssertionError("it was run")
 
     with serve([text]) as script:
         result = run(script, judge=never, budget=Budget(rounds=2))
     assert not verified(result) and result.code == convert(SOURCE).code
-    assert told in script.requests[1]["messages"][-1]["content"]
+    assert message in script.requests[1]["messages"][-1]["content"]
 
 
 def test_an_answer_that_is_cut_off_is_no_answer(run: Run) -> None:

@@ -67,8 +67,8 @@ class Outside:
 
 
 def _damage(world: World, answer: str) -> list[str]:
-    found = [THROUGH] if THROUGH in answer.replace(f'"{THROUGH}"', "") else []
-    return [*found, *world.damage(answer)]
+    texts = [THROUGH] if THROUGH in answer.replace(f'"{THROUGH}"', "") else []
+    return [*texts, *world.damage(answer)]
 
 
 def by_command(attack: Attack, world: World) -> list[str]:
@@ -86,10 +86,10 @@ def by_command(attack: Attack, world: World) -> list[str]:
             command, env=variables, cwd=world.project, stdout=file, stderr=file, timeout=300, check=False
         )
     said = output.read_text()
-    found = _damage(world, said)
+    damage = _damage(world, said)
     if attack.program == "forge" and run.returncode not in (1, 3):
-        found.append(f"exit code {run.returncode}: {said}")
-    return [*found, *([] if run.returncode in (0, 1, 3) else [f"the check failed: {said[-2000:]}"])]
+        damage.append(f"exit code {run.returncode}: {said}")
+    return [*damage, *([] if run.returncode in (0, 1, 3) else [f"the check failed: {said[-2000:]}"])]
 
 
 def by_pool(attack: Attack, world: World, pool: Pool) -> list[str]:
@@ -97,16 +97,16 @@ def by_pool(attack: Attack, world: World, pool: Pool) -> list[str]:
     program = world.write(attack.program)
     code = WRONG if attack.program == "forge" else convert_file(program, Options()).translation.code
     report = check_files(program, code, pool=pool, timeout=20.0, stage="spec", eager=False, causes=False)
-    found = _damage(world, json.dumps(report.to_json()))
+    damage = _damage(world, json.dumps(report.to_json()))
     if attack.program == "forge" and report.verdict is VerdictKind.EQUIVALENT:
-        found.append("a mistake passed")
-    return found
+        damage.append("a mistake passed")
+    return damage
 
 
 def by_server(attack: Attack, world: World, client: Client) -> list[str]:
     """The damage after a language server in the world's project has checked the program."""
     report = checked(client, world.write(attack.program))
-    found = _damage(world, json.dumps([report, client.messages]))
+    damage = _damage(world, json.dumps([report, client.messages]))
     if attack.program == "leave_patched":
         other = world.folder / "other" / "plain.py"
         other.parent.mkdir()
@@ -115,8 +115,8 @@ def by_server(attack: Attack, world: World, client: Client) -> list[str]:
             path.write_text(PLAIN)
             report = checked(client, path)
             if report["verdict"] != VerdictKind.EQUIVALENT:
-                found.append(f"the next check: {report}")
-    return found
+                damage.append(f"the next check: {report}")
+    return damage
 
 
 def checked(client: Client, path: Path) -> dict[str, Any]:

@@ -115,16 +115,16 @@ class World:
 
     def damage(self, answer: str = "") -> list[str]:
         """What is not as it was; ``answer`` is all that a check said, where secrets may be."""
-        found = [f"{name} was read" for name, text in self.secrets.items() if text in answer]
+        result = [f"{name} was read" for name, text in self.secrets.items() if text in answer]
         after = self._files()
         for path in sorted(self.before.keys() | after.keys()):
             if self.before.get(path) != after.get(path):
-                found.append(f"{path}: {self.before.get(path, 'new')} -> {after.get(path, 'gone')}")
-        found += [f"{one} was reached" for one in sorted(set(self.contacts))]
+                result.append(f"{path}: {self.before.get(path, 'new')} -> {after.get(path, 'gone')}")
+        result += [f"{one} was reached" for one in sorted(set(self.contacts))]
         if self._lasts(self._left):
-            found += [f"{len(self._left())} processes were left"]
+            result += [f"{len(self._left())} processes were left"]
             self._end_left()
-        return found + self._end_victim()
+        return result + self._end_victim()
 
     def _start_victim(self) -> None:
         """Starts another process of the user's, which has a token in its environment."""
@@ -153,34 +153,34 @@ class World:
 
     def _files(self) -> dict[str, str]:
         """A description of every file, by path, besides those that t2j itself writes."""
-        found = {str(self._shared): _describe(self._shared)} if self._shared.exists() else {}
+        result = {str(self._shared): _describe(self._shared)} if self._shared.exists() else {}
         for top in (self.home, self.project, self.outside, self.cache):
             for path in sorted(top.rglob("*")):
                 if "__pycache__" not in path.parts and not self._own(path):
-                    found[str(path.relative_to(self.folder))] = _describe(path)
-        return found
+                    result[str(path.relative_to(self.folder))] = _describe(path)
+        return result
 
     def _own(self, path: Path) -> bool:
         """Whether t2j keeps something there: what it compiled for this project."""
-        theirs = self.cache / "xla" / "0123456789abcdef0123456789abcdef"
-        inside = path.is_relative_to(self.cache / "xla") and not path.is_relative_to(theirs)
+        torch_side = self.cache / "xla" / "0123456789abcdef0123456789abcdef"
+        inside = path.is_relative_to(self.cache / "xla") and not path.is_relative_to(torch_side)
         return inside and path != self.cache / "xla" and "planted" not in path.name
 
     def _left(self) -> list[int]:
         """The processes that carry the mark of this world."""
-        found = []
+        texts = []
         for name in os.listdir("/proc"):
             with contextlib.suppress(OSError):
                 names = [Path("/proc", name, file).read_text() for file in ("comm", "cmdline") if name.isdigit()]
                 if any(text.startswith(self.mark) for text in names):
                     if Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                        found.append(int(name))
-        return found
+                        texts.append(int(name))
+        return texts
 
-    def _lasts(self, found: Callable[[], list[int]]) -> bool:
+    def _lasts(self, remaining: Callable[[], list[int]]) -> bool:
         """Whether there is something, and still is after a while."""
         deadline = time.monotonic() + self.grace
-        while found():
+        while remaining():
             if time.monotonic() > deadline:
                 return True
             select.select([], [], [], 0.05)
@@ -208,14 +208,14 @@ class World:
 
 
 def _describe(path: Path) -> str:
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode):
+    result = path.lstat()
+    if stat.S_ISLNK(result.st_mode):
         return f"a link to {os.readlink(path)}"
-    if not stat.S_ISREG(found.st_mode):
-        return f"{stat.filemode(found.st_mode)}"
-    small = found.st_mode & 0o400 and found.st_size < 1 << 20
+    if not stat.S_ISREG(result.st_mode):
+        return f"{stat.filemode(result.st_mode)}"
+    small = result.st_mode & 0o400 and result.st_size < 1 << 20
     text = hashlib.sha256(path.read_bytes()).hexdigest()[:12] if small else "not read"
-    return f"{stat.filemode(found.st_mode)} {found.st_size} bytes {text} of {found.st_mtime_ns}"
+    return f"{stat.filemode(result.st_mode)} {result.st_size} bytes {text} of {result.st_mtime_ns}"
 
 
 def programs() -> Iterator[str]:

@@ -160,9 +160,9 @@ def main() -> None:
     targets = json.loads(Path(request.scratch, "targets").read_text())
     os.chdir(request.scratch)
     tried = allowed(targets) | attempts(targets) | for_a_gpu(targets)
-    found = {name: outcome(attempt) for name, attempt in tried.items()}
+    outcome_of_place = {name: outcome(attempt) for name, attempt in tried.items()}
     about["daemon"] = _daemon()
-    print(json.dumps({"outcomes": found, **about}), flush=True)
+    print(json.dumps({"outcomes": outcome_of_place, **about}), flush=True)
 
 
 def _daemon() -> bool:

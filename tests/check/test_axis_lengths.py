@@ -43,10 +43,10 @@ def test_a_function_of_the_batch_is_tried_with_three_rows(
     check: Check, comment: str, torch: str, right: str, wrong: str
 ) -> None:
     source = f"{comment}def f(x):\n    return {torch}\n"
-    found = check(source, f"def f(x):\n    return {right}\n", "f", eager=False)
-    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
-    found = check(source, f"def f(x):\n    return {wrong}\n", "f", eager=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = check(source, f"def f(x):\n    return {right}\n", "f", eager=False)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    verdict = check(source, f"def f(x):\n    return {wrong}\n", "f", eager=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
 
 
 @pytest.mark.parametrize("comment", ["", " # t2j: x=f32[2, 6]", " # t2j: x=f32[1, 6]"])
@@ -61,29 +61,29 @@ def test_a_module_is_tried_with_a_batch_of_three(
     check: Check, comment: str, torch: str, right: str, wrong: str
 ) -> None:
     source = LAYER.format(comment=comment, torch=torch)
-    found = check(source, FLAX.format(jax=right), eager=False, initial=False)
-    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
-    found = check(source, FLAX.format(jax=wrong), eager=False, initial=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = check(source, FLAX.format(jax=right), eager=False, initial=False)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    verdict = check(source, FLAX.format(jax=wrong), eager=False, initial=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
 
 
 def test_a_batch_of_one_in_a_call_is_no_longer_the_only_one(check: Check) -> None:
     source = LAYER.format(comment="", torch="torch.roll(self.fc(x), 1, 0)")
     source += "\ndef main():\n    net = Net()\n    x = torch.randn(1, 6)\n    print(net(x))\n"
-    found = check(source, FLAX.format(jax="jnp.flip(self.fc(x), 0)"), "Net", eager=False, initial=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = check(source, FLAX.format(jax="jnp.flip(self.fc(x), 0)"), "Net", eager=False, initial=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
 
 
 def test_an_inner_axis_of_two_is_tried_longer(check: Check) -> None:
     source = "def f(x):\n    return torch.roll(x, 1, 1)\n\nf(torch.randn(3, 2, 5))\n"
-    found = check(source, "def f(x):\n    return jnp.flip(x, 1)\n", eager=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = check(source, "def f(x):\n    return jnp.flip(x, 1)\n", eager=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
 
 
 def test_what_takes_only_pairs_is_still_checked(check: Check) -> None:
     source = "def f(x):\n    a, b = x\n    return a - b\n"
-    found = check(source, source, "f", eager=False)
-    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
+    verdict = check(source, source, "f", eager=False)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
 
 
 def test_lengths_are_longer_and_unlike_the_others() -> None:

@@ -80,9 +80,9 @@ def checked(check: Check, text: str, name: str, change: tuple[str, str] | None =
 
 
 def test_without_time_everything_that_decides_is_compared(check: Check) -> None:
-    found = checked(check, DEEP, "Deep", budget=0.0)
-    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
-    numeric, behavioral = found.stages["numeric"], found.stages["behavioral"]
+    verdict = checked(check, DEEP, "Deep", budget=0.0)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    numeric, behavioral = verdict.stages["numeric"], verdict.stages["behavioral"]
     seen = " ".join([*numeric.observed, *behavioral.observed])
     for one in ("eval output", "train output", "gradient of parameter", "gradient of input", "buffer", "after 3 steps"):
         assert one in seen
@@ -91,9 +91,9 @@ def test_without_time_everything_that_decides_is_compared(check: Check) -> None:
 
 
 def test_with_time_nothing_is_left_out(check: Check) -> None:
-    found = checked(check, DEEP.replace("depth=6", "depth=1"), "Deep", budget=3600.0)
-    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
-    assert found.stages["numeric"].reason is None
+    verdict = checked(check, DEEP.replace("depth=6", "depth=1"), "Deep", budget=3600.0)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    assert verdict.stages["numeric"].reason is None
 
 
 DEEP_MISTAKES = {
@@ -106,15 +106,15 @@ DEEP_MISTAKES = {
 
 @pytest.mark.parametrize("mistake", DEEP_MISTAKES)
 def test_a_mistake_in_a_deep_model_is_found_without_time(check: Check, mistake: str) -> None:
-    found = checked(check, FEWER, "Deep", DEEP_MISTAKES[mistake], budget=0.0, causes=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = checked(check, FEWER, "Deep", DEEP_MISTAKES[mistake], budget=0.0, causes=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
 
 
 def test_large_inputs_become_smaller(check: Check) -> None:
-    found = checked(check, VOLUME, "Volume", budget=0.0)
-    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
+    verdict = checked(check, VOLUME, "Volume", budget=0.0)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     assert "with smaller inputs (f32[12, 3, 24, 96, 112] became f32[3, 3, 5, 13, 15])" in str(
-        found.stages["numeric"].reason
+        verdict.stages["numeric"].reason
     )
 
 
@@ -127,8 +127,8 @@ VOLUME_MISTAKES = {
 
 @pytest.mark.parametrize("mistake", VOLUME_MISTAKES)
 def test_a_mistake_in_a_volume_is_found_with_smaller_inputs(check: Check, mistake: str) -> None:
-    found = checked(check, VOLUME, "Volume", VOLUME_MISTAKES[mistake], budget=0.0, causes=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = checked(check, VOLUME, "Volume", VOLUME_MISTAKES[mistake], budget=0.0, causes=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
 
 
 class Impatient(Pool):
@@ -148,10 +148,10 @@ def test_a_run_that_takes_too_long_is_done_again_with_less(tmp_path: Path, right
     code = convert(source.read_text()).code
     code = code if right else code.replace("jnp.tanh(", "jax.nn.sigmoid(")
     with Impatient() as pool:
-        found = check_files(source, code, ["Volume"], pool=pool, causes=False).objects[0]
+        verdict = check_files(source, code, ["Volume"], pool=pool, causes=False).objects[0]
         assert pool.met
-    assert found.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), found.reason
-    said = str(found.stages["numeric"].reason)
+    assert verdict.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), verdict.reason
+    said = str(verdict.stages["numeric"].reason)
     assert "with smaller inputs (f32[4, 3, 5, 12, 14] became" in said
     assert "left out, to be in time: " in said
 
@@ -163,10 +163,10 @@ def test_blocks_are_fewer_where_a_run_takes_too_long(tmp_path: Path, mistake: st
     code = convert(source.read_text()).code
     code = code.replace(*DEEP_MISTAKES[mistake], 1) if mistake else code
     with Impatient() as pool:
-        found = check_files(source, code, ["Deep"], pool=pool, causes=False).objects[0]
+        verdict = check_files(source, code, ["Deep"], pool=pool, causes=False).objects[0]
         assert pool.met
-    assert found.verdict is (VerdictKind.DIFFERENT if mistake else VerdictKind.EQUIVALENT), found.reason
-    assert "with smaller inputs (fewer blocks: depth=2" in str(found.stages["numeric"].reason)
+    assert verdict.verdict is (VerdictKind.DIFFERENT if mistake else VerdictKind.EQUIVALENT), verdict.reason
+    assert "with smaller inputs (fewer blocks: depth=2" in str(verdict.stages["numeric"].reason)
 
 
 class Narrow(Pool):
@@ -188,10 +188,10 @@ def test_blocks_are_fewer_where_a_run_takes_too_much_memory(tmp_path: Path, mist
     code = convert(source.read_text()).code
     code = code.replace(*DEEP_MISTAKES[mistake], 1) if mistake else code
     with Narrow() as pool:
-        found = check_files(source, code, ["Deep"], pool=pool, causes=False).objects[0]
+        verdict = check_files(source, code, ["Deep"], pool=pool, causes=False).objects[0]
         assert pool.met
-    assert found.verdict is (VerdictKind.DIFFERENT if mistake else VerdictKind.EQUIVALENT), found.reason
-    assert "with smaller inputs (fewer blocks: depth=2" in str(found.stages["numeric"].reason)
+    assert verdict.verdict is (VerdictKind.DIFFERENT if mistake else VerdictKind.EQUIVALENT), verdict.reason
+    assert "with smaller inputs (fewer blocks: depth=2" in str(verdict.stages["numeric"].reason)
 
 
 WIDE = """
@@ -219,10 +219,10 @@ def test_sizes_are_made_up_where_those_of_a_call_take_too_much_memory(tmp_path: 
     code = convert(source.read_text()).code
     code = code if right else code.replace("approximate=False", "approximate=True")
     with Narrow() as pool:
-        found = check_files(source, code, ["Wide"], pool=pool, causes=False).objects[0]
+        verdict = check_files(source, code, ["Wide"], pool=pool, causes=False).objects[0]
         assert pool.met
-    assert found.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), found.reason
-    assert "with smaller inputs (sizes made up" in str(found.stages["numeric"].reason)
+    assert verdict.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), verdict.reason
+    assert "with smaller inputs (sizes made up" in str(verdict.stages["numeric"].reason)
 
 
 LARGE = """
@@ -250,11 +250,11 @@ def test_sizes_by_default_become_an_eighth_where_they_take_too_much_memory(tmp_p
     code = convert(source.read_text()).code
     code = code if right else code.replace("approximate=False", "approximate=True")
     with Narrow() as pool:
-        found = check_files(source, code, ["Tower"], pool=pool, causes=False).objects[0]
+        verdict = check_files(source, code, ["Tower"], pool=pool, causes=False).objects[0]
         assert pool.met
-    assert found.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), found.reason
+    assert verdict.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), verdict.reason
     said = "smaller sizes: img_size=28, embed_dim=24, depth=2"
-    assert f"with smaller inputs ({said}" in str(found.stages["numeric"].reason)
+    assert f"with smaller inputs ({said}" in str(verdict.stages["numeric"].reason)
 
 
 def test_what_is_left_out_is_said_once_and_in_words() -> None:

@@ -24,7 +24,7 @@ def function(torch: str, jax: str, parameters: str = "x") -> tuple[str, str]:
 
 def layer(torch: str, jax: str, call: str = "self.layer(x)") -> tuple[str, str]:
     """A module of both sides with one layer, on whose output more is computed."""
-    ours = f"""
+    jax_side = f"""
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -34,7 +34,7 @@ class Net(nn.Module):
         y = self.layer(x)
         return torch.tanh(y)
 """
-    theirs = f"""
+    torch_side = f"""
 class Net(nnx.Module):
     def __init__(self, *, rngs):
         self.layer = {jax}
@@ -43,7 +43,7 @@ class Net(nnx.Module):
         y = {call}
         return jnp.tanh(y)
 """
-    return ours, theirs
+    return jax_side, torch_side
 
 
 MOVED = "jnp.moveaxis(self.layer(jnp.moveaxis(x, 1, -1)), -1, 1)"
@@ -335,10 +335,10 @@ def test_an_operator_is_another(before: str, after: str | None) -> None:
 def test_candidates_are_edits_of_one_statement_and_differ() -> None:
     text = ParsedText("import jax\nx = jax.nn.softmax(a)\ny = jax.nn.softmax(b.mean(2), axis=0)\n")
     torch = ast.parse("y = torch.softmax(b.mean(2), dim=1)")
-    found: list[Candidate] = list(candidates(text, [3], (torch,)))
-    assert found and {c.edit.span.line for c in found} == {3}
-    assert len({c.edit for c in found}) == len(found)
-    texts = [text.applied(c.edit) for c in found]
+    result: list[Candidate] = list(candidates(text, [3], (torch,)))
+    assert result and {c.edit.span.line for c in result} == {3}
+    assert len({c.edit for c in result}) == len(result)
+    texts = [text.applied(c.edit) for c in result]
     assert "import jax\nx = jax.nn.softmax(a)\ny = jax.nn.softmax(b.mean(2), axis=1)\n" in texts
     assert None not in texts and text.text not in texts
 

@@ -42,8 +42,8 @@ def test_a_wrong_axis_is_found(name: str, check: Check) -> None:
     assert "class ChannelsFirstConv(" in code and right in code
     verdict = check(NET, code, eager=False, initial=False, causes=False)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
-    found = check(NET, code.replace(right, wrong), eager=False, initial=False, causes=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    report = check(NET, code.replace(right, wrong), eager=False, initial=False, causes=False)
+    assert report.verdict is VerdictKind.DIFFERENT, report.reason
 
 
 SHORTCUT = """
@@ -74,5 +74,5 @@ def test_a_wrong_turn_at_a_shortcut_is_found(name: str, check: Check) -> None:
     assert right in code, code
     verdict = check(SHORTCUT, code, eager=False, initial=False, causes=False)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
-    found = check(SHORTCUT, code.replace(right, wrong), eager=False, initial=False, causes=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    report = check(SHORTCUT, code.replace(right, wrong), eager=False, initial=False, causes=False)
+    assert report.verdict is VerdictKind.DIFFERENT, report.reason

@@ -62,8 +62,8 @@ def test_wrong_axes_are_found(name: str, check: Check) -> None:
     assert code.count(right) == 1, code
     verdict = check(NET, code, which, eager=False, initial=False, causes=False)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
-    found = check(NET, code.replace(right, wrong), which, eager=False, initial=False, causes=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    report = check(NET, code.replace(right, wrong), which, eager=False, initial=False, causes=False)
+    assert report.verdict is VerdictKind.DIFFERENT, report.reason
 
 
 def test_the_outermost_class_is_given_what_it_takes(check: Check) -> None:

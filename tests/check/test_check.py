@@ -180,8 +180,8 @@ class Around(nnx.Module):
     def __call__(self, x):
         return self.fn(x)
 """
-    found = check(torch, jax, "Around", eager=False)
-    assert found.verdict is verdict, found.reason
+    report = check(torch, jax, "Around", eager=False)
+    assert report.verdict is verdict, report.reason
 
 
 def test_a_missing_parameter_fails_the_first_stage_and_no_other_runs(pool: Pool, tmp_path: Path) -> None:

@@ -57,10 +57,10 @@ REQUIRED = {
 def test_what_is_required_gets_a_word_that_its_parser_takes(case: str) -> None:
     arguments, wanted = REQUIRED[case]
     made = parser(*arguments)
-    found = vars(made.parse_args(list(placeholders(made))))
+    result = vars(made.parse_args(list(placeholders(made))))
     if case == "two numbers":
-        found = {name: len(values) for name, values in found.items()}
-    assert found == wanted
+        result = {name: len(values) for name, values in result.items()}
+    assert result == wanted
 
 
 def test_what_no_word_fits_fails_as_it_would(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,8 +79,8 @@ def test_groups_and_subcommands() -> None:
     train.add_argument("data")
     train.add_argument("--lr", type=float, required=True)
     commands.add_parser("test")
-    found = vars(made.parse_args(list(placeholders(made))))
-    assert found == {"cpu": True, "gpu": None, "command": "train", "data": "data", "lr": 0.1}
+    result = vars(made.parse_args(list(placeholders(made))))
+    assert result == {"cpu": True, "gpu": None, "command": "train", "data": "data", "lr": 0.1}
 
 
 NET = """

@@ -89,13 +89,13 @@ def test_half_precision_bits_are_compared_by_value() -> None:
 
 
 def test_dtypes_may_be_narrower_only_where_jax_has_no_wider_ones() -> None:
-    def found(torch: str, jax: str) -> bool:
+    def differs(torch: str, jax: str) -> bool:
         return bool(compare_dtypes({"eval output": np.zeros(1, torch)}, {"eval output": np.zeros(1, jax)}))
 
-    assert not found("int64", "int32")
-    assert not found("float64", "float32")
-    assert found("float32", "float16")
-    assert found("float16", "float32")
+    assert not differs("int64", "int32")
+    assert not differs("float64", "float32")
+    assert differs("float32", "float16")
+    assert differs("float16", "float32")
 
 
 def test_what_rounding_alone_changes_is_not_decided() -> None:
@@ -123,8 +123,8 @@ def test_after_steps_as_much_is_allowed_as_rounding_is_carried() -> None:
     conditioning = Conditioning({}, {})
     for carried, part, fails in ((0.0, 2e-9, True), (1e-9, 2e-9, False), (1e-9, 2e-8, True), (1.0, 2e-6, True)):
         allowed = trajectory(conditioning.meaning, {name: weight}, [{name: weight + carried}])
-        found = compare_all({name: weight}, {name: weight + part}, (), allowed)
-        assert bool(found.differences) is fails, (carried, part)
+        result = compare_all({name: weight}, {name: weight + part}, (), allowed)
+        assert bool(result.differences) is fails, (carried, part)
 
 
 def test_a_state_is_moved_in_its_floats_alone() -> None:

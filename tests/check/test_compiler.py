@@ -51,8 +51,8 @@ def f(x, w):
 
 @pytest.mark.parametrize(("torch", "jax"), [("amax", "max"), ("amin", "min")])
 def test_the_gradient_of_a_maximum_behind_a_norm_is_equivalent(check: Check, torch: str, jax: str) -> None:
-    found = check(TORCH.format(reduce=torch), JAX.format(mean=MEAN, reduce=jax), initial=False)
-    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
+    verdict = check(TORCH.format(reduce=torch), JAX.format(mean=MEAN, reduce=jax), initial=False)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
 
 
 @pytest.mark.parametrize(("kept", "verdict"), [("y", VerdictKind.EQUIVALENT), ("2 * y", VerdictKind.DIFFERENT)])
@@ -70,10 +70,10 @@ def test_a_module_whose_parts_change_with_a_call_is_compiled_for_each_form(
 
 def test_a_gradient_that_is_cut_is_still_different(check: Check) -> None:
     wrong = JAX.format(mean=f"lax.stop_gradient({MEAN})", reduce="max")
-    found = check(TORCH.format(reduce="amax"), wrong, initial=False)
-    assert found.verdict is VerdictKind.DIFFERENT
-    assert "gradient" in str(found.reason)
-    assert "NaN" not in str(found.reason)
+    verdict = check(TORCH.format(reduce="amax"), wrong, initial=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT
+    assert "gradient" in str(verdict.reason)
+    assert "NaN" not in str(verdict.reason)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_a_function_of_a_maximum(check: Check, mean: str, verdict: VerdictKind) 
     jax = FUNCTION.format(
         gelu="jax.nn.gelu(x * w + w, approximate=False)", result=f"(x - {mean.format(MEAN)}).max(axis=(2, 3))"
     )
-    found = check(torch, jax)
-    assert found.verdict is verdict, found.reason
+    report = check(torch, jax)
+    assert report.verdict is verdict, report.reason
 
 
 LONG = """
@@ -98,8 +98,8 @@ def f(x):
 def test_a_softmax_over_a_long_first_axis_is_equivalent(check: Check) -> None:
     """XLA's CPU compiler gets it wrong where its algebraic simplifier is off, as it is in the worker."""
     jax = "def f(x):\n    return jax.nn.softmax(jax.nn.gelu(x, approximate=False), axis=0) * 2\n"
-    found = check(LONG, jax)
-    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
+    verdict = check(LONG, jax)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
 
 
 def test_a_softmax_over_the_wrong_axis_is_still_different(check: Check) -> None:
@@ -138,7 +138,7 @@ def test_what_differs_in_training_mode_without_jit_too_is_not_compiled_with_care
     text = {"base": "nn.Module", "rngs": "", "init": "super().__init__(); ", "norm": "nn.BatchNorm1d(3)"}
     source = "# t2j: x=f32[5, 3]" + NORM.format(call="forward", value=torch, **text)
     text = {"base": "nnx.Module", "rngs": ", *, rngs", "init": "", "norm": NORM_OF_FLAX.format(momentum)}
-    found = check(source, NORM.format(call="__call__", value=jax, **text), causes=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = check(source, NORM.format(call="__call__", value=jax, **text), causes=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
     assert [one.eager_mode for one in asked if one.eager_mode] == ["train"]
     assert not any(one.careful for one in asked)

@@ -183,16 +183,16 @@ def run(outside: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
 
 
 def _contained(request: dict[str, Any]) -> dict[str, Any]:
-    ours, theirs = os.pipe()
+    jax_side, torch_side = os.pipe()
     try:
         command = [sys.executable, "-P", str(CONTAINED), json.dumps(request)]
-        done = subprocess.run(command, stdin=ours, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, stdin=jax_side, capture_output=True, text=True, timeout=60)
     finally:
-        os.close(ours)
-        os.close(theirs)
+        os.close(jax_side)
+        os.close(torch_side)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    names: dict[str, Any] = json.loads(done.stdout)
+    return names
 
 
 @pytest.mark.parametrize("attempt", HELD_BY)
@@ -226,11 +226,11 @@ def test_cuda_starts_where_a_gpu_is_asked_for(name: str, run: Callable[..., dict
 
 @pytest.mark.parametrize("name", SETS)
 def test_no_capability_is_left(name: str, run: Callable[..., dict[str, Any]]) -> None:
-    found = dict(run(name)["capabilities"])
+    result = dict(run(name)["capabilities"])
     if os.getuid() != 0:
-        found.pop("CapBnd:")  # Only the privileged can empty it; without new privileges it gives nothing.
-    assert found.pop("NoNewPrivs:") == "1"
-    assert {*found.values()} == {"0" * 16}
+        result.pop("CapBnd:")  # Only the privileged can empty it; without new privileges it gives nothing.
+    assert result.pop("NoNewPrivs:") == "1"
+    assert {*result.values()} == {"0" * 16}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -272,5 +272,5 @@ with pool.Pool(device="cpu") as workers:
 def test_where_a_view_cant_be_made_after_all_the_next_way_is_taken() -> None:
     # Root without capabilities can make no view, also where the system offers one.
     command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", WITHOUT_CAPABILITIES]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert found.stdout.split() == ["landlock", "seccomp"], found.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.stdout.split() == ["landlock", "seccomp"], result.stderr

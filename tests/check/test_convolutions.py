@@ -63,13 +63,13 @@ def test_windows_give_what_xla_gives(setting: str, rank: int, last: bool) -> Non
         names = ("N" + axes + "C", axes + "IO", "N" + axes + "C")
     numbers = lax.conv_dimension_numbers(x.shape, w.shape, names)
     with jax.enable_x64(True):
-        ours, theirs = (
+        jax_side, torch_side = (
             np.asarray(jax.jit(partial(function, dimension_numbers=numbers, **given))(x, w))
             for function in (by_windows, lax.conv_general_dilated)
         )
-    assert ours.shape == theirs.shape
-    assert ours.dtype == np.float64
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13 * np.abs(theirs).max())
+    assert jax_side.shape == torch_side.shape
+    assert jax_side.dtype == np.float64
+    np.testing.assert_allclose(jax_side, torch_side, rtol=0, atol=1e-13 * np.abs(torch_side).max())
 
 
 def test_windows_give_what_torch_gives() -> None:
@@ -88,8 +88,8 @@ def test_windows_give_what_torch_gives() -> None:
             feature_group_count=2,
             batch_group_count=1,
         )
-        found = jax.jit(convolution)(left, right)
-    np.testing.assert_allclose(found, wanted.numpy(), rtol=0, atol=1e-12)
+        value = jax.jit(convolution)(left, right)
+    np.testing.assert_allclose(value, wanted.numpy(), rtol=0, atol=1e-12)
 
 
 TORCH = """
@@ -121,8 +121,8 @@ def test_a_large_convolution_has_its_verdict(check: Check) -> None:
     """Each of its convolutions has more products than XLA is left with."""
     products = 3 * 32 * 6 * 5 * 9 * 16 * 27
     assert products > MANY
-    found = check(TORCH, JAX.format(dilation=(2, 2, 2), end=2), initial=False)
-    assert found.verdict is VerdictKind.EQUIVALENT, found.reason
+    verdict = check(TORCH, JAX.format(dilation=(2, 2, 2), end=2), initial=False)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
 
 
 def test_a_large_convolution_that_is_wrong_is_different(check: Check) -> None:

@@ -62,13 +62,13 @@ def names(places: tuple[Uncovered, ...]) -> list[tuple[str, str, int]]:
 
 
 def test_what_runs_inside_a_checked_object_has_run_and_a_branch_that_did_not_is_said(report) -> None:  # type: ignore[no-untyped-def]
-    found = report(HEAD + BLOCK)
-    assert found.verdict is VerdictKind.EQUIVALENT
-    assert found.coverage.classes == {"equivalent": 2} and found.coverage.functions == {"equivalent": 1}
-    assert found.coverage.not_run == () and found.coverage.gaps == ()
+    coverage = report(HEAD + BLOCK)
+    assert coverage.verdict is VerdictKind.EQUIVALENT
+    assert coverage.coverage.classes == {"equivalent": 2} and coverage.coverage.functions == {"equivalent": 1}
+    assert coverage.coverage.not_run == () and coverage.coverage.gaps == ()
     branch = (HEAD + BLOCK).splitlines().index("            return torch.flip(self.fc(x), (0,))") + 1
-    assert names(found.coverage.branches) == [("Inner.forward", "branch", branch)]
-    assert found.reason == "2 of 2 classes equivalent; 1 of 1 function equivalent; 1 branch not run"
+    assert names(coverage.coverage.branches) == [("Inner.forward", "branch", branch)]
+    assert coverage.reason == "2 of 2 classes equivalent; 1 of 1 function equivalent; 1 branch not run"
 
 
 def test_a_method_a_function_a_class_and_a_script_that_nothing_calls_are_named_with_their_lines(report) -> None:  # type: ignore[no-untyped-def]
@@ -85,17 +85,17 @@ def test_a_method_a_function_a_class_and_a_script_that_nothing_calls_are_named_w
     )
     text += '\n\nWIDTH = 3\nif __name__ == "__main__":\n    torch.manual_seed(pure(WIDTH))\n'
     text += "    print(Net()(torch.ones(2, 3)))\n"
-    found = report(text)
+    coverage = report(text)
     lines = text.splitlines()
-    assert found.verdict is VerdictKind.UNCHECKED
-    assert {o.verdict for o in found.objects} == {VerdictKind.EQUIVALENT}
-    assert names(found.coverage.not_run) == [
+    assert coverage.verdict is VerdictKind.UNCHECKED
+    assert {o.verdict for o in coverage.objects} == {VerdictKind.EQUIVALENT}
+    assert names(coverage.coverage.not_run) == [
         ("Net.size", "method", lines.index("    def size(self) -> int:") + 1),
         ("seed", "function", lines.index("def seed(n: int) -> None:") + 1),
         ("Holder", "class", lines.index("class Holder:") + 1),
         ("<script>", "script", lines.index("    torch.manual_seed(pure(WIDTH))") + 1),
     ]
-    assert found.reason == (
+    assert coverage.reason == (
         "2 of 2 classes equivalent; 1 of 1 function equivalent; 1 class not run; 1 function not run; 1 method not run; "
         "top-level code not run; 1 branch not run"
     )
@@ -112,15 +112,15 @@ def test_training_code_and_places_left_as_pytorch_leave_a_file_unchecked(report)
         "\n\ndef train(net, x, optimizer):\n    # TODO(t2j): no optimizer is known here\n    optimizer.zero_grad()\n"
         "    loss = net(x).sum()\n    loss.backward()\n    optimizer.step()\n"
     )
-    found = report(text, jax)
+    coverage = report(text, jax)
     line = text.splitlines().index("def train(net, x, optimizer):") + 1
-    assert found.coverage.training == (NotRun("train", line),)
-    assert ("train", "function", line) in names(found.coverage.not_run)
-    assert found.coverage.gaps == (jax.splitlines().index("    # TODO(t2j): no optimizer is known here") + 1,)
-    assert found.coverage.text.endswith("1 place left as PyTorch")
-    assert found.verdict is VerdictKind.UNCHECKED
-    assert found.to_json()["coverage"]["gaps"] == list(found.coverage.gaps)
-    assert Coverage.from_json(found.to_json()["coverage"]) == found.coverage
+    assert coverage.coverage.training == (NotRun("train", line),)
+    assert ("train", "function", line) in names(coverage.coverage.not_run)
+    assert coverage.coverage.gaps == (jax.splitlines().index("    # TODO(t2j): no optimizer is known here") + 1,)
+    assert coverage.coverage.text.endswith("1 place left as PyTorch")
+    assert coverage.verdict is VerdictKind.UNCHECKED
+    assert coverage.to_json()["coverage"]["gaps"] == list(coverage.coverage.gaps)
+    assert Coverage.from_json(coverage.to_json()["coverage"]) == coverage.coverage
 
 
 def test_a_wrong_method_that_the_conversion_has_and_does_not_call_has_not_run(report) -> None:  # type: ignore[no-untyped-def]
@@ -131,18 +131,18 @@ def test_a_wrong_method_that_the_conversion_has_and_does_not_call_has_not_run(re
     right = convert(text).code
     assert report(text, right).verdict is VerdictKind.EQUIVALENT
     wrong = right.replace("jax.nn.relu(x) / 2", "jnp.tanh(x)").replace("self.half(x)", "jax.nn.relu(x) / 2")
-    found = report(text, wrong.replace("import jax\n", "import jax\nimport jax.numpy as jnp\n"))
-    assert found.objects[0].verdict is VerdictKind.EQUIVALENT
-    assert names(found.coverage.not_run) == [("Net.half", "method", 7)]
-    assert found.verdict is VerdictKind.UNCHECKED
+    coverage = report(text, wrong.replace("import jax\n", "import jax\nimport jax.numpy as jnp\n"))
+    assert coverage.objects[0].verdict is VerdictKind.EQUIVALENT
+    assert names(coverage.coverage.not_run) == [("Net.half", "method", 7)]
+    assert coverage.verdict is VerdictKind.UNCHECKED
 
 
 def test_a_statement_that_was_dropped_need_not_run_and_one_that_was_used_has(report) -> None:  # type: ignore[no-untyped-def]
     text = HEAD + 'device = torch.device("cpu")\nHALF = torch.tensor(0.5)\n\n\n'
     text += "def halved(x: torch.Tensor) -> torch.Tensor:\n    return x * HALF\n"
-    found = report(text)
-    assert found.reason == "1 of 1 function equivalent"
-    assert found.verdict is VerdictKind.EQUIVALENT
+    coverage = report(text)
+    assert coverage.reason == "1 of 1 function equivalent"
+    assert coverage.verdict is VerdictKind.EQUIVALENT
 
 
 def test_what_gives_the_check_its_inputs_need_not_be_compared(report) -> None:  # type: ignore[no-untyped-def]

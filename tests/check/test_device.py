@@ -33,26 +33,26 @@ def report(folder: Path, jax_python: str | None = None, device: str = "gpu") -> 
 
 @without_card
 def test_without_a_gpu_the_verdict_is_the_cpus_and_says_why(tmp_path: Path) -> None:
-    found = report(tmp_path)
-    assert (found.verdict, found.device) == (VerdictKind.EQUIVALENT, "cpu")
-    assert found.device_reason is not None
-    assert "torch" in found.device_reason and "jax" in found.device_reason and "CUDA" in found.device_reason
-    assert found.to_json()["device_reason"] == found.device_reason
+    coverage = report(tmp_path)
+    assert (coverage.verdict, coverage.device) == (VerdictKind.EQUIVALENT, "cpu")
+    assert coverage.device_reason is not None
+    assert "torch" in coverage.device_reason and "jax" in coverage.device_reason and "CUDA" in coverage.device_reason
+    assert coverage.to_json()["device_reason"] == coverage.device_reason
 
 
 def test_a_worker_that_dies_of_its_gpu_is_replaced_by_one_on_the_cpu(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\n[ "$T2J_DEVICE" = gpu ] && exit 9\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    found = report(tmp_path, str(python))
-    assert (found.verdict, found.device) == (VerdictKind.EQUIVALENT, "cpu")
-    assert "exit code 9" in str(found.device_reason)
+    coverage = report(tmp_path, str(python))
+    assert (coverage.verdict, coverage.device) == (VerdictKind.EQUIVALENT, "cpu")
+    assert "exit code 9" in str(coverage.device_reason)
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_where_no_gpu_is_asked_for_none_is_missed(tmp_path: Path, device: str) -> None:
-    found = report(tmp_path, device=device)
-    assert (found.device, found.device_reason) == ("cpu", None)
+    coverage = report(tmp_path, device=device)
+    assert (coverage.device, coverage.device_reason) == ("cpu", None)
 
 
 def test_on_a_gpu_both_sides_get_the_same_card_a_share_of_it_and_no_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,8 +141,8 @@ def test_arguments_are_tried_on_the_cpu_first_and_on_the_card_where_that_fails(m
             used.append(torch.get_default_device().type)
             return used[-1]
 
-        assert torch_device.on_cpu_first(work, lambda found: False) == "cpu"
-        assert torch_device.on_cpu_first(work, lambda found: found == "cpu") == "meta"
+        assert torch_device.on_cpu_first(work, lambda device: False) == "cpu"
+        assert torch_device.on_cpu_first(work, lambda device: device == "cpu") == "meta"
         assert used == ["cpu", "cpu", "meta"]
         assert torch.get_default_device().type == "meta"
     finally:
@@ -164,13 +164,13 @@ def test_elements_are_chosen_as_on_the_cpu(name: str, given: dict[str, object]) 
     original, names = getattr(torch, name), torch_exact.CHOOSING[name]
     arguments = {"k": 2, **given} if "k" in names else given
     x = torch.tensor([[2.0, 1.0, 1.0, 3.0, 2.0], [0.0, 0.0, 1.0, 1.0, 0.0]], dtype=torch.float64, requires_grad=True)
-    found = []
+    texts = []
     for function in (original, torch_exact._chosen_as_on_the_cpu(original, *names)):
         result = function(x, *arguments.values())
         assert type(function(x, **arguments)) is type(result)
         value, *indices = result if isinstance(result, tuple) else (result,)
-        found.append([value.detach(), *indices, *torch.autograd.grad(value.sum(), [x])])
-    for torchs, own in zip(*found, strict=True):
+        texts.append([value.detach(), *indices, *torch.autograd.grad(value.sum(), [x])])
+    for torchs, own in zip(*texts, strict=True):
         torch.testing.assert_close(own, torchs, rtol=0.0, atol=0.0)
 
 

@@ -48,33 +48,33 @@ def explained(verdict: ObjectVerdict) -> Explanation:
     return verdict.explanation
 
 
-def step_of(found: Explanation, target: str) -> Step:
-    return next(s for s in found.steps if s.target == target)
+def step_of(explanation: Explanation, target: str) -> Step:
+    return next(s for s in explanation.steps if s.target == target)
 
 
 def test_a_planted_mistake_is_the_first_step_that_parts(check: Check) -> None:
     verdict = check(NET, NNX.replace(", approximate=False", ""), explain=True, eager=False)
-    found = explained(verdict)
-    assert verdict.verdict is VerdictKind.DIFFERENT and found.first is not None
-    first = found.steps[found.first]
+    shown = explained(verdict)
+    assert verdict.verdict is VerdictKind.DIFFERENT and shown.first is not None
+    first = shown.steps[shown.first]
     assert first.torch is not None and first.jax is not None and verdict.divergence is not None
     assert (first.torch.text, first.jax.text) == ("x = F.gelu(x)", "x = jax.nn.gelu(x)")
     assert (first.torch.location, first.jax.location) == (verdict.divergence.torch, verdict.divergence.jax)
-    assert not first.agree and all(s.agree for s in found.steps[: found.first])
+    assert not first.agree and all(s.agree for s in shown.steps[: shown.first])
     assert first.max_abs_err is not None and 1e-5 < first.max_abs_err < 1e-2
     assert first.max_rel_err is not None and 1e-6 < first.max_rel_err < 1e-2
     worst = first.worst
     assert worst is not None and len(worst.index) == 4
     assert abs(float(worst.torch) - float(worst.jax)) == pytest.approx(first.max_abs_err)
-    assert not step_of(found, "return").agree
+    assert not step_of(shown, "return").agree
 
 
 def test_channels_last_on_one_side_agrees(check: Check) -> None:
     verdict = check(NET, NNX, explain=True, eager=False, initial=False)
-    found = explained(verdict)
-    assert verdict.verdict is VerdictKind.EQUIVALENT and found.first is None and found.precision == "float64"
-    assert all(s.agree for s in found.steps)
-    first = next(s for s in found.steps if s.torch and s.torch.text == "x = F.gelu(x)")
+    shown = explained(verdict)
+    assert verdict.verdict is VerdictKind.EQUIVALENT and shown.first is None and shown.precision == "float64"
+    assert all(s.agree for s in shown.steps)
+    first = next(s for s in shown.steps if s.torch and s.torch.text == "x = F.gelu(x)")
     assert first.layout and first.torch is not None and first.jax is not None
     assert first.torch.shape[1] == first.jax.shape[-1] == 8 and first.torch.shape != first.jax.shape
     # Elements are in torch's order on both sides.
@@ -83,7 +83,7 @@ def test_channels_last_on_one_side_agrees(check: Check) -> None:
     assert first.histogram is not None and len(first.histogram.edges) == BINS + 1
     assert first.histogram.torch == first.histogram.jax
     assert sum(first.histogram.torch) == np.prod(first.torch.shape)
-    assert not step_of(found, "y").layout
+    assert not step_of(shown, "y").layout
 
 
 def test_nothing_is_explained_that_was_not_asked_for(check: Check) -> None:
@@ -94,18 +94,18 @@ def test_nothing_is_explained_that_was_not_asked_for(check: Check) -> None:
 def test_a_gradient_that_parts_is_a_step_although_every_statement_agrees(check: Check) -> None:
     wrong = NNX.replace("y = x.mean", "x = jax.lax.stop_gradient(x)\n        y = x.mean")
     verdict = check(NET, wrong, explain=True, eager=False)
-    found = explained(verdict)
-    assert verdict.verdict is VerdictKind.DIFFERENT and found.first is not None
-    first = found.steps[found.first]
+    shown = explained(verdict)
+    assert verdict.verdict is VerdictKind.DIFFERENT and shown.first is not None
+    first = shown.steps[shown.first]
     assert first.target.startswith("gradient of") and not first.agree and first.torch is not None
-    assert all(s.agree for s in found.steps[: found.first])
+    assert all(s.agree for s in shown.steps[: shown.first])
 
 
 def test_where_jax_raises_the_statement_that_was_not_reached_is_the_first(check: Check) -> None:
     wrong = NNX.replace("y = x.mean((1, 2))", "y = x.mean((1, 2)) + jnp.zeros(3)")
-    found = explained(check(NET, wrong, explain=True, eager=False))
-    assert found.first is not None
-    first = found.steps[found.first]
+    shown = explained(check(NET, wrong, explain=True, eager=False))
+    assert shown.first is not None
+    first = shown.steps[shown.first]
     assert not first.agree and first.torch is not None and first.torch.text == "y = x.mean((2, 3))"
     assert first.jax is not None and first.jax.text == "y = x.mean((1, 2)) + jnp.zeros(3)" and not first.jax.values
     assert first.max_abs_err is None
@@ -114,9 +114,9 @@ def test_where_jax_raises_the_statement_that_was_not_reached_is_the_first(check:
 def test_shapes_that_do_not_fit_have_no_error(check: Check) -> None:
     torch = "def f(x: torch.Tensor):\n    m = x.mean(1, keepdim=True)\n    return x - m\n"
     jax = "def f(x):\n    m = x.mean(0, keepdims=True)\n    return x - m\n"
-    found = explained(check(torch, jax, explain=True, eager=False))
-    assert found.first is not None
-    first = found.steps[found.first]
+    shown = explained(check(torch, jax, explain=True, eager=False))
+    assert shown.first is not None
+    first = shown.steps[shown.first]
     assert first.target == "m" and first.max_abs_err is None and first.worst is None
     assert first.torch is not None and first.jax is not None and first.torch.shape != first.jax.shape
 
@@ -124,29 +124,29 @@ def test_shapes_that_do_not_fit_have_no_error(check: Check) -> None:
 def test_statements_of_one_side_alone_accuse_nobody(check: Check) -> None:
     torch = "def f(x: torch.Tensor):\n    y = x * 2\n    return y + 1\n"
     jax = "def f(x):\n    two = x + x\n    y = two\n    return y + 1\n"
-    found = explained(check(torch, jax, explain=True, eager=False))
-    alone = step_of(found, "two")
-    assert alone.torch is None and alone.jax is not None and alone.agree and found.first is None
+    shown = explained(check(torch, jax, explain=True, eager=False))
+    alone = step_of(shown, "two")
+    assert alone.torch is None and alone.jax is not None and alone.agree and shown.first is None
 
 
 def test_statements_with_one_value_stand_for_each_other_whatever_they_assign_to(check: Check) -> None:
     torch = "def f(q: torch.Tensor, k: torch.Tensor):\n    s = q * k\n    p = torch.exp(s)\n    return p.sum(-1)\n"
     jax = "def f(q, k):\n    logits = k * q\n    weights = jnp.exp2(logits)\n    return weights.sum(-1)\n"
-    found = explained(check(torch, jax, explain=True, eager=False))
-    step = step_of(found, "s")
+    shown = explained(check(torch, jax, explain=True, eager=False))
+    step = step_of(shown, "s")
     assert step.torch is not None and step.jax is not None and step.agree
     assert (step.torch.text, step.jax.text) == ("s = q * k", "logits = k * q")
-    assert found.first is not None and found.steps[found.first].target == "return"
+    assert shown.first is not None and shown.steps[shown.first].target == "return"
 
 
 def test_numbers_that_are_not_finite_stay_out_of_json_and_histograms(check: Check) -> None:
     torch = "def f(x: torch.Tensor):\n    y = torch.log(x)\n    return y * 2\n"
     jax = "def f(x):\n    y = jnp.log(jnp.abs(x))\n    return y * 2\n"
     verdict = check(torch, jax, explain=True, eager=False)
-    found = explained(verdict)
+    shown = explained(verdict)
     json.loads(json.dumps(verdict.to_json(), allow_nan=False))
-    assert found.first is not None
-    first = found.steps[found.first]
+    assert shown.first is not None
+    first = shown.steps[shown.first]
     assert first.max_abs_err is None and first.histogram is not None and first.worst is not None
     assert first.worst.torch == "nan" and isinstance(first.worst.jax, float)
     assert first.histogram.torch_nonfinite > 0 and first.torch is not None
@@ -160,9 +160,9 @@ def test_an_error_is_infinite_where_one_side_alone_is_not_finite() -> None:
 
 
 def test_histograms_have_common_edges() -> None:
-    found = histogram(np.array([0.0, 1.0, 2.0]), np.array([2.0, 3.0, np.nan]))
-    assert found is not None and (found.edges[0], found.edges[-1]) == (0.0, 3.0)
-    assert (sum(found.torch), sum(found.jax), found.torch_nonfinite, found.jax_nonfinite) == (3, 2, 0, 1)
+    result = histogram(np.array([0.0, 1.0, 2.0]), np.array([2.0, 3.0, np.nan]))
+    assert result is not None and (result.edges[0], result.edges[-1]) == (0.0, 3.0)
+    assert (sum(result.torch), sum(result.jax), result.torch_nonfinite, result.jax_nonfinite) == (3, 2, 0, 1)
     assert histogram(np.array(1.0), np.array(2.0)) is None
     assert histogram(np.array([np.nan, np.inf]), np.array([np.nan, np.inf])) is None
     assert histogram(np.array([-1e308, 1e308]), np.array([0.0, 0.0])) is None
@@ -176,12 +176,12 @@ def test_of_large_values_only_the_first_are_compared_and_that_is_said(
     monkeypatch.setattr(attempt, "BYTES", 5000)
     torch = "# t2j: x=f32[10, 40]\ndef f(x: torch.Tensor):\n    a = x * 2\n    b = a * 2\n    c = b * 2\n    return c\n"
     jax = "def f(x):\n    a = x * 2\n    b = a * 2\n    c = b * 2\n    return c\n"
-    found = explained(check(torch, jax, explain=True, eager=False))
-    assert [s.target for s in found.steps] == ["a", "b"] and found.cut
-    assert any("not compared" in line for line in closing(found))
+    shown = explained(check(torch, jax, explain=True, eager=False))
+    assert [s.target for s in shown.steps] == ["a", "b"] and shown.cut
+    assert any("not compared" in line for line in closing(shown))
     monkeypatch.setattr(attempt, "BYTES", 10**6)
-    found = explained(check(torch, jax, explain=True, eager=False))
-    assert [s.target for s in found.steps] == ["a", "b", "c", "return"] and not found.cut
+    shown = explained(check(torch, jax, explain=True, eager=False))
+    assert [s.target for s in shown.steps] == ["a", "b", "c", "return"] and not shown.cut
 
 
 def trace(values: list[float]) -> Traced:
@@ -195,20 +195,20 @@ def test_an_answer_is_bounded_and_holds_the_first_step_that_parts(wrong: int | N
     torch, jax = [1.0] * 1000, [1.0] * 1000
     if wrong is not None:
         jax[wrong:] = [2.0] * (1000 - wrong)
-    found = explanation(Alignment(trace(torch), trace(jax)), Run("eval", True, ({}, {})))
-    assert len(found.steps) <= STEPS and len(found.steps) + found.left_out == 1000
+    shown = explanation(Alignment(trace(torch), trace(jax)), Run("eval", True, ({}, {})))
+    assert len(shown.steps) <= STEPS and len(shown.steps) + shown.left_out == 1000
     if wrong is None:
-        assert found.first is None and closing(found)[0] == "every step agrees"
+        assert shown.first is None and closing(shown)[0] == "every step agrees"
     else:
-        assert found.first is not None and found.steps[found.first].target == f"x{wrong}"
-        rows = list(table(found))
-        assert len(rows[0]) == len(HEADERS) and [row[0] for row in rows].index(">") == found.first
-    assert any("not listed" in line for line in closing(found))
+        assert shown.first is not None and shown.steps[shown.first].target == f"x{wrong}"
+        rows = list(table(shown))
+        assert len(rows[0]) == len(HEADERS) and [row[0] for row in rows].index(">") == shown.first
+    assert any("not listed" in line for line in closing(shown))
 
 
 def test_an_explanation_is_no_more_than_its_lines_have(tmp_path: Path) -> None:
-    found = explanation(Alignment(trace([1.0]), trace([1.0])), Run("eval", True, ({"f.py": ["x0 = 1  "]}, {})))
-    (step,) = found.steps
+    shown = explanation(Alignment(trace([1.0]), trace([1.0])), Run("eval", True, ({"f.py": ["x0 = 1  "]}, {})))
+    (step,) = shown.steps
     assert step.torch is not None and step.jax is not None
     assert (step.torch.text, step.jax.text) == ("x0 = 1", "")
     assert step.torch.location == Location("f.py", 1)

@@ -88,8 +88,8 @@ def lines(verdict: ObjectVerdict, folder: Path) -> tuple[str, str]:
     """The lines of both files where the two part."""
     assert verdict.divergence is not None and verdict.divergence.torch and verdict.divergence.jax
     places = (verdict.divergence.torch, "source.py"), (verdict.divergence.jax, "converted.py")
-    ours, theirs = ((folder / name).read_text().splitlines()[place.line - 1].strip() for place, name in places)
-    return ours, theirs
+    jax_side, torch_side = ((folder / name).read_text().splitlines()[place.line - 1].strip() for place, name in places)
+    return jax_side, torch_side
 
 
 @pytest.mark.parametrize(("method", "names"), [(GREEDY, {FIRST}), (SAMPLING, {FIRST, OTHER})])
@@ -118,8 +118,8 @@ def test_a_mistake_that_only_generation_shows_is_found_at_its_statement(name: st
     assert verdict.verdict is VerdictKind.DIFFERENT
     assert (verdict.reason or "").startswith("generate output")
     assert [verdict.stages[s].result for s in ("numeric", "behavioral")] == [Result.PASS, Result.FAIL]
-    ours, theirs = lines(verdict, tmp_path)
-    assert ours.startswith(start) and theirs.startswith(start)
+    jax_side, torch_side = lines(verdict, tmp_path)
+    assert jax_side.startswith(start) and torch_side.startswith(start)
 
 
 def test_an_error_in_jax_is_a_difference_at_its_line(pool: Pool, tmp_path: Path) -> None:

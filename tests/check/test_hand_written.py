@@ -146,9 +146,9 @@ def test_shapes_names_and_ties_decide() -> None:
     state = {"a.weight": rng.normal(size=(3, 4)), "a.bias": rng.normal(size=3), "b.weight": rng.normal(size=(3, 3))}
     state["head.weight"] = state["b.weight"]
     own = {"x.w": (4, 3), "x.b": (3,), "y.w": (3, 3)}
-    found = inferred(state, own, True)
-    assert found is not None and found.sure
-    assert set(found.pairs) == {
+    result = inferred(state, own, True)
+    assert result is not None and result.sure
+    assert set(result.pairs) == {
         ("a.weight", "x.w", (1, 0)),
         ("a.bias", "x.b", None),
         ("b.weight", "y.w", (1, 0)),

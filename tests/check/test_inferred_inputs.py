@@ -261,7 +261,7 @@ class Scale(nn.Module):
 }
 
 
-def found(text: str, pool: Pool, path: Path) -> Prepared:
+def prepared(text: str, pool: Pool, path: Path) -> Prepared:
     path.write_text(TORCH + text)
     slicer = Slicer(path)
     check = FileCheck(pool, slicer, slicer, CheckSettings(), lambda: False)
@@ -270,7 +270,7 @@ def found(text: str, pool: Pool, path: Path) -> Prepared:
 
 @pytest.mark.parametrize("what", CLASSES)
 def test_inputs_are_found_with_no_help(what: str, pool: Pool, tmp_path: Path) -> None:
-    ready = found(CLASSES[what], pool, tmp_path / "model.py")
+    ready = prepared(CLASSES[what], pool, tmp_path / "model.py")
     assert ready.problems is None
     assert str(ready.inputs)
 
@@ -298,7 +298,7 @@ class Head(nn.Module):
 
 
 def test_a_class_of_the_file_that_has_all_that_is_read_is_the_settings(pool: Pool, tmp_path: Path) -> None:
-    ready = found(SETTINGS, pool, tmp_path / "model.py")
+    ready = prepared(SETTINGS, pool, tmp_path / "model.py")
     assert ready.problems is None and ready.shown.startswith("Head(config=Config())"), ready.shown
 
 
@@ -326,18 +326,18 @@ ASKING = {
 @pytest.mark.parametrize("what", ASKING)
 def test_what_cant_be_inferred_is_not_made_up(what: str, pool: Pool, tmp_path: Path) -> None:
     text = f"class Net(nn.Module):\n    {ASKING[what]}\n    def forward(self, x): return self.encoder(x)\n"
-    assert found(text, pool, tmp_path / "model.py").problems is not None
+    assert prepared(text, pool, tmp_path / "model.py").problems is not None
 
 
 def test_what_is_called_is_a_function(pool: Pool, tmp_path: Path) -> None:
-    ready = found("def f(x: torch.Tensor, func):\n    return func(x) - x\n", pool, tmp_path / "model.py")
+    ready = prepared("def f(x: torch.Tensor, func):\n    return func(x) - x\n", pool, tmp_path / "model.py")
     assert "torch.tanh" in ready.shown
 
 
 def test_what_only_numpy_works_on_is_given_no_tensor(pool: Pool, tmp_path: Path) -> None:
     text = "def model(thetas: torch.Tensor, t):\n    waves = np.array([np.cos(i * t) for i in range(3)])\n"
     text += "    return thetas.mm(torch.tensor(waves).float())\n"
-    assert found(text, pool, tmp_path / "model.py").problems
+    assert prepared(text, pool, tmp_path / "model.py").problems
 
 
 def test_bags_are_in_order(pool: Pool, tmp_path: Path) -> None:
@@ -349,9 +349,9 @@ class Bags(nn.Module):
         self.embed = nn.EmbeddingBag(20, 8)
     def forward(self, ids, offsets): return self.embed(ids, offsets)
 """
-    assert "[0 2 5]" in found(bags, pool, tmp_path / "model.py").shown
+    assert "[0 2 5]" in prepared(bags, pool, tmp_path / "model.py").shown
     stated = bags.replace("class", "# t2j: ids=0 <= i64[8] < 3, offsets=torch.tensor([0, 4, 2])\nclass")
-    assert "must not decrease" in str(found(stated, pool, tmp_path / "stated.py").problems)
+    assert "must not decrease" in str(prepared(stated, pool, tmp_path / "stated.py").problems)
 
 
 def test_tensors_among_the_constructors_arguments_are_the_same_on_both_sides(check: Check) -> None:
@@ -393,4 +393,4 @@ class Encoder(nn.Module):
         x = nn.utils.rnn.pack_padded_sequence(self.conv(x).mT, input_lengths, batch_first=True)
         return nn.utils.rnn.pad_packed_sequence(self.lstm(x)[0], batch_first=True)[0]
 """
-    assert "[23 21" in found(encoder, pool, tmp_path / "model.py").shown
+    assert "[23 21" in prepared(encoder, pool, tmp_path / "model.py").shown

@@ -32,9 +32,9 @@ def test_mutants_are_different_at_their_statement_and_the_right_conversion_is_eq
     assert right.verdict == VerdictKind.EQUIVALENT, right.reason
     placed = 0
     for mutant in _mistakes(subject):
-        found = bench.outcome(subject, mutant, seed=3)
-        assert found.caught, f"{mutant}: {found.verdict} {found.reason}"
-        placed += found.placed
+        outcome_of_place = bench.outcome(subject, mutant, seed=3)
+        assert outcome_of_place.caught, f"{mutant}: {outcome_of_place.verdict} {outcome_of_place.reason}"
+        placed += outcome_of_place.placed
     assert placed == EACH
 
 

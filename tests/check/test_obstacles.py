@@ -43,9 +43,9 @@ REFUSED = 'open("/var/tmp/t2j-refused", "w")'
     ids=["torch falls back", "jax falls back", "torch fails", "jax fails", "jax is refused by the system"],
 )
 def test_a_refusal_that_one_side_met_is_unchecked(check: Check, torch: str, jax: str, side: str) -> None:
-    found = check(TORCH.format(body=torch), JAX.format(body=jax))
-    assert found.verdict is VerdictKind.UNCHECKED, found.reason
-    assert (found.reason or "").startswith(f"a check refuses what the {side} does: "), found.reason
+    verdict = check(TORCH.format(body=torch), JAX.format(body=jax))
+    assert verdict.verdict is VerdictKind.UNCHECKED, verdict.reason
+    assert (verdict.reason or "").startswith(f"a check refuses what the {side} does: "), verdict.reason
 
 
 def test_where_both_met_it_the_values_decide(check: Check) -> None:
@@ -60,8 +60,8 @@ def test_a_refusal_without_consequence_takes_nothing_away(check: Check) -> None:
 
 
 def test_an_ordinary_mistake_is_still_different(check: Check) -> None:
-    found = check(TORCH.format(body="pass"), JAX.format(body="x = x + 1"))
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = check(TORCH.format(body="pass"), JAX.format(body="x = x + 1"))
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
 
 
 MODULE = """
@@ -118,29 +118,29 @@ TODO = "# TODO(t2j): there is no rule for this\n        "
 def test_what_was_left_and_stands_in_the_way_is_unchecked(check: Check, old: str, new: str) -> None:
     assert old in CONVERTED
     helper = "\ndef helper(z):\n    return z.numpy()\n"
-    found = check(MODULE, CONVERTED.replace(old, new) + helper, initial=True)
-    assert found.verdict is VerdictKind.UNCHECKED, found.reason
-    assert "the conversion is not complete: line" in (found.reason or "")
-    assert "there is no rule for this" in (found.reason or "")
+    verdict = check(MODULE, CONVERTED.replace(old, new) + helper, initial=True)
+    assert verdict.verdict is VerdictKind.UNCHECKED, verdict.reason
+    assert "the conversion is not complete: line" in (verdict.reason or "")
+    assert "there is no rule for this" in (verdict.reason or "")
 
 
 def test_a_mistake_beside_what_was_left_is_different(check: Check) -> None:
     left = CONVERTED.replace("return z + 1", f"{TODO}print('left')\n        return z + 1")
     assert check(MODULE, left, initial=False).verdict is VerdictKind.EQUIVALENT
-    found = check(MODULE, left.replace("y * 2", "y * 3"), initial=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
-    found = check(MODULE, left)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = check(MODULE, left.replace("y * 2", "y * 3"), initial=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
+    verdict = check(MODULE, left)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
 
 
 def test_a_failure_of_the_compiler_is_not_one_of_the_conversion(check: Check) -> None:
     """XLA says of some programs that it can't run them on the CPU, whatever they mean."""
     fails = 'raise jax.errors.JaxRuntimeError("{}: Encountered negative padding in IrEmitter on CPU")'
-    found = check(TORCH.format(body="pass"), JAX.format(body=fails.format("INTERNAL")))
-    assert found.verdict is VerdictKind.UNCHECKED, found.reason
-    assert (found.reason or "").startswith("XLA itself fails"), found.reason
-    found = check(TORCH.format(body="pass"), JAX.format(body=fails.format("INVALID_ARGUMENT")))
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = check(TORCH.format(body="pass"), JAX.format(body=fails.format("INTERNAL")))
+    assert verdict.verdict is VerdictKind.UNCHECKED, verdict.reason
+    assert (verdict.reason or "").startswith("XLA itself fails"), verdict.reason
+    verdict = check(TORCH.format(body="pass"), JAX.format(body=fails.format("INVALID_ARGUMENT")))
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
 
 
 BLOCKS = """\

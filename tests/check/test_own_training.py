@@ -269,8 +269,8 @@ def test_the_example_that_trains_is_right(pool: Pool, tmp_path: Path) -> None:
     path = Path(__file__).parents[2] / "examples" / "train_spirals.py"
     (tmp_path / "converted.py").write_text(translate(path.read_text()).code)
     report = check_files(path, tmp_path / "converted.py", pool=pool, initial=False, eager=False, budget=AMPLE)
-    found = {one.name: (one.verdict, one.reason) for one in report.objects}
-    assert found["SpiralNet"][0] is VerdictKind.EQUIVALENT and found["spirals"][0] is VerdictKind.EQUIVALENT, found
+    result = {one.name: (one.verdict, one.reason) for one in report.objects}
+    assert result["SpiralNet"][0] is VerdictKind.EQUIVALENT and result["spirals"][0] is VerdictKind.EQUIVALENT, result
 
 
 ALONE = [

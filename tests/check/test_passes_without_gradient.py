@@ -29,8 +29,8 @@ def test_a_given_module_without_gradient(check: Check) -> None:
     for frozen in (True, False):
         source = HEAD + PROBE.format(frozen=frozen)
         code = convert(TORCH + source).code
-        found = check(source, code, stage="numeric")
-        assert found.verdict is VerdictKind.EQUIVALENT, found.reason
+        verdict = check(source, code, stage="numeric")
+        assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
         second = "        second = lax.stop_gradient(second)\n"
         first = ("        if self.frozen:\n            first = lax.stop_gradient(first)\n", "")
         other = first if frozen else (first[0], first[0].replace("if", "if not"))
@@ -43,6 +43,6 @@ def test_what_fails_with_other_inputs_leaves_the_first_in_place(check: Check) ->
     body = "class F(nn.Module):\n    # t2j: x=f32[3, 4]\n    def forward(self, x):\n        return x * 2\n"
     code = "class F(nnx.Module):\n    def __init__(self, *, rngs): ...\n    def __call__(self, x):\n"
     code += "        if x.shape[0] == 1 and isinstance(x, jax.core.Tracer):\n            raise ValueError('one')\n"
-    found = check(body, f"{code}        return x * 2\n")
-    assert found.verdict is VerdictKind.DIFFERENT and "one" in (found.reason or ""), found.reason
-    assert "has shape" not in (found.reason or "")
+    verdict = check(body, f"{code}        return x * 2\n")
+    assert verdict.verdict is VerdictKind.DIFFERENT and "one" in (verdict.reason or ""), verdict.reason
+    assert "has shape" not in (verdict.reason or "")

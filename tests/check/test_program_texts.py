@@ -38,6 +38,6 @@ def test_other_words_are_other_words(torch: str, jax: str) -> None:
 
 
 def test_numbers_know_their_last_digit() -> None:
-    found = parts("epoch 3: -0.25, 1.5e-03, nan")[1]
-    assert [(n.value, n.digit) for n in found[:3]] == [(3, 0), (-0.25, 0.01), (0.0015, pytest.approx(1e-4))]
-    assert found[3].value != found[3].value
+    result = parts("epoch 3: -0.25, 1.5e-03, nan")[1]
+    assert [(n.value, n.digit) for n in result[:3]] == [(3, 0), (-0.25, 0.01), (0.0015, pytest.approx(1e-4))]
+    assert result[3].value != result[3].value

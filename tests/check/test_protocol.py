@@ -39,10 +39,10 @@ def through(value: Any) -> Any:
     data = io.BytesIO(b"".join(frame(TAG, value)))
 
     def read(count: int) -> bytes:
-        found = data.read(count)
-        if len(found) < count:
+        result = data.read(count)
+        if len(result) < count:
             raise ProtocolError("cut off")
-        return found
+        return result
 
     return read_frame(TAG, read, 1 << 30)
 
@@ -56,15 +56,15 @@ def test_plain_values_come_back_as_they_were(value: Any) -> None:
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 4), (2, 3, 4)])
 def test_arrays_come_back_as_they_were(dtype: str, shape: tuple[int, ...]) -> None:
     array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
-    found = through({"a": [array, array.T]})["a"]
-    assert found[0].dtype == array.dtype
-    assert found[0].shape == shape
-    np.testing.assert_array_equal(found[1], array.T)
+    result = through({"a": [array, array.T]})["a"]
+    assert result[0].dtype == array.dtype
+    assert result[0].shape == shape
+    np.testing.assert_array_equal(result[1], array.T)
 
 
 def test_bfloat16_crosses_as_its_bits() -> None:
-    found = through(RawArray("bfloat16", np.array([0x3F80, 0xC040], np.uint16)))
-    np.testing.assert_array_equal(as_float64(found), [1.0, -3.0])
+    result = through(RawArray("bfloat16", np.array([0x3F80, 0xC040], np.uint16)))
+    np.testing.assert_array_equal(as_float64(result), [1.0, -3.0])
 
 
 def test_an_object_of_a_program_does_not_cross() -> None:
@@ -85,12 +85,12 @@ class Output:
 
 def test_outputs_of_programs_become_plain() -> None:
     value = Output(Pair(np.zeros(2), 3), OrderedDict(a=[1, object()]))
-    found = plain(value, lambda v: v if isinstance(v, np.ndarray) else None)
-    assert isinstance(found, Record)
-    paths = [path for path, _ in leaves(found)]
+    result = plain(value, lambda v: v if isinstance(v, np.ndarray) else None)
+    assert isinstance(result, Record)
+    paths = [path for path, _ in leaves(result)]
     assert paths == [".logits.left", ".logits.right", ".hidden['a'][0]", ".hidden['a'][1]"]
-    assert leaves(found)[-1][1] == Opaque("object")
-    assert through(found).fields["logits"].fields["right"] == 3
+    assert leaves(result)[-1][1] == Opaque("object")
+    assert through(result).fields["logits"].fields["right"] == 3
 
 
 def test_an_output_that_holds_itself_ends() -> None:

@@ -114,16 +114,16 @@ FILLS = WRITTEN + "with torch.no_grad():\n        x.copy_(w)\n    return x * {}"
 def test_what_is_filled_without_gradients_has_none_of_its_old_values(
     torch: str, jax: str, verdict: VerdictKind, check: Check
 ) -> None:
-    found = check(torch + "\n", f"def f(x, w):\n    {jax}\n")
-    assert found.verdict is verdict, found.reason
+    report = check(torch + "\n", f"def f(x, w):\n    {jax}\n")
+    assert report.verdict is verdict, report.reason
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [("0.1", VerdictKind.EQUIVALENT), ("0.2", VerdictKind.DIFFERENT)])
 def test_a_dtype_that_is_an_argument_is_as_wide_on_both_sides(factor: str, verdict: VerdictKind, check: Check) -> None:
     torch = "# t2j: x=f32[3, 50], dtype=torch.float32\ndef f(x, dtype):\n    return (x * 0.1).to(dtype)\n"
     jax = f"def f(x, dtype):\n    return (x * {factor}).astype(dtype)\n"
-    found = check(torch, jax, expression=convert_expression)
-    assert found.verdict is verdict, found.reason
+    report = check(torch, jax, expression=convert_expression)
+    assert report.verdict is verdict, report.reason
 
 
 SHARED = """

@@ -57,5 +57,5 @@ def test_a_scan_is_equivalent_with_gradients_statistics_and_steps(code: str, che
 def test_a_mistake_in_a_scan_is_found(name: str, code: str, check: Check) -> None:
     right, wrong = MISTAKES[name]
     assert right in code
-    found = check(NET, code.replace(right, wrong), "Net", eager=False, initial=False, causes=False)
-    assert found.verdict is VerdictKind.DIFFERENT, found.reason
+    verdict = check(NET, code.replace(right, wrong), "Net", eager=False, initial=False, causes=False)
+    assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason

@@ -38,8 +38,8 @@ def cut(folder: Path, file: str, name: str, *extra: str) -> Slice:
 
 def value(part: Slice) -> Any:
     with loaded(part) as module:
-        found = getattr(module, part.name)
-        return found() if callable(found) else found
+        result = getattr(module, part.name)
+        return result() if callable(result) else result
 
 
 def test_only_what_is_needed_runs(tmp_path: Path) -> None:

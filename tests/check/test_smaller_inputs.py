@@ -39,7 +39,7 @@ class Two(nn.Module):
         return self.mix(torch.cat([self.embedding(ids), features], dim=-1))
 
 
-def found(model: nn.Module, *inputs: object, in_time: bool = True) -> tuple[list[tuple[int, ...]], str] | None:
+def shrunk(model: nn.Module, *inputs: object, in_time: bool = True) -> tuple[list[tuple[int, ...]], str] | None:
     """The new shapes, and how they are said."""
 
     def run(arguments: Arguments) -> None:
@@ -63,14 +63,14 @@ def found(model: nn.Module, *inputs: object, in_time: bool = True) -> tuple[list
     ids=["axes that differ", "video", "axes that are halved", "only the batch", "no axis of one", "a sequence"],
 )
 def test_the_smallest_that_runs_and_tells(model: nn.Module, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    change = found(model, ArraySpec("float32", shape))
+    change = shrunk(model, ArraySpec("float32", shape))
     assert change is not None
     assert change[0] == [expected]
     assert change[1] == f"f32{list(shape)} became f32{list(expected)}"
 
 
 def test_axes_of_one_length_stay_so_among_inputs() -> None:
-    change = found(Two(), ArraySpec("int64", (4, 80), 0, 50), ArraySpec("float32", (4, 80, 6)))
+    change = shrunk(Two(), ArraySpec("int64", (4, 80), 0, 50), ArraySpec("float32", (4, 80, 6)))
     assert change is not None
     assert change[0] == [(3, 11), (3, 11, 6)]
 
@@ -89,8 +89,8 @@ def test_given_arrays_keep_their_values() -> None:
 
 
 def test_inputs_stay_where_nothing_smaller_runs_or_no_time_is_left() -> None:
-    assert found(nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), ArraySpec("float32", (2, 3, 8, 8))) is None
-    assert found(nn.Conv2d(3, 4, 3), ArraySpec("float32", (8, 3, 128, 128)), in_time=False) is None
+    assert shrunk(nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), ArraySpec("float32", (2, 3, 8, 8))) is None
+    assert shrunk(nn.Conv2d(3, 4, 3), ArraySpec("float32", (8, 3, 128, 128)), in_time=False) is None
 
 
 class Block(nn.Module):
@@ -141,10 +141,10 @@ def test_blocks_are_fewer_where_layers_of_the_same_kinds_run(init: Arguments, kw
         model = Stages(*arguments.args, **arguments.kwargs)
         return model, lambda: model(torch.ones(2, 8))
 
-    found = shallower(Stages, init, made, lambda: True)
-    assert found is not None
-    assert found[0].args == init.args and found[0].kwargs == kwargs
-    assert found[1] == said
+    shrunk = shallower(Stages, init, made, lambda: True)
+    assert shrunk is not None
+    assert shrunk[0].args == init.args and shrunk[0].kwargs == kwargs
+    assert shrunk[1] == said
     assert shallower(Stages, init, made, lambda: False) is None
 
 

@@ -49,8 +49,8 @@ def source(tmp_path: Path) -> Path:
 
 def test_a_module_and_a_function_are_timed_and_compiling_apart(source: Path, pool: Pool) -> None:
     code = convert(SOURCE).code
-    found = [run_time(source, code, names, pool) for names in (["Net"], ["scaled"], ["Net", "scaled"])]
-    for times in found:
+    result = [run_time(source, code, names, pool) for names in (["Net"], ["scaled"], ["Net", "scaled"])]
+    for times in result:
         assert times is not None and set(times) == {"torch", "jax", "compile"}
         assert times["torch"] > 0 and 0 < times["jax"] < times["compile"], "compiling is not in the run"
 

@@ -62,10 +62,10 @@ def compared(pool: Pool, folder: Path, tests: str, net: str = NET, old: str = ""
 def written(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> str:
     source = tmp_path_factory.mktemp("source") / "net.py"
     source.write_text(NET)
-    found = write_tests(pool, Slicer(source), source.with_name("test_net.py"), timeout=600)
-    assert not found.skipped
-    assert found.count == found.code.count("\ndef test_")
-    return found.code
+    tests_of_net = write_tests(pool, Slicer(source), source.with_name("test_net.py"), timeout=600)
+    assert not tests_of_net.skipped
+    assert tests_of_net.count == tests_of_net.code.count("\ndef test_")
+    return tests_of_net.code
 
 
 def test_what_is_written(written: str) -> None:
@@ -94,7 +94,7 @@ def test_they_agree_with_a_right_conversion(pool: Pool, tmp_path: Path, written:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         (", approximate=False", "", "test_net_output"),
         ("axis=-1", "axis=0", "test_normalize_output"),
@@ -106,9 +106,9 @@ def test_they_agree_with_a_right_conversion(pool: Pool, tmp_path: Path, written:
         ("jnp.arange(3) * 0.5", "jnp.arange(3) * 0.25", "test_net_output"),
     ],
 )
-def test_they_differ_with_a_mistake(pool: Pool, tmp_path: Path, written: str, old: str, new: str, told: str) -> None:
+def test_they_differ_with_a_mistake(pool: Pool, tmp_path: Path, written: str, old: str, new: str, message: str) -> None:
     report = compared(pool, tmp_path, written, old=old, new=new)
-    assert told in [one.name for one in report.differ]
+    assert message in [one.name for one in report.differ]
     assert all(one.message for one in report.differ)
 
 
@@ -176,9 +176,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     (tmp_path / "net_jax.py").write_text(code.replace("approximate=False", "approximate=True"))
     command = ["tests", str(source), str(tmp_path / "net_jax.py"), "--object", "Net", "-o", str(tests)]
     status = main([*command, "--jax-output", str(jax), "--run", "--json", str(tmp_path / "report.json")])
-    told = capsys.readouterr().err
+    message = capsys.readouterr().err
     report = json.loads((tmp_path / "report.json").read_text())
-    assert status == 1 and "differs: test_net_output" in told
+    assert status == 1 and "differs: test_net_output" in message
     assert report["tests"] == report["kept"] == report["translated"] == 6
     assert "from net import Net" in tests.read_text()
     assert "from net_jax import Net" in jax.read_text() and "import torch\n" not in jax.read_text()

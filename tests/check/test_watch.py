@@ -38,8 +38,8 @@ def without(by_psutil: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_both_find_the_same_tree(parent: subprocess.Popen[bytes]) -> None:
-    found = watch.tree_by_psutil(parent.pid)
-    assert found == processes.tree(parent.pid) and len(found) == 2
+    result = watch.tree_by_psutil(parent.pid)
+    assert result == processes.tree(parent.pid) and len(result) == 2
 
 
 @WITH_AND_WITHOUT

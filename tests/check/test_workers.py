@@ -65,9 +65,9 @@ def verdict(pool: Pool, folder: Path, torch: str, jax: str = JAX, timeout: float
 def test_a_program_that_misbehaves_is_unchecked_with_the_reason(name: str, workers: Pool, tmp_path: Path) -> None:
     body, reason = BODIES[name]
     timeout = 4.0 if "loops" in name else 60.0
-    found = verdict(workers, tmp_path, f"# t2j: x=f32[3]\ndef f(x):\n    {body}\n    return x * 2\n", timeout=timeout)
-    assert found.verdict is VerdictKind.UNCHECKED
-    assert reason in (found.reason or "")
+    report = verdict(workers, tmp_path, f"# t2j: x=f32[3]\ndef f(x):\n    {body}\n    return x * 2\n", timeout=timeout)
+    assert report.verdict is VerdictKind.UNCHECKED
+    assert reason in (report.reason or "")
     assert not Path("/tmp/t2j-elsewhere").exists()
 
 
@@ -78,27 +78,27 @@ def test_what_crashes_compiled_in_haste_runs_once_more_compiled_as_for_users(cra
     condition = "True" if crash == "always" else "hasty.value"
     jax = f"{imports}\ndef f(x):\n    if {condition}:\n        ctypes.string_at(0)\n    return x * 2\n"
     with Pool(device="cpu", readable=[folder]) as pool:
-        found = verdict(pool, tmp_path, "# t2j: x=f32[3]\ndef f(x):\n    return x * 2\n", jax)
+        report = verdict(pool, tmp_path, "# t2j: x=f32[3]\ndef f(x):\n    return x * 2\n", jax)
         assert not pool.quick
-    assert found.verdict is (VerdictKind.UNCHECKED if crash == "always" else VerdictKind.EQUIVALENT), found.reason
-    assert crash == "hasty" or "SIGSEGV" in (found.reason or "")
+    assert report.verdict is (VerdictKind.UNCHECKED if crash == "always" else VerdictKind.EQUIVALENT), report.reason
+    assert crash == "hasty" or "SIGSEGV" in (report.reason or "")
 
 
 def test_a_worker_stays_whose_torch_wraps_its_own_optimizers(workers: Pool, tmp_path: Path) -> None:
     """Torch does that with a class's ``step`` when one is made; that of AdamW is inherited."""
     body = "torch.optim.AdamW([torch.ones(1, requires_grad=True)])"
-    found = [
+    result = [
         verdict(workers, tmp_path, f"# t2j: x=f32[3]\ndef f(x):\n    {b}\n    return x * 2\n") for b in ("pass", body)
     ]
-    assert [one.verdict for one in found] == [VerdictKind.EQUIVALENT] * 2
+    assert [one.verdict for one in result] == [VerdictKind.EQUIVALENT] * 2
     assert "torch" in workers._workers
 
 
 @pytest.mark.parametrize("body", ["os._exit(3)", "sys.exit(1)", "while True: pass"])
 def test_a_conversion_that_misbehaves_is_unchecked_too(body: str, workers: Pool, tmp_path: Path) -> None:
     torch = "# t2j: x=f32[3]\ndef f(x):\n    return x * 2\n"
-    found = verdict(workers, tmp_path, torch, f"def f(x):\n    {body}\n    return x * 2\n", timeout=8.0)
-    assert found.verdict is VerdictKind.UNCHECKED, found.reason
+    report = verdict(workers, tmp_path, torch, f"def f(x):\n    {body}\n    return x * 2\n", timeout=8.0)
+    assert report.verdict is VerdictKind.UNCHECKED, report.reason
 
 
 def test_output_and_files_of_a_program_disturb_nothing(workers: Pool, tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_code_reads_its_project_and_what_is_named_and_nothing_else(
     source.write_text(IMPORTS + "".join(body.format(name, path) for name, path in files.items()))
     converted.write_text("".join(f"def {name}(x):\n    return x * 3\n" for name in files))
     report = check_files(source, converted, device="cpu", stage="numeric", readable=[home / "data"], eager=False)
-    found = {one.name: (str(one.verdict), one.reason or "") for one in report.objects}
-    assert (found["a"][0], found["b"][0], found["c"][0]) == ("equivalent", "equivalent", "unchecked")
-    assert "--readable" in found["c"][1] and "t2j.check.readable" in found["c"][1]
+    result = {one.name: (str(one.verdict), one.reason or "") for one in report.objects}
+    assert (result["a"][0], result["b"][0], result["c"][0]) == ("equivalent", "equivalent", "unchecked")
+    assert "--readable" in result["c"][1] and "t2j.check.readable" in result["c"][1]
 
 
 def test_closing_the_pool_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
@@ -214,8 +214,8 @@ def test_a_check_can_be_cancelled_from_another_thread(workers: Pool, tmp_path: P
     source.write_text(f"{IMPORTS}# t2j: x=f32[3]\ndef f(x):\n    while True: pass\n")
     converted.write_text(JAX)
     threading.Timer(1.0, stop.set).start()
-    found = check_files(source, converted, ["f"], pool=workers, cancelled=stop.is_set).objects[0]
-    assert (found.verdict, found.reason) == (VerdictKind.UNCHECKED, "the check was cancelled")
+    report = check_files(source, converted, ["f"], pool=workers, cancelled=stop.is_set).objects[0]
+    assert (report.verdict, report.reason) == (VerdictKind.UNCHECKED, "the check was cancelled")
 
 
 def test_an_interpreter_without_the_framework_is_said_so() -> None:

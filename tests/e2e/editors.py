@@ -35,10 +35,10 @@ class Net(nn.Module):
 
 def editor(name: str) -> str:
     """The editor's path; skips the test where it is not installed."""
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         pytest.skip(f"{name} is not installed (apt-get install {name})")
-    return found
+    return path
 
 
 def blocks(page: str, language: str) -> list[str]:

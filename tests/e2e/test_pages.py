@@ -35,10 +35,10 @@ def known(settings: dict[str, Any]) -> None:
 
 
 def flat(settings: dict[str, Any], prefix: str = "") -> list[str]:
-    found = []
+    texts = []
     for name, value in settings.items():
-        found += flat(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"]
-    return found
+        texts += flat(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"]
+    return texts
 
 
 def test_helix_knows_the_keys_and_the_server_the_options() -> None:

@@ -38,7 +38,7 @@ def randomize(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:
 
 def torch_names(module: nnx.Module) -> dict[str, tuple[nnx.Variable, Callable[[Any], Any], Callable[[Any], Any]]]:
     """Every parameter and buffer: PyTorch's name -> (variable, layout from PyTorch, layout to PyTorch)."""
-    found = {}
+    result = {}
     for path, owner in nnx.iter_modules(module):
         parts = [str(p) for p in path]
         for name, variable in vars(owner).items():
@@ -46,8 +46,8 @@ def torch_names(module: nnx.Module) -> dict[str, tuple[nnx.Variable, Callable[[A
                 continue
             torch_name, from_torch, to_torch = _entry(owner, name)
             prefix = [p for i, p in enumerate(parts) if not (p == "layers" and _is_sequential(module, parts[:i]))]
-            found[".".join([*prefix, torch_name])] = (variable, from_torch, to_torch)
-    return found
+            result[".".join([*prefix, torch_name])] = (variable, from_torch, to_torch)
+    return result
 
 
 def _is_sequential(module: Any, parts: list[str]) -> bool:

@@ -72,11 +72,11 @@ def pair() -> tuple[torch.nn.Module, Callable[[], nnx.Module]]:
     return net, lambda: spaces[1]["Net"](rngs=nnx.Rngs(1))
 
 
-def equal(found: dict, wanted: dict) -> None:
+def equal(result: dict, wanted: dict) -> None:
     wanted = {name: value for name, value in wanted.items() if not name.endswith("num_batches_tracked")}
-    assert found.keys() == wanted.keys()
+    assert result.keys() == wanted.keys()
     for name, value in wanted.items():
-        np.testing.assert_array_equal(found[name], np.asarray(value), err_msg=name)
+        np.testing.assert_array_equal(result[name], np.asarray(value), err_msg=name)
 
 
 def test_a_state_dict_has_pytorchs_names_and_layouts(pair: tuple) -> None:
@@ -103,9 +103,9 @@ def test_files_of_pytorch_are_read_without_it(pair: tuple, tmp_path: Path) -> No
         "parameter": torch.nn.Parameter(torch.ones(2)),
     }
     torch.save({"epoch": 3, "size": torch.Size([2]), "model": state, "rate": 0.1}, tmp_path / "old.pth")
-    found = load_pickle(tmp_path / "old.pth")
-    assert (found["epoch"], found["rate"], found["size"]) == (3, 0.1, (2,))
-    model = found["model"]
+    loaded = load_pickle(tmp_path / "old.pth")
+    assert (loaded["epoch"], loaded["rate"], loaded["size"]) == (3, 0.1, (2,))
+    model = loaded["model"]
     np.testing.assert_array_equal(model["turned"], [[0, 3], [1, 4], [2, 5]])
     assert model["half"].dtype == jnp.bfloat16 and model["empty"].shape == (0, 2)
     assert model["flags"].tolist() == [True, False] and model["parameter"].tolist() == [1, 1]
@@ -121,10 +121,10 @@ def test_a_checkpoint_is_read_as_it_was_written(
     net, make = pair
     module, path = load_torch_state(make(), {k: v.numpy() for k, v in net.state_dict().items()}), tmp_path / "new.pth"
     save_pickle({"epoch": 3, "model": StateDict(module), "losses": [jnp.array(0.5)], 7: {"a": (1, "b")}}, path)
-    found = read(path)
-    assert (found["epoch"], found["losses"], found[7]) == (3, [0.5], {"a": (1, "b")})
-    assert type(found["losses"][0]) is np.ndarray and type(found["model"]) is dict
-    equal(found["model"], net.state_dict())
+    loaded = read(path)
+    assert (loaded["epoch"], loaded["losses"], loaded[7]) == (3, [0.5], {"a": (1, "b")})
+    assert type(loaded["losses"][0]) is np.ndarray and type(loaded["model"]) is dict
+    equal(loaded["model"], net.state_dict())
 
 
 @pytest.mark.parametrize("write", [save_pickle, torch.save])
@@ -231,10 +231,10 @@ def test_plain_values_come_back_as_they_were(tmp_path: Path) -> None:
         "order": collections.OrderedDict(a=jnp.arange(3)), "complex": 1 + 2j, "bool": np.array([True]), "none": None,
     }  # fmt: skip
     save_pickle(value, tmp_path / "file.pt")
-    found = load_pickle(tmp_path / "file.pt")
-    assert found["half"].dtype == jnp.bfloat16 and (found["order"]["a"] == np.arange(3)).all() and found["bool"][0]
+    loaded = load_pickle(tmp_path / "file.pt")
+    assert loaded["half"].dtype == jnp.bfloat16 and (loaded["order"]["a"] == np.arange(3)).all() and loaded["bool"][0]
     rest = ("scalar", "set", "counts", "complex", "none")
-    assert {name: found[name] for name in rest} == {name: value[name] for name in rest}
+    assert {name: loaded[name] for name in rest} == {name: value[name] for name in rest}
 
 
 def test_a_state_dict_is_printed_as_names_and_values() -> None:

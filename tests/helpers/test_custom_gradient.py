@@ -45,8 +45,8 @@ def test_the_gradient_is_what_backward_gives() -> None:
 
     value, gradients = jax.value_and_grad(total, argnums=(0, 1))(jnp.array(x), jnp.array(y))
     np.testing.assert_allclose(value, (first.sum() + (second**2).sum()).item(), rtol=1e-12)
-    for found, tensor in zip(gradients, tensors, strict=True):
-        np.testing.assert_allclose(found, tensor.grad.numpy(), rtol=1e-12)
+    for result, tensor in zip(gradients, tensors, strict=True):
+        np.testing.assert_allclose(result, tensor.grad.numpy(), rtol=1e-12)
 
 
 def test_a_number_of_arrays_that_has_no_gradient_is_left_out() -> None:

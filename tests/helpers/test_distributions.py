@@ -84,7 +84,7 @@ CASES: list[tuple[str, dict[str, Any], np.ndarray]] = [
 ]
 
 
-def ours(name: str) -> Any:
+def helper_class(name: str) -> Any:
     """A class of the helpers."""
     return next(getattr(module, name) for module in MODULES if hasattr(module, name))
 
@@ -105,8 +105,8 @@ def agree(wanted: torch.Tensor, tensors: dict[str, Any], of: Any, given: dict[st
     def both(some: dict[str, Any]) -> tuple[Any, Any]:
         return of(given | some), jax.grad(lambda some: of(given | some).sum())(some)
 
-    found, gradients = both(floats)
-    np.testing.assert_allclose(found, wanted.detach().numpy(), rtol=1e-9, atol=1e-12)
+    result, gradients = both(floats)
+    np.testing.assert_allclose(result, wanted.detach().numpy(), rtol=1e-9, atol=1e-12)
     if wanted.requires_grad:
         wanted.sum().backward()
     for key in floats:
@@ -120,17 +120,17 @@ def agree(wanted: torch.Tensor, tensors: dict[str, Any], of: Any, given: dict[st
 def test_densities(name: str, parameters: dict[str, Any], value: np.ndarray) -> None:
     tensors = tensors_of(parameters)
     wanted = getattr(torch.distributions, name)(**tensors).log_prob(torch.tensor(value))
-    agree(wanted, tensors, lambda given: ours(name)(**given).log_prob(jnp.array(value)), arrays_of(parameters))
+    agree(wanted, tensors, lambda given: helper_class(name)(**given).log_prob(jnp.array(value)), arrays_of(parameters))
 
 
 @pytest.mark.parametrize(("name", "parameters"), [case[:2] for case in CASES if case[0] not in WITHOUT_ENTROPY])
 def test_entropies(name: str, parameters: dict[str, Any]) -> None:
     tensors = tensors_of(parameters)
     wanted = getattr(torch.distributions, name)(**tensors).entropy()
-    agree(wanted, tensors, lambda given: ours(name)(**given).entropy(), arrays_of(parameters))
+    agree(wanted, tensors, lambda given: helper_class(name)(**given).entropy(), arrays_of(parameters))
 
 
-WITH_DIVERGENCE = [case[:2] for case in CASES if "divergence" in vars(ours(case[0])) or case[0] == "Chi2"]
+WITH_DIVERGENCE = [case[:2] for case in CASES if "divergence" in vars(helper_class(case[0])) or case[0] == "Chi2"]
 
 
 @pytest.mark.parametrize(("name", "parameters"), WITH_DIVERGENCE)
@@ -147,8 +147,8 @@ def test_divergences(name: str, parameters: dict[str, Any]) -> None:
     tensors = tensors_of(parameters)
     made = getattr(torch.distributions, name)
     wanted = torch.distributions.kl_divergence(made(**tensors), made(**tensors_of(moved)))
-    other = ours(name)(**arrays_of(moved))
-    agree(wanted, tensors, lambda given: ours(name)(**given).kl_divergence(other), arrays_of(parameters))
+    other = helper_class(name)(**arrays_of(moved))
+    agree(wanted, tensors, lambda given: helper_class(name)(**given).kl_divergence(other), arrays_of(parameters))
 
 
 ATTRIBUTES = ("mean", "variance", "stddev", "mode", "batch_shape", "event_shape", "probs", "logits", "total_count")
@@ -157,7 +157,7 @@ ATTRIBUTES = ("mean", "variance", "stddev", "mode", "batch_shape", "event_shape"
 @pytest.mark.parametrize(("name", "parameters"), [case[:2] for case in CASES])
 def test_attributes(name: str, parameters: dict[str, Any]) -> None:
     reference = getattr(torch.distributions, name)(**tensors_of(parameters))
-    made, compared = ours(name)(**arrays_of(parameters)), 0
+    made, compared = helper_class(name)(**arrays_of(parameters)), 0
     for attribute in (*ATTRIBUTES, *parameters):
         if not hasattr(made, attribute):
             continue
@@ -173,19 +173,19 @@ def test_attributes(name: str, parameters: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("name", "parameters"), {case[0]: case[:2] for case in CASES}.values())
 def test_draws_have_the_distribution(name: str, parameters: dict[str, Any]) -> None:
-    made = ours(name)(**arrays_of(parameters))
+    made = helper_class(name)(**arrays_of(parameters))
     reference = getattr(torch.distributions, name)(**tensors_of(parameters))
     torch.manual_seed(0)
     draws = np.asarray(jax.jit(lambda: made.sample((2000,), rngs=nnx.Rngs(0)))())
-    theirs = reference.sample((2000,)).numpy()
-    assert draws.shape == theirs.shape and draws.dtype == theirs.dtype
+    torch_side = reference.sample((2000,)).numpy()
+    assert draws.shape == torch_side.shape and draws.dtype == torch_side.dtype
     shares = (0.1, 0.5, 0.9)
-    found, wanted = np.quantile(draws, shares, axis=0), np.quantile(theirs, shares, axis=0)
+    result, wanted = np.quantile(draws, shares, axis=0), np.quantile(torch_side, shares, axis=0)
     spread = np.abs(wanted[2] - wanted[0])
     if np.any(draws % 1):
-        assert np.all(np.abs(found - wanted) < 0.4 * spread)
+        assert np.all(np.abs(result - wanted) < 0.4 * spread)
     else:
-        assert np.all(np.abs(draws.mean(0) - theirs.mean(0)) < 0.2 * np.maximum(theirs.std(0), 0.1))
+        assert np.all(np.abs(draws.mean(0) - torch_side.mean(0)) < 0.2 * np.maximum(torch_side.std(0), 0.1))
     assert made.extended_shape(()) == reference.sample().shape
 
 
@@ -196,7 +196,7 @@ REPARAMETERIZED = [case[:2] for case in CASES if case[0] in OF_EACH_KIND]
 @pytest.mark.parametrize(("name", "parameters"), REPARAMETERIZED)
 def test_only_rsample_hands_gradients_on(name: str, parameters: dict[str, Any]) -> None:
     def total(given: dict[str, Any], method: str) -> jax.Array:
-        return jnp.square(getattr(ours(name)(**given), method)(rngs=nnx.Rngs(0))).sum()
+        return jnp.square(getattr(helper_class(name)(**given), method)(rngs=nnx.Rngs(0))).sum()
 
     given = arrays_of(parameters)
     gradients = {m: jax.jit(jax.grad(lambda g, m=m: total(g, m)))(given) for m in ("sample", "rsample")}
@@ -209,8 +209,8 @@ def test_independent_events() -> None:
     base = torch.distributions.Normal(torch.tensor(loc), torch.tensor(scale))
     reference = torch.distributions.Independent(base, 2)
     other = torch.distributions.Independent(torch.distributions.Normal(torch.zeros(2, 4, 3), 1.0), 2)
-    made = ours("Independent")(ours("Normal")(jnp.array(loc), jnp.array(scale)), 2)
-    standard = ours("Independent")(ours("Normal")(jnp.zeros((2, 4, 3)), 1.0), 2)
+    made = helper_class("Independent")(helper_class("Normal")(jnp.array(loc), jnp.array(scale)), 2)
+    standard = helper_class("Independent")(helper_class("Normal")(jnp.zeros((2, 4, 3)), 1.0), 2)
     assert (made.batch_shape, made.event_shape) == (reference.batch_shape, reference.event_shape)
     np.testing.assert_allclose(made.log_prob(jnp.array(value)), reference.log_prob(torch.tensor(value)), rtol=1e-9)
     np.testing.assert_allclose(made.entropy(), reference.entropy(), rtol=1e-9)
@@ -222,10 +222,10 @@ def test_independent_events() -> None:
 
 def test_another_class_has_no_divergence() -> None:
     def events(name: str) -> Any:
-        return ours("Independent")(ours(name)(jnp.zeros(3), 1.0), 1)
+        return helper_class("Independent")(helper_class(name)(jnp.zeros(3), 1.0), 1)
 
     with pytest.raises(NotImplementedError, match="Normal from Cauchy"):
-        ours("Normal")(0.0, 1.0).kl_divergence(ours("Cauchy")(0.0, 1.0))
+        helper_class("Normal")(0.0, 1.0).kl_divergence(helper_class("Cauchy")(0.0, 1.0))
     with pytest.raises(NotImplementedError, match="Normal from Cauchy"):
         events("Normal").kl_divergence(events("Cauchy"))
 
@@ -243,14 +243,17 @@ TRANSFORMS: list[tuple[str, dict[str, Any], np.ndarray]] = [
 
 @pytest.mark.parametrize(("name", "parameters", "value"), TRANSFORMS)
 def test_transforms(name: str, parameters: dict[str, Any], value: np.ndarray) -> None:
-    reference, made = getattr(torch.distributions, name)(**tensors_of(parameters)), ours(name)(**arrays_of(parameters))
+    reference, made = (
+        getattr(torch.distributions, name)(**tensors_of(parameters)),
+        helper_class(name)(**arrays_of(parameters)),
+    )
     x, given = torch.tensor(value), jnp.array(value)
-    y, found = reference(x), made(given)
+    y, result = reference(x), made(given)
     pairs = [
-        (found, y),
-        (made.inv(found), reference.inv(y)),
-        (made.log_abs_det_jacobian(given, found), reference.log_abs_det_jacobian(x, y)),
-        (made.inv.log_abs_det_jacobian(found, given), reference.inv.log_abs_det_jacobian(y, x)),
+        (result, y),
+        (made.inv(result), reference.inv(y)),
+        (made.log_abs_det_jacobian(given, result), reference.log_abs_det_jacobian(x, y)),
+        (made.inv.log_abs_det_jacobian(result, given), reference.inv.log_abs_det_jacobian(y, x)),
         (made.inv.inv(given), y),
     ]
     for one, wanted in pairs:
@@ -259,7 +262,7 @@ def test_transforms(name: str, parameters: dict[str, Any], value: np.ndarray) ->
 
 def test_what_was_transformed_is_remembered() -> None:
     x = jnp.array([20.0, 0.5])
-    kept, plain = ours("TanhTransform")(cache_size=1), ours("TanhTransform")()
+    kept, plain = helper_class("TanhTransform")(cache_size=1), helper_class("TanhTransform")()
     assert kept.inv(kept(x)) is x
     assert not np.isfinite(plain.inv(plain(x))).all()
     assert np.isfinite(jax.jit(lambda x: kept.inv(kept(x)))(x)).all()
@@ -272,23 +275,25 @@ def test_transformed_distributions(several: bool) -> None:
         base = library("Independent")(library("Normal")(loc, scale), 1)
         return library("TransformedDistribution")(base, library("ComposeTransform")(parts) if several else parts)
 
-    def theirs(name: str) -> Any:
+    def torch_class(name: str) -> Any:
         return getattr(torch.distributions, name)
 
     loc, scale, value = array(4, 3), array(4, 3, low=0.3, high=2.0), array(4, 3, low=-0.9, high=0.9)
     tensors = {"loc": torch.tensor(loc, requires_grad=True), "scale": torch.tensor(scale, requires_grad=True)}
     half = torch.tensor(0.5, dtype=torch.float64)
-    wanted = make(theirs, **tensors, half=half).log_prob(torch.tensor(value))
+    wanted = make(torch_class, **tensors, half=half).log_prob(torch.tensor(value))
     given = {"loc": jnp.array(loc), "scale": jnp.array(scale)}
-    agree(wanted, tensors, lambda some: make(ours, **some, half=0.5).log_prob(jnp.array(value)), given)
-    made = make(ours, **given, half=0.5)
+    agree(wanted, tensors, lambda some: make(helper_class, **some, half=0.5).log_prob(jnp.array(value)), given)
+    made = make(helper_class, **given, half=0.5)
     draws = made.rsample((7,), rngs=nnx.Rngs(0))
     assert draws.shape == (7, 4, 3) and float(jnp.abs(draws).max()) <= 1
     assert (made.batch_shape, made.event_shape) == ((4,), (3,))
 
 
 def test_a_transform_that_stretches_its_base_is_told_so() -> None:
-    made = ours("TransformedDistribution")(ours("Normal")(0.0, 1.0), ours("AffineTransform")(jnp.zeros(3), 1.0))
+    made = helper_class("TransformedDistribution")(
+        helper_class("Normal")(0.0, 1.0), helper_class("AffineTransform")(jnp.zeros(3), 1.0)
+    )
     with pytest.raises(ValueError, match="base distribution its shape"):
         made.sample(rngs=nnx.Rngs(0))
 
@@ -304,16 +309,16 @@ def test_mixtures(events: int) -> None:
         component = library("Independent")(component, 1) if events else component
         return library("MixtureSameFamily")(library("Categorical")(logits=logits), component)
 
-    def theirs(name: str) -> Any:
+    def torch_class(name: str) -> Any:
         return getattr(torch.distributions, name)
 
     parameters = {"loc": loc, "scale": scale, "logits": logits}
     tensors, given = tensors_of(parameters), arrays_of(parameters)
-    reference, made = make(theirs, **tensors), make(ours, **given)
+    reference, made = make(torch_class, **tensors), make(helper_class, **given)
     agree(
         reference.log_prob(torch.tensor(value)),
         tensors,
-        lambda some: make(ours, **some).log_prob(jnp.array(value)),
+        lambda some: make(helper_class, **some).log_prob(jnp.array(value)),
         given,
     )
     for attribute in ("mean", "variance", "stddev"):

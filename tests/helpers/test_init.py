@@ -73,8 +73,8 @@ def test_orthogonal_of_jax_is_that_of_torch_in_both_layouts(wide: bool) -> None:
     out, features_in = (4, 3) if wide else (12, 2)
     weight = torch.nn.init.orthogonal_(torch.empty(out, features_in, 2, 1), 3.0).reshape(out, -1).numpy()
     kernel = nnx.initializers.orthogonal(3.0)(jax.random.key(0), (2, 1, features_in, out))
-    ours = nnx.initializers.orthogonal(3.0, column_axis=0)(jax.random.key(0), (out, features_in, 2, 1))
-    for matrix in (weight, np.asarray(kernel).reshape(-1, out).T, np.asarray(ours).reshape(out, -1)):
+    jax_side = nnx.initializers.orthogonal(3.0, column_axis=0)(jax.random.key(0), (out, features_in, 2, 1))
+    for matrix in (weight, np.asarray(kernel).reshape(-1, out).T, np.asarray(jax_side).reshape(out, -1)):
         gram = matrix @ matrix.T if wide else matrix.T @ matrix
         np.testing.assert_allclose(gram, 9 * np.eye(len(gram)), atol=1e-5)
 

@@ -19,17 +19,19 @@ WEIGHT = array(4, low=0.2)
 
 def labels(*shape: int, ignore: int = -100) -> np.ndarray:
     """Labels of four classes, repeated ones and ignored ones among them."""
-    found = np.random.default_rng(0).integers(0, 4, shape)
-    found.flat[0] = ignore
-    return found
+    result = np.random.default_rng(0).integers(0, 4, shape)
+    result.flat[0] = ignore
+    return result
 
 
 def compare(name: str, *inputs: Any, weight: np.ndarray | None = None, jit: bool = True, **options: Any) -> None:
     """Compares a loss, its class weights given as a constant of each library."""
-    ours, theirs = dict(options), dict(options)
+    jax_side, torch_side = dict(options), dict(options)
     if weight is not None:
-        ours["weight"], theirs["weight"] = jnp.asarray(weight), torch.from_numpy(weight)
-    same_function(partial(getattr(loss_classes, name), **ours), partial(getattr(F, name), **theirs), *inputs, jit=jit)
+        jax_side["weight"], torch_side["weight"] = jnp.asarray(weight), torch.from_numpy(weight)
+    same_function(
+        partial(getattr(loss_classes, name), **jax_side), partial(getattr(F, name), **torch_side), *inputs, jit=jit
+    )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)

@@ -83,9 +83,9 @@ def test_module(
     def make(library: Any, to: Any) -> Any:
         return getattr(library, name)(*(convert(a, to) for a in args), **{k: convert(v, to) for k, v in kwargs.items()})
 
-    ours = make(loss_modules if hasattr(loss_modules, name) else loss_pair_modules, jnp.asarray)
-    theirs = make(torch.nn, torch.from_numpy)
-    same_module(ConstantsNNX(ours, targets), Constants(theirs, targets), *inputs, jit=True)
+    jax_side = make(loss_modules if hasattr(loss_modules, name) else loss_pair_modules, jnp.asarray)
+    torch_side = make(torch.nn, torch.from_numpy)
+    same_module(ConstantsNNX(jax_side, targets), Constants(torch_side, targets), *inputs, jit=True)
 
 
 def test_weights_are_buffers_and_not_parameters() -> None:
@@ -100,9 +100,9 @@ def test_ctc_loss_module() -> None:
     want = torch.nn.CTCLoss(blank=0, reduction="sum", zero_infinity=True)(
         torch.from_numpy(log_probs).log_softmax(-1), *(torch.from_numpy(x) for x in (targets, *lengths))
     )
-    ours = loss_modules.CTCLoss(blank=0, reduction="sum", zero_infinity=True, rngs=nnx.Rngs(0))
+    jax_side = loss_modules.CTCLoss(blank=0, reduction="sum", zero_infinity=True, rngs=nnx.Rngs(0))
     logs = jnp.asarray(torch.from_numpy(log_probs).log_softmax(-1).numpy())
-    close(ours(logs, *(jnp.asarray(x) for x in (targets, *lengths))), want.numpy(), "loss")
+    close(jax_side(logs, *(jnp.asarray(x) for x in (targets, *lengths))), want.numpy(), "loss")
 
 
 def test_options_after_the_deprecated_ones_must_be_named() -> None:

@@ -57,8 +57,8 @@ class TorchUnsorted(torch.nn.Module):
 def test_walks_come_in_pytorchs_order_also_behind_jit() -> None:
     module, reference = Unsorted(rngs=nnx.Rngs(0)), TorchUnsorted()
     nnx.jit(lambda m: m.w.set_value(2 * m.w[...]))(module)
-    found = in_torch_order(module, nnx.to_flat_state(nnx.state(module, nnx.Param)))
-    assert [torch_name(module, path) for path, _ in found] == [name for name, _ in reference.named_parameters()]
+    result = in_torch_order(module, nnx.to_flat_state(nnx.state(module, nnx.Param)))
+    assert [torch_name(module, path) for path, _ in result] == [name for name, _ in reference.named_parameters()]
     names = [torch_name(module, path) for path, m in in_torch_order(module, nnx.iter_modules(module))]
     assert list(dict.fromkeys(names)) == [name for name, _ in reference.named_modules()]
 

@@ -25,26 +25,30 @@ PAIRS = [
 ]
 
 
-def same_pair(ours: Callable[..., Any], theirs: Callable[..., Any], x: np.ndarray, gradients: bool = True) -> None:
+def same_pair(
+    jax_side: Callable[..., Any], torch_side: Callable[..., Any], x: np.ndarray, gradients: bool = True
+) -> None:
     """Values, indices and gradients of two functions that return (values, indices)."""
-    same_function(lambda a: tuple(ours(a)), lambda a: tuple(theirs(a)), x, gradients=gradients)
+    same_function(lambda a: tuple(jax_side(a)), lambda a: tuple(torch_side(a)), x, gradients=gradients)
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", [0, -1])
-@pytest.mark.parametrize(("ours", "theirs"), PAIRS)
-def test_extremes_and_medians(ours: Callable[..., Any], theirs: Callable[..., Any], axis: int, keepdims: bool) -> None:
-    same_pair(lambda x: ours(x, axis, keepdims), lambda x: theirs(x, axis, keepdims), DISTINCT)
+@pytest.mark.parametrize(("jax_side", "torch_side"), PAIRS)
+def test_extremes_and_medians(
+    jax_side: Callable[..., Any], torch_side: Callable[..., Any], axis: int, keepdims: bool
+) -> None:
+    same_pair(lambda x: jax_side(x, axis, keepdims), lambda x: torch_side(x, axis, keepdims), DISTINCT)
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [PAIRS[0], PAIRS[1], PAIRS[4]])
-def test_one_of_equal_elements_gets_the_gradient(ours: Callable[..., Any], theirs: Callable[..., Any]) -> None:
-    same_pair(lambda x: ours(x, 1), lambda x: theirs(x, 1), TIES)
+@pytest.mark.parametrize(("jax_side", "torch_side"), [PAIRS[0], PAIRS[1], PAIRS[4]])
+def test_one_of_equal_elements_gets_the_gradient(jax_side: Callable[..., Any], torch_side: Callable[..., Any]) -> None:
+    same_pair(lambda x: jax_side(x, 1), lambda x: torch_side(x, 1), TIES)
 
 
-@pytest.mark.parametrize(("ours", "theirs"), PAIRS[:4])
-def test_nan_is_found_as_in_pytorch(ours: Callable[..., Any], theirs: Callable[..., Any]) -> None:
-    same_pair(lambda x: ours(x, 1), lambda x: theirs(x, 1), WITH_NAN, gradients=False)
+@pytest.mark.parametrize(("jax_side", "torch_side"), PAIRS[:4])
+def test_nan_is_found_as_in_pytorch(jax_side: Callable[..., Any], torch_side: Callable[..., Any]) -> None:
+    same_pair(lambda x: jax_side(x, 1), lambda x: torch_side(x, 1), WITH_NAN, gradients=False)
 
 
 @pytest.mark.parametrize("x", [DISTINCT[:1], DISTINCT[:, :5], TIES, WITH_NAN], ids=["even", "odd", "ties", "nan"])

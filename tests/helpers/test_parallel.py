@@ -50,15 +50,15 @@ def run_here() -> list[list[float]]:
     printed = io.StringIO()
     with jax.enable_x64(False), contextlib.redirect_stdout(printed):
         exec(PROGRAM, {})
-    found: list[list[float]] = json.loads(printed.getvalue())
-    return found
+    result: list[list[float]] = json.loads(printed.getvalue())
+    return result
 
 
 def run(devices: int) -> list[list[float]]:
     environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
-    found: list[list[float]] = json.loads(done.stdout)
-    return found
+    result: list[list[float]] = json.loads(done.stdout)
+    return result
 
 
 def test_four_devices_give_the_numbers_of_one() -> None:

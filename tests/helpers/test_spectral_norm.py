@@ -35,7 +35,7 @@ def pair(kind: str, steps: int) -> tuple[torch.nn.Module, SpectralNorm, np.ndarr
 @pytest.mark.parametrize("graph", [True, False])
 def test_spectral_norm_trains_as_in_torch(kind: str, steps: int, graph: bool) -> None:
     reference, module, x = pair(kind, steps)
-    optimizer, ours = (
+    optimizer, jax_side = (
         torch.optim.SGD(reference.parameters(), lr=0.1),
         nnx.Optimizer(module, optax.sgd(0.1), wrt=nnx.Param),
     )
@@ -55,7 +55,7 @@ def test_spectral_norm_trains_as_in_torch(kind: str, steps: int, graph: bool) ->
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        np.testing.assert_allclose(step(module, ours, last), loss.item(), rtol=1e-12)
+        np.testing.assert_allclose(step(module, jax_side, last), loss.item(), rtol=1e-12)
     state = torch_state(module)
     assert set(state) == {"weight_orig", "bias", "weight_u", "weight_v"}
     for name, value in reference.state_dict().items():

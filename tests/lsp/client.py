@@ -321,8 +321,8 @@ class Client:
         def fits(params: Json) -> bool:
             return params["uri"] == uri and (version is None or params.get("version") == version)
 
-        found = self.wait_notification("textDocument/publishDiagnostics", fits, since)
-        return found["diagnostics"]  # type: ignore[no-any-return]
+        result = self.wait_notification("textDocument/publishDiagnostics", fits, since)
+        return result["diagnostics"]  # type: ignore[no-any-return]
 
 
 def at(uri: str, line: int, character: int) -> Json:

@@ -70,5 +70,5 @@ def different(client: Client, uri: str, since: int, verdict: bool = True) -> lis
     def fits(params: Any) -> bool:
         return params["uri"] == uri and verdict == any(d["code"] == "t2j-differs" for d in params["diagnostics"])
 
-    found = client.wait_notification("textDocument/publishDiagnostics", fits, since, TIMEOUT)["diagnostics"]
-    return [d for d in found if d["code"] == "t2j-differs"]
+    result = client.wait_notification("textDocument/publishDiagnostics", fits, since, TIMEOUT)["diagnostics"]
+    return [d for d in result if d["code"] == "t2j-differs"]

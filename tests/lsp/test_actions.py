@@ -18,9 +18,9 @@ def opened(client: Client, uri: str, text: str = NET) -> None:
 
 
 def titled(actions: list[Json], start: str, kind: str = "refactor.rewrite.t2j") -> Json:
-    found = [a for a in actions if a["title"].startswith(start) and a["kind"] == kind]
-    assert found, [a["title"] for a in actions]
-    return found[0]
+    result = [a for a in actions if a["title"].startswith(start) and a["kind"] == kind]
+    assert result, [a["title"] for a in actions]
+    return result[0]
 
 
 def changed(text: str, uri: str, edit: Json) -> str:
@@ -316,13 +316,13 @@ def test_a_client_that_asks_itself_gets_the_question_and_confirms(start: Callabl
     assert answer["applied"] is False and not edits
     assert question["text"] == "Rewrite function order of net.py in place as JAX?"
     assert "Signs (phases)" in question["detail"]
-    there, scope, _, revision = command["arguments"]
-    assert client.command("t2j.convert", there, scope, True, revision) == {"applied": True}
+    other, scope, _, revision = command["arguments"]
+    assert client.command("t2j.convert", other, scope, True, revision) == {"applied": True}
     # The user saw what differs, and is not asked a second time.
     assert "changeAnnotations" not in edits[0] and "svd_with_v(x)" in changed(NET, uri, edits[0])
     client.change(uri, 2, {"range": span(0, 0), "text": "\n"})
     with pytest.raises(ServerError, match="edited since"):
-        client.command("t2j.convert", there, scope, True, revision)
+        client.command("t2j.convert", other, scope, True, revision)
 
 
 def test_what_is_exact_is_rewritten_on_save_without_a_question(shared: Client, uri: str) -> None:

@@ -73,8 +73,8 @@ class Editor:
 
     def actions(self) -> list[Json]:
         line = line_of(SOURCE, "torch.ops.aten.cumsum")
-        found = self.client.actions(self.uri, span(line, 20))
-        return [a for a in found if (a.get("command") or {}).get("command") == "t2j.ask"]
+        result = self.client.actions(self.uri, span(line, 20))
+        return [a for a in result if (a.get("command") or {}).get("command") == "t2j.ask"]
 
     def messages(self) -> list[str]:
         return [m["params"]["message"] for m in self.client.messages if m.get("method") == "window/showMessage"]
@@ -254,8 +254,8 @@ def test_what_is_not_verified_is_offered_as_a_draft_and_marked(editor: Start, en
     marked = [d for d in one.client.diagnostics(one.target_uri, since=since) if d["code"] == "t2j-todo"]
     assert "unverified draft by small" in marked[0]["message"]
     # And the model can be asked again for it, from there.
-    found = one.client.actions(one.target_uri, span(mark + 1, 8))
-    (again,) = [a for a in found if (a.get("command") or {}).get("command") == "t2j.ask"]
+    result = one.client.actions(one.target_uri, span(mark + 1, 8))
+    (again,) = [a for a in result if (a.get("command") or {}).get("command") == "t2j.ask"]
     assert again["command"]["arguments"][:3] == [one.uri, "Slope", "gaps"]
     preview = one.client.command("t2j.askPreview", one.uri, "Slope", timeout=TIMEOUT)
     assert "unverified draft by small" in preview["text"]
@@ -318,8 +318,8 @@ def test_a_definition_that_differs_is_repaired(editor: Start, endpoint: Endpoint
 
 def _repaired(one: Editor, script: Script) -> None:
     assert one.client.command("t2j.check", one.uri, "Slope", timeout=TIMEOUT)["verdict"] == "different"
-    found = one.client.request("textDocument/codeLens", {"textDocument": {"uri": one.uri}})
-    (lens,) = [one["command"] for one in found if one["command"]["command"] == "t2j.ask"]
+    result = one.client.request("textDocument/codeLens", {"textDocument": {"uri": one.uri}})
+    (lens,) = [one["command"] for one in result if one["command"]["command"] == "t2j.ask"]
     assert lens["title"] == "Repair with the model…" and lens["arguments"][:3] == [one.uri, "Slope", "different"]
     answered = one.ask("Slope", "different")
     assert answered["applied"] and answered["verdicts"]["Slope"]["verdict"] == "equivalent"
@@ -333,8 +333,8 @@ def test_a_client_that_can_do_little_gets_a_file_and_the_same_questions(editor: 
     caps = capabilities(workspace__workspaceEdit={}, window={}, textDocument__codeAction=None)
     one = editor(endpoint(RIGHT), caps=caps)
     one.open()
-    found = one.client.actions(one.uri, span(line_of(SOURCE, "torch.ops.aten.cumsum"), 20))
-    (action,) = [a for a in found if a["command"] == "t2j.ask"]
+    result = one.client.actions(one.uri, span(line_of(SOURCE, "torch.ops.aten.cumsum"), 20))
+    (action,) = [a for a in result if a["command"] == "t2j.ask"]
     # It is answered at once, since Eglot waits for ten seconds, and does nothing else meanwhile.
     assert one.client.command("t2j.ask", *action["arguments"]) == {"started": True}
     said = one.client.wait_notification("window/showMessage", timeout=TIMEOUT)["message"]
@@ -350,7 +350,7 @@ def processes(root: int) -> list[int]:
         pid, parent, state = row.split()
         if not state.startswith("Z"):
             parents[int(pid)] = int(parent)
-    found = [root] if root in parents else []
-    for one in found:
-        found += [pid for pid, parent in parents.items() if parent == one and pid != os.getpid()]
-    return found
+    texts = [root] if root in parents else []
+    for one in texts:
+        texts += [pid for pid, parent in parents.items() if parent == one and pid != os.getpid()]
+    return texts

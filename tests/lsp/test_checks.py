@@ -79,11 +79,11 @@ def test_a_session_from_conversion_to_a_planted_mistake_and_back(trusted: Client
     assert related["location"]["range"]["start"]["line"] == line_of(SOURCE, "F.gelu")
     assert f"net.py, line {line_of(SOURCE, 'F.gelu') + 1}:" in mistake["message"]
     assert mistake["codeDescription"]["href"].endswith("docs/findings.md#t2j-differs")
-    (there,) = different(trusted, pair.uri, since)
-    assert there["range"]["start"]["line"] == line_of(SOURCE, "F.gelu")
+    (other,) = different(trusted, pair.uri, since)
+    assert other["range"]["start"]["line"] == line_of(SOURCE, "F.gelu")
     # One mistake is one error: the PyTorch line only refers to it.
-    assert there["severity"] == 4 and f"net_jax.py, line {line + 1}:" in there["message"]
-    assert there["relatedInformation"][0]["location"]["range"]["start"]["line"] == line
+    assert other["severity"] == 4 and f"net_jax.py, line {line + 1}:" in other["message"]
+    assert other["relatedInformation"][0]["location"]["range"]["start"]["line"] == line
     said = [lens["command"]["title"] for lens in lenses(trusted, pair.uri)]
     expected = f"≠ differs: outputs in evaluation mode · net_jax.py:{line + 1} · CPU"
     assert expected in said, said
@@ -282,14 +282,14 @@ def test_the_workers_end_with_the_server(trusted: Client, tmp_path: Path) -> Non
 
 def workers(pid: int) -> list[int]:
     """The descendants of a process."""
-    found: list[int] = []
+    texts: list[int] = []
     todo = [pid]
     while todo:
         for file in Path(f"/proc/{todo.pop()}/task").glob("*/children"):
             children = [int(child) for child in file.read_text().split()]
-            found += children
+            texts += children
             todo += children
-    return found
+    return texts
 
 
 def gone(pid: int, wait: int) -> bool:

@@ -212,10 +212,10 @@ def test_an_edited_notebook_is_merged_as_long_as_it_stays_one(lent: Callable[...
     book, target = tmp_path / "net.ipynb", tmp_path / "net_jax.ipynb"
 
     def save(path: Path, *cells: str) -> None:
-        found = [
+        result = [
             {"cell_type": "code", "metadata": {}, "outputs": [], "source": text.splitlines(True)} for text in cells
         ]
-        path.write_text(json.dumps({"cells": found, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1))
+        path.write_text(json.dumps({"cells": result, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1))
 
     save(book, "import torch", "x = torch.ones(3)", "y = torch.ones(4)")
     client.command("t2j.convertFile", book.as_uri())

@@ -16,8 +16,8 @@ from .programs import place_of
 
 def place(client: Client, uri: str, text: str, needle: str) -> list[tuple[str, int, int]]:
     """Where a client is led from a text: the file, and the line and column there."""
-    found = client.request("textDocument/implementation", at(uri, *place_of(text, needle)))
-    return [(one["uri"], one["range"]["start"]["line"], one["range"]["start"]["character"]) for one in found]
+    result = client.request("textDocument/implementation", at(uri, *place_of(text, needle)))
+    return [(one["uri"], one["range"]["start"]["line"], one["range"]["start"]["character"]) for one in result]
 
 
 def test_a_line_leads_to_its_counterpart_and_back(shared: Client, tmp_path: Path) -> None:

@@ -24,13 +24,13 @@ def pull(client: Client, uri: str) -> list[Json]:
 
 def test_gaps_and_caveats_are_pushed_with_their_version_code_and_page(shared: Client, uri: str) -> None:
     shared.open(uri, NET, version=7)
-    found = {d["code"]: d for d in shared.diagnostics(uri, 7)}
-    assert set(found) == {"t2j-refused", "t2j-note"}
+    result = {d["code"]: d for d in shared.diagnostics(uri, 7)}
+    assert set(result) == {"t2j-refused", "t2j-note"}
     line, column = place_of(NET, "x.register_hook(print)")
-    assert found["t2j-refused"]["range"] == span(line, column, line, column + 22)
-    assert (found["t2j-refused"]["severity"], found["t2j-note"]["severity"]) == (2, 3)
-    assert "custom_vjp" in found["t2j-refused"]["message"]
-    assert found["t2j-refused"]["codeDescription"]["href"].endswith("docs/findings.md#t2j-refused")
+    assert result["t2j-refused"]["range"] == span(line, column, line, column + 22)
+    assert (result["t2j-refused"]["severity"], result["t2j-note"]["severity"]) == (2, 3)
+    assert "custom_vjp" in result["t2j-refused"]["message"]
+    assert result["t2j-refused"]["codeDescription"]["href"].endswith("docs/findings.md#t2j-refused")
 
 
 def test_an_edit_gives_diagnostics_of_its_version_and_a_close_takes_them_away(shared: Client, uri: str) -> None:
@@ -82,8 +82,8 @@ def test_a_client_that_was_told_less_is_asked_to_pull_again(lent: Callable[..., 
 
 def test_training_code_that_stays_is_marked_on_its_first_line(shared: Client, uri: str) -> None:
     shared.open(uri, LOOP)
-    found = [d for d in shared.diagnostics(uri, 1) if d["code"] == "t2j-training-loop"]
-    assert found and found[0]["range"]["start"]["line"] == found[0]["range"]["end"]["line"] == 5
+    result = [d for d in shared.diagnostics(uri, 1) if d["code"] == "t2j-training-loop"]
+    assert result and result[0]["range"]["start"]["line"] == result[0]["range"]["end"]["line"] == 5
 
 
 def test_typing_a_file_gives_what_opening_it_gives(lent: Callable[..., Client]) -> None:
@@ -122,9 +122,9 @@ def test_a_kept_data_pipeline_is_a_hint(shared: Client, uri: str) -> None:
         "for (x,) in loader:\n    print(torch.relu(x))\n"
     )
     shared.open(uri, text)
-    found = shared.diagnostics(uri, 1)
-    assert {(d["code"], d["severity"]) for d in found} == {("t2j-kept", 4)}
-    assert 4 in {d["range"]["start"]["line"] for d in found}
+    result = shared.diagnostics(uri, 1)
+    assert {(d["code"], d["severity"]) for d in result} == {("t2j-kept", 4)}
+    assert 4 in {d["range"]["start"]["line"] for d in result}
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_a_gap_is_a_problem_of_the_conversion_while_that_is_open(
     (tmp_path / "net.py").write_text(NET)
 
     def gaps(uri: str, since: int) -> list[tuple[str, int]]:
-        found = pull(client, uri) if pulls else client.diagnostics(uri, since=since)
-        return [(d["code"], d["severity"]) for d in found if d["code"] in ("t2j-refused", "t2j-todo")]
+        result = pull(client, uri) if pulls else client.diagnostics(uri, since=since)
+        return [(d["code"], d["severity"]) for d in result if d["code"] in ("t2j-refused", "t2j-todo")]
 
     client.open(source, NET)
     assert gaps(source, 0) == [("t2j-refused", 2)]

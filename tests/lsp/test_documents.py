@@ -24,16 +24,16 @@ class Model:
     encoding: Encoding
 
     def starts(self) -> list[int]:
-        found, at = [0], 0
+        result, at = [0], 0
         while at < len(self.text):
             if self.text.startswith("\r\n", at):
                 at += 2
-                found.append(at)
+                result.append(at)
             else:
                 at += 1
                 if self.text[at - 1] in "\r\n":
-                    found.append(at)
-        return found
+                    result.append(at)
+        return result
 
     def offset(self, position: types.Position) -> int:
         starts = self.starts()

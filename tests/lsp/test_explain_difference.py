@@ -49,10 +49,10 @@ def test_the_values_of_both_sides_with_the_first_that_parts(trusted: Client, tmp
     with pytest.raises(ServerError, match="no difference is known"):
         trusted.command("t2j.explainDifference", pair.uri)
     since = trusted.now
-    found = trusted.command("t2j.explainDifference", pair.converted, "Net", timeout=TIMEOUT)
-    assert (found["name"], found["verdict"], found["device"]) == ("Net", "different", "cpu")
-    assert (found["torch"]["uri"], found["jax"]["uri"]) == (pair.uri, pair.converted)
-    first = found["steps"][found["first"]]
+    result = trusted.command("t2j.explainDifference", pair.converted, "Net", timeout=TIMEOUT)
+    assert (result["name"], result["verdict"], result["device"]) == ("Net", "different", "cpu")
+    assert (result["torch"]["uri"], result["jax"]["uri"]) == (pair.uri, pair.converted)
+    first = result["steps"][result["first"]]
     assert first["target"] == "y" and not first["agree"] and first["max_rel_err"] > 0
     assert (first["torch"]["uri"], first["torch"]["line"]) == (pair.uri, line_of(SOURCE, "F.gelu"))
     assert (first["jax"]["uri"], first["jax"]["line"]) == (pair.converted, line_of(pair.code, "jax.nn.gelu"))
@@ -60,8 +60,8 @@ def test_the_values_of_both_sides_with_the_first_that_parts(trusted: Client, tmp
     assert {"shape", "dtype", "min", "max", "mean", "std", "values"} <= set(first["torch"])
     histogram = first["histogram"]
     assert len(histogram["edges"]) == len(histogram["torch"]) + 1 == len(histogram["jax"]) + 1
-    assert all(step["agree"] for step in found["steps"][: found["first"]])
-    assert "y = F.gelu(self.fc(x))" in found["text"] and found["what"] in found["text"]
+    assert all(step["agree"] for step in result["steps"][: result["first"]])
+    assert "y = F.gelu(self.fc(x))" in result["text"] and result["what"] in result["text"]
     titles = [
         m["params"]["value"]["title"]
         for m in trusted.messages[since:]
@@ -74,10 +74,15 @@ def test_the_values_of_both_sides_with_the_first_that_parts(trusted: Client, tmp
 
 def test_of_what_agrees_every_step_agrees_and_a_conversion_need_not_be_a_file(trusted: Client, tmp_path: Path) -> None:
     pair = Pair(trusted, tmp_path)
-    found = trusted.command("t2j.explainDifference", pair.uri, "scale", timeout=TIMEOUT)
-    assert (found["verdict"], found["first"], found["cause"], found["jax"]["uri"]) == ("equivalent", None, None, None)
-    assert found["steps"] and all(step["agree"] for step in found["steps"])
-    (step,) = [s for s in found["steps"] if s["target"] == "return"]
+    result = trusted.command("t2j.explainDifference", pair.uri, "scale", timeout=TIMEOUT)
+    assert (result["verdict"], result["first"], result["cause"], result["jax"]["uri"]) == (
+        "equivalent",
+        None,
+        None,
+        None,
+    )
+    assert result["steps"] and all(step["agree"] for step in result["steps"])
+    (step,) = [s for s in result["steps"] if s["target"] == "return"]
     assert step["torch"]["uri"] == pair.uri and step["jax"]["uri"] is None and step["jax"]["text"]
 
 

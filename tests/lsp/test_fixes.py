@@ -90,8 +90,8 @@ def test_the_offer_to_ask_a_model_counts_the_same_fixed_bugs(start: Callable[...
 
     def title(needle: str) -> str:
         line, column = place_of(GAPS, needle)
-        found = [a for a in client.actions(uri, span(line, column + 10)) if a["title"].startswith("Ask")]
-        return str(found[0]["title"])
+        result = [a for a in client.actions(uri, span(line, column + 10)) if a["title"].startswith("Ask")]
+        return str(result[0]["title"])
 
     line, column = place_of(GAPS, "torch.autograd.grad")
     count = len(ids_in(hover_text(client, uri, line, column + 10)))
@@ -106,8 +106,8 @@ def test_a_client_without_links_is_told_the_command(start: Callable[..., Client]
     looked_up(client)
     line, column = place_of(GAPS, "torch.autograd.grad")
     text = hover_text(client, uri, line, column + 10)
-    (told,) = [one for one in text.splitlines() if "mistakes like this" in one]
-    assert "were fixed: t2j fixes --show " in told and "command:" not in text
+    (message,) = [one for one in text.splitlines() if "mistakes like this" in one]
+    assert "were fixed: t2j fixes --show " in message and "command:" not in text
 
 
 def test_an_edited_gap_keeps_its_offer(start: Callable[..., Client], uri: str) -> None:
@@ -135,15 +135,15 @@ def _children(pid: int) -> list[str]:
     """The command lines of a process's children."""
     if not os.path.isdir("/proc/self"):
         pytest.skip("processes are read from /proc, which only Linux has")
-    found = []
+    texts = []
     for entry in Path("/proc").iterdir():
         try:
             parent = (entry / "stat").read_text().rpartition(")")[2].split()[1] if entry.name.isdigit() else ""
             if parent == str(pid):
-                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+                texts.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         except OSError:
             continue
-    return found
+    return texts
 
 
 @pytest.mark.parametrize("wrong", ["torch", [1], None])
@@ -175,10 +175,10 @@ def test_a_difference_offers_fixed_bugs_and_its_fix_becomes_one_of_them(
     assert identities and all(one.endswith("/gelu-approximation") for one in identities)
     assert ids_in(hover_text(trusted, pair.uri, *place_of(pair.text, "F.gelu"))) == identities
 
-    told = trusted.command("t2j.explainDifference", pair.uri, "Net", timeout=TIMEOUT)
-    assert [row["id"] for row in told["similar"]] == identities
-    assert all(row["Fixed_Code"] and row["yours"] is False for row in told["similar"])
-    assert re.search(r"mistakes? like this (was|were) fixed:\n\ngelu approximation", told["text"])
+    message = trusted.command("t2j.explainDifference", pair.uri, "Net", timeout=TIMEOUT)
+    assert [row["id"] for row in message["similar"]] == identities
+    assert all(row["Fixed_Code"] and row["yours"] is False for row in message["similar"])
+    assert re.search(r"mistakes? like this (was|were) fixed:\n\ngelu approximation", message["text"])
     assert not (data / "fixes").exists()
 
     since = trusted.now
@@ -192,8 +192,8 @@ def test_a_difference_offers_fixed_bugs_and_its_fix_becomes_one_of_them(
     assert WRONG in bug["Error_Code"] and RIGHT in bug["Fixed_Code"] and bug["Origin"] == "captured"
 
     pair.replace(RIGHT, WRONG)
-    told = trusted.command("t2j.explainDifference", pair.uri, "Net", timeout=TIMEOUT)
-    assert kept.stem in [row["id"] for row in told["similar"] if row["yours"]]
+    message = trusted.command("t2j.explainDifference", pair.uri, "Net", timeout=TIMEOUT)
+    assert kept.stem in [row["id"] for row in message["similar"] if row["yours"]]
 
 
 def test_nothing_is_kept_unless_it_is_wanted(trusted: Client, tmp_path: Path, data: Path) -> None:

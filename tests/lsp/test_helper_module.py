@@ -159,10 +159,10 @@ def test_a_module_that_is_not_ours_is_left_alone(begin: Callable[..., Folder], t
 def test_a_module_of_another_machine_is_known_by_its_text(begin: Callable[..., Folder], tmp_path: Path) -> None:
     folder = begin(one=LINEAR)
     folder.convert("one")
-    there = tmp_path / "there"
-    there.mkdir()
-    (there / f"{NAME}.py").write_text(folder.module.read_text())
-    other = Folder(folder.client, there, two=EMBEDDING)
+    outer = tmp_path / "there"
+    outer.mkdir()
+    (outer / f"{NAME}.py").write_text(folder.module.read_text())
+    other = Folder(folder.client, outer, two=EMBEDDING)
     other.convert("two")
     other.complete("two_jax")
     assert defined(folder.module.read_text()) < defined(other.module.read_text())

@@ -100,13 +100,13 @@ def test_a_line_out_of_measure_is_said_and_the_rest_is_analysed(line: str, reaso
     analyst = Analyst()
     text = f"{HEAD}{line}\n"
     full = analyst.full("a", text, SETTINGS, None)
-    (found,) = [f for f in full.findings if f.code in ("syntax", "too-large")]
-    assert (found.span.line, reason in found.reason) == (9, True)
-    assert {f.code for f in full.findings} == {"refused", found.code}
+    (result,) = [f for f in full.findings if f.code in ("syntax", "too-large")]
+    assert (result.span.line, reason in result.reason) == (9, True)
+    assert {f.code for f in full.findings} == {"refused", result.code}
     for number in range(2):
         quick = analyst.quick("a", text.replace("relu(x)\n", f"svd(x), {number}\n"), SETTINGS, None)
         assert quick is not None
-        assert [f.code for f in quick.findings] == ["refused", "note", found.code]
+        assert [f.code for f in quick.findings] == ["refused", "note", result.code]
     again = analyst.quick("a", HEAD, SETTINGS, None)
     assert again is not None and [f.code for f in again.findings] == ["refused"]
 

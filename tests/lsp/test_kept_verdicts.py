@@ -87,8 +87,8 @@ def test_a_difference_is_shown_again_where_nothing_may_run(serve: Callable[..., 
     report = client.wait_notification("t2j/checked", since=since)
     assert (report["verdict"], report["stale"], report["device"]) == ("different", False, "cpu")
     assert {o["name"]: o["verdict"] for o in report["objects"]} == {"scale": "different", "shift": "equivalent"}
-    (here,) = different(client, pair.uri, since)
-    assert here["range"]["start"]["line"] == line_of(SOURCE, "x * 3")
+    (place,) = different(client, pair.uri, since)
+    assert place["range"]["start"]["line"] == line_of(SOURCE, "x * 3")
     client.open(pair.converted, pair.code)
     (again,) = different(client, pair.converted, since)
     assert {k: again[k] for k in ("range", "message")} == {k: mistake[k] for k in ("range", "message")}

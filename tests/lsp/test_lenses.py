@@ -37,8 +37,8 @@ PREVIEWS = {"previews": True, "asksBeforeChecks": True}
 def lenses(client: Client, uri: str) -> list[tuple[int, str, str]]:
     """Line, title and command of the lenses of a text that is analysed as a whole."""
     client.state(uri, complete=True)
-    found: list[Json] = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
-    return [(one["range"]["start"]["line"], one["command"]["title"], one["command"]["command"]) for one in found]
+    result: list[Json] = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    return [(one["range"]["start"]["line"], one["command"]["title"], one["command"]["command"]) for one in result]
 
 
 def titles(client: Client, uri: str, line: int | None = None) -> list[str]:
@@ -55,8 +55,8 @@ def test_a_click_on_convert_opens_a_preview_and_rewrites_nothing(client: Client,
     uri = (tmp_path / "net.py").as_uri()
     client.open(uri, NET)
     client.state(uri, complete=True)
-    found: list[Json] = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
-    converting = [one for one in found if one["command"]["title"].startswith("Convert")]
+    result: list[Json] = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    converting = [one for one in result if one["command"]["title"].startswith("Convert")]
     assert [(one["command"]["title"], one["command"]["arguments"]) for one in converting] == [
         ("Convert file to JAX…", [uri]),
         ("Convert to JAX…", [uri, "Net"]),
@@ -64,7 +64,7 @@ def test_a_click_on_convert_opens_a_preview_and_rewrites_nothing(client: Client,
         ("Convert to JAX…", [uri, "order"]),
     ]
     assert {one["command"]["command"] for one in converting} == {"t2j.previewConversion"}
-    assert not [one for one in found if one["command"]["command"] == "t2j.convert"]
+    assert not [one for one in result if one["command"]["command"] == "t2j.convert"]
     assert titles(client, uri, line_of(NET, "def watch")) == ["Convert to JAX…", "1 place left as PyTorch", "Check"]
 
 
@@ -72,8 +72,8 @@ def test_without_previews_the_title_names_the_new_file(start: Callable[..., Clie
     client = start()
     uri = (tmp_path / "net.py").as_uri()
     client.open(uri, NET)
-    found = lenses(client, uri)
-    converting = {(title, command) for _, title, command in found if title.startswith("Convert")}
+    result = lenses(client, uri)
+    converting = {(title, command) for _, title, command in result if title.startswith("Convert")}
     assert converting == {("Convert file to JAX (new file net_jax.py)", "t2j.convertFile")}
     # And one that is no file is said to be rewritten.
     client.open("untitled:a.py", NET)
@@ -83,8 +83,8 @@ def test_without_previews_the_title_names_the_new_file(start: Callable[..., Clie
 def test_lenses_stand_above_decorators(client: Client, tmp_path: Path) -> None:
     uri = (tmp_path / "hook.py").as_uri()
     client.open(uri, HOOK)
-    found = lenses(client, uri)
-    assert {line for line, _, _ in found} == {0, line_of(HOOK, "@torch.no_grad"), line_of(HOOK, "def stays")}
+    result = lenses(client, uri)
+    assert {line for line, _, _ in result} == {0, line_of(HOOK, "@torch.no_grad"), line_of(HOOK, "def stays")}
 
 
 def test_what_cant_be_converted_says_why_and_does_nothing(client: Client, tmp_path: Path) -> None:

@@ -163,25 +163,25 @@ def test_both_files_show_the_difference_and_offer_the_edit(trusted: Client, tmp_
     pair.convert()
     since = trusted.now
     pair.replace(", approximate=False", "")
-    there, here = (different(trusted, uri, since)[0] for uri in (pair.converted, pair.uri))
-    assert there["message"].partition(": ")[2] == here["message"].partition(": ")[2]
-    assert "Likely cause: jax.nn.gelu approximates with tanh" in here["message"]
-    assert there["range"]["start"]["line"] == line_of(pair.code, "jax.nn.gelu")
-    assert here["range"]["start"]["line"] == line_of(SOURCE, "F.gelu")
-    for one, other, line in ((there, pair.uri, here), (here, pair.converted, there)):
+    outer, place = (different(trusted, uri, since)[0] for uri in (pair.converted, pair.uri))
+    assert outer["message"].partition(": ")[2] == place["message"].partition(": ")[2]
+    assert "Likely cause: jax.nn.gelu approximates with tanh" in place["message"]
+    assert outer["range"]["start"]["line"] == line_of(pair.code, "jax.nn.gelu")
+    assert place["range"]["start"]["line"] == line_of(SOURCE, "F.gelu")
+    for one, other, line in ((outer, pair.uri, place), (place, pair.converted, outer)):
         (related,) = one["relatedInformation"]
         assert related["location"]["uri"] == other
         assert related["location"]["range"]["start"]["line"] == line["range"]["start"]["line"]
-    fixes = offered(trusted, pair.uri, here)
+    fixes = offered(trusted, pair.uri, place)
     assert set(fixes) == {"Set approximate=False in net_jax.py"}
     assert edits_of(fixes["Set approximate=False in net_jax.py"])[0] == pair.converted
-    fixes = offered(trusted, pair.converted, there)
+    fixes = offered(trusted, pair.converted, outer)
     assert set(fixes) == {"Set approximate=False", "Write this as the rules convert it"}
     assert [t for t, a in fixes.items() if a.get("isPreferred")] == ["Set approximate=False"]
     # An edit takes the difference away, and with it what was offered.
     pair.replace("y * 2", "y * 2.0")
     trusted.state(pair.converted)
-    assert offered(trusted, pair.converted, there) == {}
+    assert offered(trusted, pair.converted, outer) == {}
 
 
 def test_a_panel_is_offered_to_clients_that_have_one(start: Callable[..., Client], tmp_path: Path) -> None:

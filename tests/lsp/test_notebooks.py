@@ -45,8 +45,8 @@ def test_a_call_is_known_across_cells_and_shown_in_its_own(shared: Client) -> No
 def test_findings_are_pushed_to_their_cell_and_follow_edits(shared: Client) -> None:
     opened(shared, "untitled:findings.ipynb", "findings")
     cell = cell_uri("findings", 2)
-    (found,) = shared.diagnostics(cell)
-    assert (found["code"], found["range"]["start"]) == ("t2j-refused", {"line": 1, "character": 4})
+    (result,) = shared.diagnostics(cell)
+    assert (result["code"], result["range"]["start"]) == ("t2j-refused", {"line": 1, "character": 4})
     since = shared.now
     change = {"document": {"uri": cell, "version": 2}, "changes": [{"range": span(1, 0, 2, 0), "text": ""}]}
     params = {

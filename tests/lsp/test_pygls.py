@@ -46,9 +46,9 @@ def test_every_private_name_is_there() -> None:
 
 @pytest.mark.parametrize("name", OVERRIDDEN)
 def test_an_overridden_method_is_called_as_before(name: str) -> None:
-    theirs = tuple(inspect.signature(getattr(LanguageServerProtocol, name)).parameters)[1:]
-    ours = tuple(inspect.signature(getattr(Protocol, name)).parameters)[1:]
-    assert OVERRIDDEN[name] == theirs == ours
+    torch_side = tuple(inspect.signature(getattr(LanguageServerProtocol, name)).parameters)[1:]
+    jax_side = tuple(inspect.signature(getattr(Protocol, name)).parameters)[1:]
+    assert OVERRIDDEN[name] == torch_side == jax_side
 
 
 def test_every_override_is_listed() -> None:

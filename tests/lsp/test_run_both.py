@@ -91,9 +91,9 @@ def test_a_planted_mistake_is_shown_at_its_line_in_both_files_and_goes_when_it_i
     (mistake,) = different(trusted, pair.converted, since)
     assert (mistake["range"]["start"]["line"], mistake["severity"]) == (line, 1)
     assert "the program differs from PyTorch" in mistake["message"] and "'loss" in mistake["message"]
-    (there,) = different(trusted, pair.uri, since)
-    assert there["range"]["start"]["line"] == line_of(PROGRAM, 'print(f"loss')
-    assert mistake["relatedInformation"][0]["location"]["range"]["start"] == there["range"]["start"] | {"character": 0}
+    (other,) = different(trusted, pair.uri, since)
+    assert other["range"]["start"]["line"] == line_of(PROGRAM, 'print(f"loss')
+    assert mistake["relatedInformation"][0]["location"]["range"]["start"] == other["range"]["start"] | {"character": 0}
     shown = runs(trusted, pair.uri)
     assert len(shown) == 3 and all(title.startswith("≠ programs differ: ") for _, title in shown)
     assert all(title.endswith(f" · net_jax.py:{line + 1} · CPU") for _, title in shown)

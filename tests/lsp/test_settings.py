@@ -203,14 +203,14 @@ def test_wrong_settings_are_diagnostics_of_the_project_file(start: Callable[...,
     uri, net = project.as_uri(), (tmp_path / "net.py").as_uri()
     client = start(folders=(tmp_path,))
     client.open(net, NET)
-    found = {d["message"]: d for d in client.diagnostics(uri)}
-    assert {m.partition(":")[0]: d["range"] for m, d in found.items()} == {
+    result = {d["message"]: d for d in client.diagnostics(uri)}
+    assert {m.partition(":")[0]: d["range"] for m, d in result.items()} == {
         "there is no setting 'suffx'": span(6, 0, 6, 5),
         "'x64' has to be true or false": span(7, 2, 7, 5),
         "there is no setting 'check.delay'": span(10, 0, 10, 5),
     }
-    assert {(d["code"], d["severity"]) for d in found.values()} == {("t2j-setting", 2)}
-    assert all(d["codeDescription"]["href"].endswith("findings.md#t2j-setting") for d in found.values())
+    assert {(d["code"], d["severity"]) for d in result.values()} == {("t2j-setting", 2)}
+    assert all(d["codeDescription"]["href"].endswith("findings.md#t2j-setting") for d in result.values())
 
     since = client.now
     project.write_text('[tool.t2j]\nsuffix = "_flax\n')

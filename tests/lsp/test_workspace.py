@@ -31,9 +31,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def the_file(answer: Json) -> Json:
-    (found,) = answer["files"]
-    assert isinstance(found, dict)
-    return found
+    (result,) = answer["files"]
+    assert isinstance(result, dict)
+    return result
 
 
 def states(answer: Json) -> dict[str, str]:
@@ -44,7 +44,7 @@ def ask(client: Client, refresh: bool = False) -> Json:
     return client.request("t2j/workspace", {"refresh": refresh})  # type: ignore[no-any-return]
 
 
-def told(client: Client, since: int) -> Any:
+def changed(client: Client, since: int) -> Any:
     return client.wait_notification("t2j/workspaceChanged", since=since)
 
 
@@ -88,7 +88,7 @@ def test_a_conversion_a_verdict_and_an_edit_change_the_states(start: Callable[..
     preview = client.command("t2j.previewFile", source.as_uri())
     target.write_text(preview["code"])
     changed_on_disk(client, target, CREATED)
-    told(client, since)
+    changed(client, since)
     answer = ask(client)
     assert states(answer) == {"Net": "converted", "watch": "gaps", "order": "converted"}
     assert the_file(answer)["state"] == "gaps" and the_file(answer)["gaps"] == 1
@@ -111,17 +111,17 @@ def test_a_conversion_a_verdict_and_an_edit_change_the_states(start: Callable[..
     # An edit that is not even saved: the verdicts are about another text.
     since = client.now
     client.open(target.as_uri(), target.read_text() + "\n# edited\n")
-    told(client, since)
+    changed(client, since)
     assert states(ask(client)) == {"Net": "converted", "watch": "gaps", "order": "converted"}
     since = client.now
     client.notify("textDocument/didClose", {"textDocument": {"uri": target.as_uri()}})
-    told(client, since)
+    changed(client, since)
     assert states(ask(client)) == checked
 
     since = client.now
     target.unlink()
     changed_on_disk(client, target, DELETED)
-    told(client, since)
+    changed(client, since)
     assert set(states(ask(client)).values()) == {"not started"}
 
 
@@ -135,7 +135,7 @@ def test_verdicts_of_a_check_are_known_to_the_next_server(start: Callable[..., C
     client.open(source.as_uri(), source.read_text())
     result = client.command("t2j.check", source.as_uri(), timeout=180)
     assert result["verdict"] == "equivalent"
-    told(client, since)
+    changed(client, since)
     assert the_file(ask(client))["state"] == "equivalent"
     client.shutdown()
     again = start(root=tmp_path)

@@ -17,7 +17,7 @@ def index() -> Index:
 
 
 def causes(index: Index, query: Query, limit: int = 5) -> list[str]:
-    return [found.pair.bug.root_cause for found in index.search(query, limit=limit)]
+    return [similar.pair.bug.root_cause for similar in index.search(query, limit=limit)]
 
 
 def test_by_the_message_of_another_program(index: Index) -> None:
@@ -38,22 +38,22 @@ def test_a_program_can_be_left_out(index: Index) -> None:
     others = index.search(
         Query(pair.example.input_code, pair.faulty, pair.bug.error),
         limit=20,
-        but=lambda found: found.example.program == pair.example.program,
+        but=lambda similar: similar.example.program == pair.example.program,
     )
-    assert others and all(found.pair.example.program != pair.example.program for found in others)
+    assert others and all(finding.pair.example.program != pair.example.program for finding in others)
 
 
 def test_a_budget_of_tokens_holds(index: Index) -> None:
     query = Query(code="import jax.numpy as jnp\n\ndef f(x):\n    return jnp.mean(x)\n", words="axis")
     free = index.search(query, limit=10)
     budget = prompt_tokens([free[0].pair]) + 50
-    found = index.search(query, limit=10, tokens=budget)
-    assert 0 < prompt_tokens([f.pair for f in found]) <= budget < prompt_tokens([f.pair for f in free])
+    similar = index.search(query, limit=10, tokens=budget)
+    assert 0 < prompt_tokens([f.pair for f in similar]) <= budget < prompt_tokens([f.pair for f in free])
 
 
 def test_distinct_gives_each_root_cause_once(index: Index) -> None:
-    found = index.search(Query(words="method left arrays have no"), limit=6, distinct=True)
-    named = [one.pair.bug.root_cause for one in found]
+    similar = index.search(Query(words="method left arrays have no"), limit=6, distinct=True)
+    named = [one.pair.bug.root_cause for one in similar]
     assert len(set(named)) == len(named) == 6
 
 
@@ -93,13 +93,13 @@ def test_recall_on_programs_that_nothing_was_chosen_on_stays_what_the_docs_say()
     whole = Index(dataset())
 
     def search(pair: Pair) -> list[Pair]:
-        return [found.pair for found in whole.search(answer_beside_rules(pair), limit=len(pairs))]
+        return [similar.pair for similar in whole.search(answer_beside_rules(pair), limit=len(pairs))]
 
-    found = ranks(questions, search)
-    assert sum(rank <= 5 for rank in found) / len(found) >= 0.88
+    result = ranks(questions, search)
+    assert sum(rank <= 5 for rank in result) / len(result) >= 0.88
 
 
 def test_the_index_answers_from_other_threads(index: Index) -> None:
     with ThreadPoolExecutor(2) as threads:
-        found = list(threads.map(lambda word: causes(index, Query(words=word)), ["gelu tanh approximation", "rngs"]))
-    assert all(found)
+        result = list(threads.map(lambda word: causes(index, Query(words=word)), ["gelu tanh approximation", "rngs"]))
+    assert all(result)

@@ -26,8 +26,8 @@ def pair_of(identity: str) -> Pair:
     return next(pair for pair in PAIRS if pair.id == identity)
 
 
-def causes(found: list) -> list[str]:  # type: ignore[type-arg]
-    return [one.pair.bug.root_cause for one in found]
+def causes(similar: list) -> list[str]:  # type: ignore[type-arg]
+    return [one.pair.bug.root_cause for one in similar]
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_an_error_is_like_the_same_error_of_other_programs(known: Similar) -> No
     torch = "from torch import nn\n\n\nclass A(nn.Module):\n    def __init__(self):\n        self.a = nn.Linear(3, 4)\n"
     jax = torch.replace("torch import nn", "flax import nnx").replace("nn.", "nnx.")
     error = "TypeError: Linear.__init__() missing 1 required keyword-only argument: 'rngs'"
-    found = known.similar(Case(torch, 6, jax, 6, error, "raises"))
-    assert set(causes(found)) == {"rngs-missing"}
-    assert found[0].score >= found[-1].score
+    value = known.similar(Case(torch, 6, jax, 6, error, "raises"))
+    assert set(causes(value)) == {"rngs-missing"}
+    assert value[0].score >= value[-1].score
 
 
 def test_a_case_without_lines_goes_by_its_message_alone_and_is_offered_nothing(known: Similar) -> None:
@@ -77,8 +77,8 @@ def test_an_edit_that_mends_a_difference_finds_the_bugs_that_it_mended(known: Si
 
 
 def test_pairs_about_a_name_are_of_several_causes(known: Similar) -> None:
-    found = causes(known.about("torch.nn.functional.cross_entropy"))
-    assert "softmax-before-loss" in found and len(set(found)) == len(found) == 3
+    result = causes(known.about("torch.nn.functional.cross_entropy"))
+    assert "softmax-before-loss" in result and len(set(result)) == len(result) == 3
     assert causes(known.about("torch.Tensor.std")) == ["std-biased", "unbiased-in-forward"]
     assert known.about("torch.nn.Transformer") == []
 
@@ -88,8 +88,8 @@ def gap(code: str, name: str, line: int, end_line: int) -> Finding:
 
 
 def test_a_refused_name_finds_mistakes_in_converting_it(known: Similar) -> None:
-    found = causes(known.for_gap(gap("refused", "torch.autograd.grad", 1, 1), "torch.autograd.grad(y, x)\n"))
-    assert found and all("grad" in cause for cause in found)
+    result = causes(known.for_gap(gap("refused", "torch.autograd.grad", 1, 1), "torch.autograd.grad(y, x)\n"))
+    assert result and all("grad" in cause for cause in result)
     assert known.for_gap(gap("refused", "torch.jit.trace", 1, 1), "torch.jit.trace(f, x)\n") == []
 
 
@@ -97,20 +97,20 @@ def test_a_training_loop_that_stays_finds_those_of_loops_like_it(known: Similar)
     source = pair_of("optax_momentum_loop/updates-not-applied").example.input_code
     lines = source.splitlines()
     first = next(i for i, line in enumerate(lines, 1) if line.lstrip().startswith("for "))
-    found = known.for_gap(
+    result = known.for_gap(
         gap("training-loop", "training loop", first, len(lines)),
         source,
         but=lambda pair: pair.example.program == "optax_momentum_loop",
     )
-    assert found and {one.pair.bug.category for one in found} <= {"training", "parameter updates"}
+    assert result and {one.pair.bug.category for one in result} <= {"training", "parameter updates"}
     reading = "import torch\nfor line in open('a'):\n    print(torch.load(line))\n"
     assert known.for_gap(gap("training-loop", "training loop", 2, 3), reading) == []
 
 
 def test_what_is_written_in_place_finds_what_was(known: Similar) -> None:
     source = "def f(w, m):\n    return g(w.masked_fill_(m, 0.0).mul_(2))\n"
-    found = known.for_gap(gap("in-place", "in-place", 2, 2), source)
-    assert found and all(one.pair.bug.sub_category == "in-place" for one in found)
+    result = known.for_gap(gap("in-place", "in-place", 2, 2), source)
+    assert result and all(one.pair.bug.sub_category == "in-place" for one in result)
     assert known.for_gap(gap("in-place", "in-place", 1, 1), "x = x.requires_grad_()\n") == []
 
 

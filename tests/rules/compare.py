@@ -65,15 +65,15 @@ def _run_with_gradients(function: Any, tensors: tuple[torch.Tensor, ...], chosen
         for o, c in zip(outputs, cotangents, strict=True)
         if isinstance(o, torch.Tensor) and o.requires_grad
     ]
-    found = None
+    result = None
     if total:
         try:
             torch.stack(total).sum().backward()
             leaves = [inputs[i] for i in chosen]
-            found = [to_numpy(torch.zeros_like(t) if t.grad is None else t.grad) for t in leaves]
+            result = [to_numpy(torch.zeros_like(t) if t.grad is None else t.grad) for t in leaves]
         except RuntimeError:
-            found = None  # PyTorch has no derivative of this operator
-    return Wanted([to_numpy(o) if isinstance(o, torch.Tensor) else o for o in outputs], found, cotangents, chosen)
+            result = None  # PyTorch has no derivative of this operator
+    return Wanted([to_numpy(o) if isinstance(o, torch.Tensor) else o for o in outputs], result, cotangents, chosen)
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray:

@@ -97,8 +97,8 @@ def agrees(expression: str, expected: str, inputs: str = "") -> None:
         start = [jnp.asarray(arrays[index]) for index in floats]
         got, grads = values(start), None
         if gradients and floats and any(_is_float(leaf) for leaf in want):
-            found, pull = jax.vjp(outputs, start)
-            grads = pull(_cotangents(got, found))[0]
+            result, pull = jax.vjp(outputs, start)
+            grads = pull(_cotangents(got, result))[0]
         _compare(got, want)
         if grads is not None:
             _same_gradients(grads, want, [tensors[index] for index in floats])
@@ -107,8 +107,8 @@ def agrees(expression: str, expected: str, inputs: str = "") -> None:
 def _load(code: str) -> Callable[..., Any]:
     space: dict[str, Any] = {}
     exec(compile(code, "snippet", "exec"), space)
-    found: Callable[..., Any] = space["f"]
-    return found
+    result: Callable[..., Any] = space["f"]
+    return result
 
 
 def _leaves(value: Any) -> list[Any]:
@@ -148,26 +148,32 @@ def _cotangents(leaves: list[Any], outputs: list[jax.Array]) -> list[jax.Array]:
 
 def _compare(got: list[Any], want: list[Any]) -> None:
     assert len(got) == len(want), f"{len(got)} values, PyTorch has {len(want)}"
-    for index, (ours, theirs) in enumerate(zip(got, want, strict=True)):
-        if not isinstance(theirs, torch.Tensor):
-            if isinstance(theirs, np.ndarray):
-                np.testing.assert_array_equal(ours, theirs)
+    for index, (jax_side, torch_side) in enumerate(zip(got, want, strict=True)):
+        if not isinstance(torch_side, torch.Tensor):
+            if isinstance(torch_side, np.ndarray):
+                np.testing.assert_array_equal(jax_side, torch_side)
             else:
-                same = math.isclose(ours, theirs, rel_tol=TOLERANCE) if isinstance(theirs, float) else ours == theirs
-                assert same, f"value {index}: {ours} is not {theirs}"
+                same = (
+                    math.isclose(jax_side, torch_side, rel_tol=TOLERANCE)
+                    if isinstance(torch_side, float)
+                    else jax_side == torch_side
+                )
+                assert same, f"value {index}: {jax_side} is not {torch_side}"
             continue
-        expected = theirs.detach().resolve_conj().numpy()
-        assert ours.shape == expected.shape, f"value {index}: shape {ours.shape}, PyTorch has {expected.shape}"
-        assert ours.dtype == expected.dtype, f"value {index}: dtype {ours.dtype}, PyTorch has {expected.dtype}"
+        expected = torch_side.detach().resolve_conj().numpy()
+        assert jax_side.shape == expected.shape, f"value {index}: shape {jax_side.shape}, PyTorch has {expected.shape}"
+        assert jax_side.dtype == expected.dtype, f"value {index}: dtype {jax_side.dtype}, PyTorch has {expected.dtype}"
         tolerance = 1e-6 if expected.dtype in (np.float32, np.complex64) else TOLERANCE
-        np.testing.assert_allclose(np.asarray(ours), expected, rtol=tolerance, atol=tolerance, err_msg=f"value {index}")
+        np.testing.assert_allclose(
+            np.asarray(jax_side), expected, rtol=tolerance, atol=tolerance, err_msg=f"value {index}"
+        )
 
 
 def _same_gradients(grads: list[jax.Array], want: list[Any], leaves: list[torch.Tensor]) -> None:
     expected = torch.autograd.grad(_weigh(want), leaves, allow_unused=True)
-    for ours, theirs, leaf in zip(grads, expected, leaves, strict=True):
-        reference = torch.zeros_like(leaf) if theirs is None else theirs
-        np.testing.assert_allclose(np.asarray(ours), reference.numpy(), rtol=TOLERANCE, atol=TOLERANCE)
+    for jax_side, torch_side, leaf in zip(grads, expected, leaves, strict=True):
+        reference = torch.zeros_like(leaf) if torch_side is None else torch_side
+        np.testing.assert_allclose(np.asarray(jax_side), reference.numpy(), rtol=TOLERANCE, atol=TOLERANCE)
 
 
 def left_alone(source: str) -> None:

@@ -47,21 +47,21 @@ class Outcome:
 def drive(rules: dict[Rule, list[Sample]]) -> dict[Rule, Outcome]:
     """Converts and runs every case of the rules."""
     outcomes, traced = {}, []
-    for rule, found in rules.items():
+    for rule, result in rules.items():
         outcomes[rule] = Outcome()
-        traced += list(_prepare(rule, found, outcomes[rule]))
+        traced += list(_prepare(rule, result, outcomes[rule]))
     for batch in range(0, len(traced), BATCH):
         run_together(traced[batch : batch + BATCH])
     return outcomes
 
 
-def _prepare(rule: Rule, found: list[Sample], outcome: Outcome) -> Iterator[Traced]:
-    wanted = _wanted(rule, cases(rule, found), outcome)
+def _prepare(rule: Rule, samples: list[Sample], outcome: Outcome) -> Iterator[Traced]:
+    wanted = _wanted(rule, cases(rule, samples), outcome)
     runnable = [case for case, _ in wanted.values()]
     if not runnable:
         return
     source = HEADER + "\n\n".join(case.text for case in runnable)
-    _compare_facts(source, runnable, {name: found.outputs for name, (_, found) in wanted.items()}, outcome)
+    _compare_facts(source, runnable, {name: samples.outputs for name, (_, samples) in wanted.items()}, outcome)
     translation = translate(source, Options(x64=True))
     outcome.code = translation.code
     marked = _functions_with_gaps(source, translation.gaps)

@@ -44,12 +44,12 @@ UPDATES = type(jnp.zeros(1).at[0])
 @functools.cache
 def helpers() -> dict[str, Any]:
     """Every definition of rules/helpers, by name."""
-    found: dict[str, Any] = {}
+    names: dict[str, Any] = {}
     for file in helper_sources():
         module = importlib.import_module(f"t2j_lsp.rules.helpers.{file.removesuffix('.py')}")
-        found |= {n: v for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__}
-        found |= {n: v for n, v in vars(module).items() if n.isupper()}
-    return found
+        names |= {n: v for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__}
+        names |= {n: v for n, v in vars(module).items() if n.isupper()}
+    return names
 
 
 def problems(text: str) -> Iterator[str]:
@@ -100,9 +100,9 @@ def _stream() -> jax.Array:
 def _method(node: ast.Attribute) -> Any:
     """A method of an array. What a call or a name gives may also be a dtype, a device or a tuple."""
     for kind in (jax.Array, ARRAY):
-        found = getattr(kind, node.attr, None)
-        if found is not None:
-            return found if callable(found) else None
+        result = getattr(kind, node.attr, None)
+        if result is not None:
+            return result if callable(result) else None
     others = (*OBJECTS, nnx.Variable, nnx.Module, np.finfo, np.dtype, jax.Device, str)
     if any(hasattr(other, node.attr) for other in others) or node.attr in RESULT_FIELDS:
         return None

@@ -306,7 +306,7 @@ for rank, x in SPATIAL.items():
             one(x, kernel_size=(2, 3, 2)[:rank], output_ratio=0.5, _random_samples=drawn),
         ]
     # Two axes stand for all: what the ranks share is compiled once.
-    SAMPLES |= every if rank == 2 else {name: found[:1] for name, found in every.items()}
+    SAMPLES |= every if rank == 2 else {name: result[:1] for name, result in every.items()}
 
 # Losses -----------------------------------------------------------------------------------------------------------
 

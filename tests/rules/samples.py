@@ -75,15 +75,15 @@ def operators() -> dict[str, list[Any]]:
     sys.modules.setdefault("expecttest", stand_in)
     from torch.testing._internal.common_methods_invocations import op_db
 
-    found: dict[str, list[Any]] = {}
+    by_name: dict[str, list[Any]] = {}
     for op in op_db:
         names = [op.name, *(alias.name for alias in op.aliases)]
         for name in names:
             name = name.removesuffix(".default").removeprefix("torch.")
             for qualified in (f"torch.{name}", f"torch.Tensor.{name}"):
                 if qualified not in OWN_SAMPLES:
-                    found.setdefault(qualified, []).append(op)
-    return found
+                    by_name.setdefault(qualified, []).append(op)
+    return by_name
 
 
 def samples(rule: Rule, limit: int) -> list[Sample]:
@@ -118,14 +118,14 @@ def _of(op: Any) -> Iterator[Sample]:
         yield Sample((sample.input, *sample.args), dict(sample.kwargs))
 
 
-def seeded(found: Iterable[Any]) -> Iterator[Any]:
+def seeded(drawn: Iterable[Any]) -> Iterator[Any]:
     """What ``op.sample_inputs`` does, but for looking through the stack for one of PyTorch's own tests.
 
     With all modules that are loaded here, that takes longer than a rule's samples take to be run.
     """
     from torch.testing._internal.common_utils import SEED
 
-    todo = iter(found)
+    todo = iter(drawn)
     while True:
         seed(SEED)
         try:
@@ -134,11 +134,11 @@ def seeded(found: Iterable[Any]) -> Iterator[Any]:
             return
 
 
-def _different(found: Iterator[Sample], limit: int) -> list[Sample]:
+def _different(drawn: Iterator[Sample], limit: int) -> list[Sample]:
     """Samples that use other options than those before, then the rest; small, and without empty tensors."""
     chosen: dict[tuple[Any, ...], Sample] = {}
     rest: list[Sample] = []
-    for sample in filter(_usable, found):
+    for sample in filter(_usable, drawn):
         key = (*map(_kind, sample.args), *sorted((k, _kind(v)) for k, v in sample.kwargs.items()))
         if chosen.setdefault(key, sample) is not sample:
             rest.append(sample)

@@ -30,10 +30,10 @@ class Case:
     name: str = ""
 
 
-def cases(rule: Rule, found: list[Sample]) -> list[Case]:
+def cases(rule: Rule, samples: list[Sample]) -> list[Case]:
     """Every sample in every spelling that the rule's names and signatures allow."""
     out: list[Case] = []
-    for index, sample in enumerate(found):
+    for index, sample in enumerate(samples):
         try:
             spelled = list(_spellings(rule, sample))
         except NoLiteral:

@@ -44,7 +44,7 @@ def calls(rule: Rule) -> bool:
 def test_rules_agree_with_pytorch(subject: str) -> None:
     """And every rule of a subject is driven, but for those that stand in a table."""
     rules = [rule for rule in REGISTRY if rule.subject == subject and calls(rule)]
-    outcomes = drive({rule: found for rule in rules if (found := samples(rule, LIMIT))})
+    outcomes = drive({rule: result for rule in rules if (result := samples(rule, LIMIT))})
     assert {rule.name: problems for rule, outcome in outcomes.items() if (problems := unexpected(rule, outcome))} == {}
     if subject in WHOLLY:
         driven = {rule.name for rule, outcome in outcomes.items() if outcome.agreed}

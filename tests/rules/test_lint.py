@@ -244,10 +244,10 @@ def test_every_refusal_of_a_call_is_one_line_of_words() -> None:
 
 
 def test_what_is_refused_or_dropped_says_why() -> None:
-    def told(one: Rule) -> bool:
+    def says_why(one: Rule) -> bool:
         return bool(one.reason or one.note)
 
-    assert [one.name for one in RULES if one.emit is None and not told(one)] == []
+    assert [one.name for one in RULES if one.emit is None and not says_why(one)] == []
 
 
 def test_no_rule_and_no_sample_is_unfinished() -> None:

@@ -80,9 +80,9 @@ def test_a_shared_method_of_an_unknown_receiver_means_the_same_or_is_a_gap(form:
     x, other = INPUTS["x"], INPUTS["y"]
     wanted = _run(text, [torch.tensor(x)], torch.tensor(other))
     with jax.enable_x64(True):
-        found = _run(translation.code, [jnp.array(x)], jnp.array(other))
-    left, right = _leaves(wanted), _leaves(found)
-    assert len(left) == len(right), f"{type(wanted)} and {type(found)} in {translation.code}"
+        result = _run(translation.code, [jnp.array(x)], jnp.array(other))
+    left, right = _leaves(wanted), _leaves(result)
+    assert len(left) == len(right), f"{type(wanted)} and {type(result)} in {translation.code}"
     for a, b in zip(left, right, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13, err_msg=translation.code)
 

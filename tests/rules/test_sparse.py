@@ -82,9 +82,9 @@ def test_sparse_matrices_are_as_in_pytorch(expression: str) -> None:
     assert converted.gaps == ()
     expected: dict[str, Any] = {}
     exec(text, expected)
-    found: dict[str, Any] = {}
-    exec(converted.code, found)
-    np.testing.assert_array_equal(found["result"], expected["result"].numpy())
+    names: dict[str, Any] = {}
+    exec(converted.code, names)
+    np.testing.assert_array_equal(names["result"], expected["result"].numpy())
 
 
 @pytest.mark.parametrize("expression", REFUSED)

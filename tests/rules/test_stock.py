@@ -22,12 +22,12 @@ DOCS = helper_docs()
 def resolved(name: str) -> Any:
     """What a dotted name stands for; modules of jax that it doesn't import itself are imported."""
     root, *parts = name.split(".")
-    found = ROOTS[root]
+    result = ROOTS[root]
     for index, part in enumerate(parts):
-        if not hasattr(found, part) and root == "jax":
+        if not hasattr(result, part) and root == "jax":
             importlib.import_module(".".join(["jax", *parts[: index + 1]]))
-        found = getattr(found, part)
-    return found
+        result = getattr(result, part)
+    return result
 
 
 @pytest.mark.parametrize("helper", STOCK)

@@ -41,25 +41,25 @@ def find(name: str) -> Any:
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         try:
-            found: Any = importlib.import_module(".".join(parts[:end]))
+            result: Any = importlib.import_module(".".join(parts[:end]))
         except ImportError:
             continue
         for part in parts[end:]:
-            found = getattr(found, part)
+            result = getattr(result, part)
         if end == len(parts) > 1:  # torch.nn.parallel.data_parallel is a module, and a function hides it
-            found = getattr(importlib.import_module(".".join(parts[: end - 1])), parts[end - 1], found)
-        return found
+            result = getattr(importlib.import_module(".".join(parts[: end - 1])), parts[end - 1], result)
+        return result
     raise AttributeError(name)
 
 
 def statements(name: str) -> Iterator[Stated]:
     """Every signature that torch states for a qualified name."""
-    found = find(name)
-    target = found.__init__ if inspect.isclass(found) else found
+    result = find(name)
+    target = result.__init__ if inspect.isclass(result) else result
     overloads = typing.get_overloads(target) if inspect.isfunction(target) else []
-    named = [("inspect", target), ("overrides", _overrides().get(found)), *(("overload", one) for one in overloads)]
+    named = [("inspect", target), ("overrides", _overrides().get(result)), *(("overload", one) for one in overloads)]
     for label, one in named:
-        stated = _inspected(label, one, method=inspect.isclass(found)) if one is not None else None
+        stated = _inspected(label, one, method=inspect.isclass(result)) if one is not None else None
         if stated is not None:
             yield stated
             if stated.parameters == (("args", None),):  # object's own constructor
@@ -70,7 +70,7 @@ def statements(name: str) -> Iterator[Stated]:
     )
     for text in _schemas(operator + short):
         yield Stated("schema", tuple(_schema_parameters(text)))
-    yield from _documented(found, short, name.startswith("torch.Tensor."))
+    yield from _documented(result, short, name.startswith("torch.Tensor."))
 
 
 @functools.cache
@@ -105,9 +105,9 @@ def _schema_parameters(schema: str) -> Iterator[tuple[str, str | None]]:
             yield name, default if equals else None
 
 
-def _documented(found: Any, short: str, method: bool) -> Iterator[Stated]:
+def _documented(value: Any, short: str, method: bool) -> Iterator[Stated]:
     """Signatures in a docstring: its first lines and its ``.. function::`` directives."""
-    for line in (inspect.getdoc(found) or "").splitlines():
+    for line in (inspect.getdoc(value) or "").splitlines():
         match = re.match(
             rf"(?:\.\. (?:function|method|class):: *|class )?(?:[\w.]+\.)?{re.escape(short)}\((.*)\)", line.strip()
         )
@@ -175,19 +175,21 @@ def disagreement(signature: Signature, without: Collection[str] = ()) -> str | N
 
 def _differs(signature: Signature, stated: Stated, without: Collection[str]) -> str | None:
     parameters = signature.parameters or ()
-    ours = [(_name(p.name), p.default) for p in parameters if p.kind in ("normal", "star") and p.name not in OMITTED]
+    jax_side = [
+        (_name(p.name), p.default) for p in parameters if p.kind in ("normal", "star") and p.name not in OMITTED
+    ]
     keywords = [(_name(p.name), p.default) for p in parameters if p.kind == "keyword" and p.name not in OMITTED]
-    theirs = [(_name(n), d) for n, d in stated.parameters if n not in OMITTED]
-    positions = {name: index for index, (name, _) in enumerate(theirs)}
-    order = [name for name, _ in ours]
-    if order != [name for name, _ in theirs][: len(order)]:
-        return f"{[n for n, _ in ours]} is not {[n for n, _ in theirs]}"
-    for name, default in [*ours, *keywords]:
+    torch_side = [(_name(n), d) for n, d in stated.parameters if n not in OMITTED]
+    positions = {name: index for index, (name, _) in enumerate(torch_side)}
+    order = [name for name, _ in jax_side]
+    if order != [name for name, _ in torch_side][: len(order)]:
+        return f"{[n for n, _ in jax_side]} is not {[n for n, _ in torch_side]}"
+    for name, default in [*jax_side, *keywords]:
         if name not in positions:
             return f"no parameter {name}"
-        if not _same(default, theirs[positions[name]][1]):
-            return f"{name}={default} is {theirs[positions[name]][1]}"
-    missing = [n for n, _ in theirs if n not in {m for m, _ in [*ours, *keywords]} and n not in without]
+        if not _same(default, torch_side[positions[name]][1]):
+            return f"{name}={default} is {torch_side[positions[name]][1]}"
+    missing = [n for n, _ in torch_side if n not in {m for m, _ in [*jax_side, *keywords]} and n not in without]
     return f"lacks {missing}" if missing else None
 
 

@@ -48,11 +48,11 @@ def test_a_format_takes_a_number_out_of_an_array_with_axes(source: str, wanted: 
 def test_an_array_of_unknown_rank_may_have_axes(source: str, wanted: str) -> None:
     """``float()`` of a slice of a weight, and of a parameter that callers hand tensors."""
     head = "import torch\nfrom torch import nn\n\nlayer = nn.Linear(3, 1)\n\n\ndef show(t):\n    return float(t)\n\n\n"
-    found = sides(f"{head}value = {source}\n", "numbers_of_slices")
-    assert not found.gaps()
-    assert wanted in found.translation.code
-    assert ".item()" in found.translation.code
-    assert isinstance(found.jax.value, float)
+    pair = sides(f"{head}value = {source}\n", "numbers_of_slices")
+    assert not pair.gaps()
+    assert wanted in pair.translation.code
+    assert ".item()" in pair.translation.code
+    assert isinstance(pair.jax.value, float)
 
 
 def test_what_callers_hand_over_as_numbers_is_left_alone() -> None:

@@ -186,18 +186,18 @@ RISES = "return min(most, self.steps / 4)"
 @pytest.mark.parametrize("asked", ["self.beta()", "self.beta(0.6)", "(1 - self.beta(most=0.6))"])
 def test_a_number_that_an_object_gives_is_asked_for_in_front_of_the_step(asked: str) -> None:
     source = ASKED.format(body=RISES, front="", asked=asked)
-    found = convert(source)
-    assert not found.gaps
-    assert "train_step(self.model, self.opt, x, self.beta(" in found.code
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps
+    assert "train_step(self.model, self.opt, x, self.beta(" in result.code
+    assert printed(result.code) == printed(source)
 
 
 @pytest.mark.parametrize("weight", ["2 / (1 + np.exp(-self.steps / 4)) - 1", "np.sqrt(self.steps) * np.cos(0.5)"])
 def test_a_number_that_numpy_computes_of_numbers_is_passed_as_one(weight: str) -> None:
     source = "import numpy as np\n" + ASKED.format(body=RISES, front=f"w = {weight}\n            ", asked="w")
-    found = convert(source)
-    assert not found.gaps and "train_step(self.model, self.opt, x, w)" in found.code
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps and "train_step(self.model, self.opt, x, w)" in result.code
+    assert printed(result.code) == printed(source)
 
 
 @pytest.mark.parametrize(
@@ -213,8 +213,8 @@ def test_a_number_that_is_not_the_same_in_front_of_the_step_is_not_asked_for_the
     body: str, front: str, asked: str
 ) -> None:
     source = ASKED.format(body=body, front=front, asked=asked)
-    found = convert(source)
-    assert found.gaps or printed(found.code) == printed(source)
+    result = convert(source)
+    assert result.gaps or printed(result.code) == printed(source)
 
 
 SETTINGS = """import torch
@@ -259,5 +259,5 @@ def test_settings_whose_items_decide_what_is_computed_are_told(more: str) -> Non
 
 
 def test_settings_whose_items_are_only_computed_with_are_passed() -> None:
-    found = convert(SETTINGS.format(more="out = out * self.config['l2']"))
-    assert not found.gaps and "self.config, x, y)" in found.code
+    result = convert(SETTINGS.format(more="out = out * self.config['l2']"))
+    assert not result.gaps and "self.config, x, y)" in result.code

@@ -57,12 +57,12 @@ def test_the_same_layers_are_found_as_in_pytorch(base: str) -> None:
     done = convert(source)
     assert not done.gaps and "import torch" not in done.code, done.gaps
     made: dict[str, Any] = {}
-    theirs: dict[str, Any] = {}
+    torch_side: dict[str, Any] = {}
     exec(done.code, made)
-    exec(source, theirs)
-    net, other = made["Net"](rngs=nnx.Rngs(0)), theirs["Net"]()
+    exec(source, torch_side)
+    net, other = made["Net"](rngs=nnx.Rngs(0)), torch_side["Net"]()
     assert {name for name in LAYERS_OF if made["is_one"](getattr(net, name))} == FOUND[base]
-    assert {name for name in LAYERS_OF if theirs["is_one"](getattr(other, name))} == FOUND[base]
+    assert {name for name in LAYERS_OF if torch_side["is_one"](getattr(other, name))} == FOUND[base]
     for name in LAYERS_OF:
         layer = getattr(net, name)
         weight = layer.kernel if hasattr(layer, "kernel") else layer.scale

@@ -77,14 +77,14 @@ for batch in bar:
 
 
 def test_a_function_that_is_given_a_loader_and_what_wraps_one_takes_arrays_of_both() -> None:
-    found = convert(WRAPPED)
-    assert not found.gaps
-    assert printed(found.code) == printed(WRAPPED)
+    result = convert(WRAPPED)
+    assert not result.gaps
+    assert printed(result.code) == printed(WRAPPED)
 
 
 @pytest.mark.parametrize("bar", ["tqdm(batches(), total=3)", "batches()"])
 def test_numbers_that_a_generator_yields_are_no_tensors(bar: str) -> None:
     text = NUMBERS.replace("tqdm(batches(), total=3)", bar)
-    found = convert(text)
-    assert not found.gaps
-    assert "jnp.array(words, dtype=jnp.int32)" in found.code and "jax.tree" not in found.code
+    result = convert(text)
+    assert not result.gaps
+    assert "jnp.array(words, dtype=jnp.int32)" in result.code and "jax.tree" not in result.code

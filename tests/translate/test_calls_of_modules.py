@@ -55,7 +55,7 @@ def test_new_that_chooses_or_has_no_place_for_rngs_is_a_gap(parameters: str, giv
         "    def __init__(self, a, b=None):\n        super().__init__()\n        self.fc = nn.Linear(a, a)\n"
     )
     reasons = [g.reason for g in convert(HEAD + text).gaps]
-    assert len(reasons) == bool(reason) and all(reason in found for found in reasons)
+    assert len(reasons) == bool(reason) and all(reason in finding for finding in reasons)
 
 
 ASKS = "import inspect\n\n\ndef asked(kwargs, cls):\n    return kwargs, inspect.signature(cls).parameters\n"
@@ -74,8 +74,8 @@ ASKS = "import inspect\n\n\ndef asked(kwargs, cls):\n    return kwargs, inspect.
 )
 def test_the_signature_of_a_flax_class_says_nothing(line: str, gap: bool) -> None:
     net = "\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x.clone()\n"
-    found = [g.name for g in convert(HEAD + ASKS + net + f"\n\nfound = {line}\n").gaps]
-    assert ("inspect.signature" in found) is gap
+    gaps = [g.name for g in convert(HEAD + ASKS + net + f"\n\nfound = {line}\n").gaps]
+    assert ("inspect.signature" in gaps) is gap
 
 
 LAYERS = """

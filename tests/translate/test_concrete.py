@@ -80,9 +80,9 @@ def _compare(text: str) -> None:
     at = [(starts[t.start[0] - 1] + t.start[1], t) for t in tokens]
     assert concrete.comments == tuple((start, t.string) for start, t in at if t.type == tokenize.COMMENT)
     brackets = {start for start, t in at if t.type == tokenize.OP and t.string in tuple("()[]{}")}
-    ours = {place for one in concrete.brackets.pairs.values() for place in (one.start, one.end - 1)}
+    jax_side = {place for one in concrete.brackets.pairs.values() for place in (one.start, one.end - 1)}
     inside = {place for one in concrete.fields for place in _of_string(concrete, one.start)}
-    assert ours - inside == brackets - inside
+    assert jax_side - inside == brackets - inside
 
 
 def _of_string(concrete: Concrete, place: int) -> range:
@@ -156,14 +156,14 @@ def test_clauses_of_a_comprehension_belong_to_its_bracket() -> None:
 
 def test_comments_belong_to_their_statement() -> None:
     text = "# top\n\n# a\n# b\nx = 1  # c\n\n# d\n\ny = 2; z = 3  # e\nif x:  # f\n    # g\n    pass  # h\n"
-    found = {text[start]: one for start, one in Concrete(text).statements.items()}
-    behind = {name: text[slice(*one.behind)] if one.behind else None for name, one in found.items()}
+    result = {text[start]: one for start, one in Concrete(text).statements.items()}
+    behind = {name: text[slice(*one.behind)] if one.behind else None for name, one in result.items()}
     assert behind == {"x": "# c", "y": None, "z": "# e", "i": "# h", "p": "# h"}
-    assert {name: one.above for name, one in found.items()} == {
+    assert {name: one.above for name, one in result.items()} == {
         "x": ("# a", "# b"), "y": (), "z": (), "i": (), "p": ("# g",),
     }  # fmt: skip
-    assert [name for name, one in found.items() if not one.alone] == ["z"]
-    separator = found["y"].separator
+    assert [name for name, one in result.items() if not one.alone] == ["z"]
+    separator = result["y"].separator
     assert separator is not None and text[separator] == "z"
 
 

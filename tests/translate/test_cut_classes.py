@@ -32,8 +32,8 @@ def test_a_container_keeps_the_methods_that_its_file_uses() -> None:
     again = source.replace(
         "{0}", "\n\n    def cut(self):\n        del self.layers[1]\n        self.layers.insert(0, nn.ReLU())"
     )
-    found = {s.name for s in definitions(again)["Sequential"].body if isinstance(s, ast.FunctionDef)}
-    assert {"insert", "__delitem__", "_assign"} <= found
+    defined = {s.name for s in definitions(again)["Sequential"].body if isinstance(s, ast.FunctionDef)}
+    assert {"insert", "__delitem__", "_assign"} <= defined
 
 
 DICTS = {

@@ -88,15 +88,15 @@ def test_a_function_keeps_the_parameters_that_a_call_may_pass(name: str) -> None
 
 
 def test_what_only_helpers_call_moves_into_them() -> None:
-    found = definitions("loss = nn.MSELoss()\n\n\ndef f(x, y):\n    return loss(x, y)\n")
-    assert set(found) == {"f", "mse_loss"}
-    assert ast.unparse(found["mse_loss"]).endswith("return jnp.mean(jnp.square(x - target))")
+    copied = definitions("loss = nn.MSELoss()\n\n\ndef f(x, y):\n    return loss(x, y)\n")
+    assert set(copied) == {"f", "mse_loss"}
+    assert ast.unparse(copied["mse_loss"]).endswith("return jnp.mean(jnp.square(x - target))")
 
 
 def test_a_partial_binds_what_it_binds() -> None:
     source = "import functools\n\nloss = functools.partial(F.cross_entropy, label_smoothing=0.1)\n\n\n"
-    found = definitions(source + "def f(x, y):\n    return loss(x, y)\n")
-    assert parameters(found["cross_entropy"]) == ["logits", "target", "label_smoothing"]
+    copied = definitions(source + "def f(x, y):\n    return loss(x, y)\n")
+    assert parameters(copied["cross_entropy"]) == ["logits", "target", "label_smoothing"]
 
 
 LIBRARY = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.{0}\n\n"
@@ -112,9 +112,9 @@ LSTM = LIBRARY.format("rnn = nn.LSTM(4, 5)", "self.rnn(x)[0]")
 
 
 def test_a_class_keeps_the_arguments_of_its_calls() -> None:
-    found = definitions(LSTM)
-    assert parameters(found["LSTM"]) == ["self", "input_size", "hidden_size", "rngs"]
-    assert "RecurrentBase" not in found and "PackedSequence" not in found
+    copied = definitions(LSTM)
+    assert parameters(copied["LSTM"]) == ["self", "input_size", "hidden_size", "rngs"]
+    assert "RecurrentBase" not in copied and "PackedSequence" not in copied
     again = definitions(LSTM.replace("5)", "5, num_layers=2)"))
     assert parameters(again["LSTM"]) == ["self", "input_size", "hidden_size", "num_layers", "rngs"]
 
@@ -136,8 +136,8 @@ def test_a_recurrent_layer_has_less_than_45_lines() -> None:
 
 def test_packed_sequences_stay_where_somebody_packs() -> None:
     packing = "nn.utils.rnn.pack_padded_sequence(x, torch.tensor([3, 2]))"
-    found = definitions(LSTM.replace("self.rnn(x)[0]", f"nn.utils.rnn.pad_packed_sequence(self.rnn({packing})[0])[0]"))
-    assert "PackedSequence" in found and "isinstance(x, PackedSequence)" in ast.unparse(found["LSTM"])
+    copied = definitions(LSTM.replace("self.rnn(x)[0]", f"nn.utils.rnn.pad_packed_sequence(self.rnn({packing})[0])[0]"))
+    assert "PackedSequence" in copied and "isinstance(x, PackedSequence)" in ast.unparse(copied["LSTM"])
 
 
 def test_other_files_may_read_attributes_of_a_module_that_a_program_has_for_itself() -> None:
@@ -195,10 +195,10 @@ FACTORIES = {
 
 @pytest.mark.parametrize("name", FACTORIES)
 def test_a_class_that_is_handed_around_is_followed_by_name(name: str) -> None:
-    found = definitions(FACTORIES[name])
-    norm = next(n for n in ("ChannelsFirstBatchNorm", "BatchNorm2d") if n in found)
+    copied = definitions(FACTORIES[name])
+    norm = next(n for n in ("ChannelsFirstBatchNorm", "BatchNorm2d") if n in copied)
     eps = ["eps"] if "partial" in name else []
-    assert parameters(found[norm]) == ["self", "num_features", *eps, "rngs"]
+    assert parameters(copied[norm]) == ["self", "num_features", *eps, "rngs"]
 
 
 @pytest.mark.parametrize(("momentum", "tested"), [("0.01", False), ("None", True), ("width", True)])
@@ -228,8 +228,8 @@ def test_a_class_keeps_what_may_be_passed_where_it_gets_to(name: str) -> None:
 
 def test_a_class_that_the_user_derives_from_stays_whole() -> None:
     source = "class Net(nn.LSTM):\n    def forward(self, x):\n        return super().forward(x)[0]\n"
-    found = convert(HEAD + source).code
-    assert "def __init__(self, input_size, hidden_size, num_layers" in ast.unparse(ast.parse(found)).replace(
+    result = convert(HEAD + source).code
+    assert "def __init__(self, input_size, hidden_size, num_layers" in ast.unparse(ast.parse(result)).replace(
         ": int", ""
     ).replace("=1", "")
 

@@ -59,9 +59,9 @@ for batch in DataLoader(Rows(), batch_size=2):
 @pytest.mark.parametrize("made", [LITERAL, "criterion(net(x), x)", "dict(rec=net(x).mean(), cls=net(x).std())"])
 @pytest.mark.parametrize("read", ["seen += [k for k, v in losses.items()]", "seen += list(losses)"])
 def test_the_dict_of_a_step_has_the_order_of_the_program(made: str, read: str) -> None:
-    found = sides(STEP.format(made=made, read=read), "dict_of_a_step")
-    assert not found.gaps()
-    assert found.jax.seen == found.torch.seen == ["rec", "cls"] * 2
+    pair = sides(STEP.format(made=made, read=read), "dict_of_a_step")
+    assert not pair.gaps()
+    assert pair.jax.seen == pair.torch.seen == ["rec", "cls"] * 2
 
 
 def test_the_dict_of_a_forward_pass_has_the_order_of_the_program() -> None:
@@ -70,9 +70,9 @@ def test_the_dict_of_a_forward_pass_has_the_order_of_the_program() -> None:
         "class Net(nn.Linear):\n    def forward(self, x):\n        return criterion(super().forward(x), x)\n\n\n"
         "net = Net(4, 4)",
     )
-    found = sides(source, "dict_of_a_forward_pass")
-    assert not found.gaps()
-    assert found.jax.seen == found.torch.seen == ["rec", "cls"] * 2
+    pair = sides(source, "dict_of_a_forward_pass")
+    assert not pair.gaps()
+    assert pair.jax.seen == pair.torch.seen == ["rec", "cls"] * 2
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_a_dict_in_a_dict_is_told() -> None:
 
 
 def test_a_batch_has_the_order_of_its_data_set() -> None:
-    found = sides(BATCHES, "dict_of_a_batch")
-    assert not found.gaps()
-    assert found.jax.seen == found.torch.seen == [["x", "b"]] * 2
+    pair = sides(BATCHES, "dict_of_a_batch")
+    assert not pair.gaps()
+    assert pair.jax.seen == pair.torch.seen == [["x", "b"]] * 2
     plain = convert(BATCHES.replace("[k for k in batch]", 'len(batch["x"])'))
     assert not plain.gaps and "OrderedDict" not in plain.code

@@ -54,18 +54,18 @@ LEFT = {
 }
 
 
-def found(body: str, error: str, then: str) -> list[str]:
+def reasons(body: str, error: str, then: str) -> list[str]:
     return [gap.message for gap in convert(HEAD + TRY.format(body=body, error=error, then=then)).gaps]
 
 
 @pytest.mark.parametrize("name", TOLD)
 def test_what_waits_for_an_error_of_pytorch_is_told(name: str) -> None:
-    assert any("raises another error in JAX" in reason for reason in found(*TOLD[name]))
+    assert any("raises another error in JAX" in reason for reason in reasons(*TOLD[name]))
 
 
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_raised_in_jax_as_well_is_left(name: str) -> None:
-    assert not found(*LEFT[name])
+    assert not reasons(*LEFT[name])
 
 
 def test_the_body_is_converted_and_the_handler_marked() -> None:

@@ -93,7 +93,7 @@ ZERO = "def zero(t: Tensor):\n    t.zero_()\n    return t\n\n\n"
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [
         ("def g(y: Tensor):\n    z = zero(y)\n    return y + z\n", "'y', read later, shares the memory"),
         ("def g(y: Tensor):\n    z = y\n    zero(y)\n    return y + z\n", "'z', read later, shares the memory"),
@@ -115,9 +115,9 @@ ZERO = "def zero(t: Tensor):\n    t.zero_()\n    return t\n\n\n"
         ("def some(t: Tensor, n):\n    if n:\n        return\n    t.zero_()\n", "the caller's 't'"),
     ],
 )
-def test_where_storing_is_not_enough_it_is_told(code: str, told: str) -> None:
+def test_where_storing_is_not_enough_it_is_told(code: str, message: str) -> None:
     gaps = run(ZERO + code).gaps
-    assert any(told in gap.reason for gap in gaps)
+    assert any(message in gap.reason for gap in gaps)
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ class M(nn.Module):
     ],
 )
 def test_what_a_library_may_write_into_is_told(name: str, call: str, gaps: int) -> None:
-    found = run(LIBRARY.format(name, call)).gaps
-    assert len(found) == gaps
-    assert all("may write into self.w" in gap.reason for gap in found)
+    left = run(LIBRARY.format(name, call)).gaps
+    assert len(left) == gaps
+    assert all("may write into self.w" in gap.reason for gap in left)
 
 
 @pytest.mark.parametrize("package", ["timm.layers", "timm.models.layers", "timm.layers.weight_init"])
@@ -202,7 +202,7 @@ def test_the_one_of_timm_is_pytorchs(package: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("init_fn(self.w)", "init_fn may write into self.w"),
         ("FILLS[kind](self.w)", "FILLS[kind] may write into self.w"),
@@ -212,13 +212,13 @@ def test_the_one_of_timm_is_pytorchs(package: str) -> None:
         ("self.v = init_fn(self.w)", ""),
     ],
 )
-def test_what_is_called_for_its_effect_on_a_parameter_is_told(lines: str, told: str) -> None:
+def test_what_is_called_for_its_effect_on_a_parameter_is_told(lines: str, message: str) -> None:
     source = (
         f"{ZERO}class M(nn.Module):\n    def __init__(self, init_fn, kind):\n        super().__init__()\n"
         f"        self.w = nn.Parameter(torch.ones(3))\n        {lines}\n"
     )
     gaps = run(source).gaps
-    assert [told in gap.reason for gap in gaps] == [True] * bool(told)
+    assert [message in gap.reason for gap in gaps] == [True] * bool(message)
 
 
 def test_a_partial_of_one_is_stored() -> None:

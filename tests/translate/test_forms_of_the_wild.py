@@ -189,9 +189,9 @@ def test_what_comprehensions_and_indices_take_from_a_pipeline_becomes_arrays() -
     assert "inenumerate(jax.tree.map(jnp.asarray,batch)forbatchinloader)" in flat
     assert "x, y = jax.tree.map(jnp.asarray, dataset[0])" in once
     assert convert(once).code == once
-    found: dict[str, object] = {"print": lambda *values: found.update(values=values)}
-    exec(compile(once, "<converted>", "exec"), found)
-    shape, total, summed, item = found["values"]  # type: ignore[misc]
+    names: dict[str, object] = {"print": lambda *values: names.update(values=values)}
+    exec(compile(once, "<converted>", "exec"), names)
+    shape, total, summed, item = names["values"]  # type: ignore[misc]
     assert (shape, total, float(summed), item) == ((8, 4), 32.0, 4.0, (4,))
 
 
@@ -265,9 +265,9 @@ def test_a_dict_that_is_asked_for_an_array_s_dtype_has_dtypes_as_keys() -> None:
         "import torch\n\nEPS = {torch.float32: 1, torch.float64: 2}\n\n\n"
         "def f(x: torch.Tensor):\n    return EPS[x.dtype] + {torch.half: 3, torch.float: 4}[x.dtype]\n"
     )
-    found: dict[str, object] = {}
-    exec(compile(convert(text).code, "<converted>", "exec"), found)
-    assert found["f"](jnp.ones(2)) == 5  # type: ignore[operator]
+    names: dict[str, object] = {}
+    exec(compile(convert(text).code, "<converted>", "exec"), names)
+    assert names["f"](jnp.ones(2)) == 5  # type: ignore[operator]
 
 
 def test_a_parameter_that_a_tensor_is_made_of_may_be_one() -> None:

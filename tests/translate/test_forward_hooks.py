@@ -146,9 +146,9 @@ def test_a_hook_keeps_and_changes_what_pytorchs_does(probe: str) -> None:
     converted.eval()
     with torch.no_grad():
         wanted = both.torch.probe(model, torch.as_tensor(x))
-    found = both.jax.probe(converted, both.jax.jnp.asarray(x))
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
+    value = both.jax.probe(converted, both.jax.jnp.asarray(x))
+    assert len(value) == len(wanted)
+    for one, other in zip(value, wanted, strict=True):
         assert one.shape == tuple(other.shape)
         assert np.allclose(one, other.numpy(), rtol=1e-5, atol=1e-6)
 

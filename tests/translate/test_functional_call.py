@@ -83,9 +83,9 @@ def ensemble(model: Net, x: torch.Tensor, y: torch.Tensor):
 
 @pytest.fixture(scope="module")
 def both() -> Sides:
-    found = sides(SOURCE, "functional_call")
-    assert not found.gaps()
-    return found
+    pair = sides(SOURCE, "functional_call")
+    assert not pair.gaps()
+    return pair
 
 
 def modules(both: Sides) -> tuple[torch.nn.Module, nnx.Module]:
@@ -109,9 +109,9 @@ def test_a_function_of_a_modules_parameters_is_the_same(both: Sides, name: str) 
         source, module = modules(both)
         module.eval()
         wanted = getattr(both.torch, name)(source, *map(torch.tensor, given))
-        found = [np.asarray(array) for array in getattr(both.jax, name)(module, *map(jnp.asarray, given))]
-    assert len(wanted) == len(found)
-    for one, other in zip(wanted, found, strict=True):
+        value = [np.asarray(array) for array in getattr(both.jax, name)(module, *map(jnp.asarray, given))]
+    assert len(wanted) == len(value)
+    for one, other in zip(wanted, value, strict=True):
         np.testing.assert_allclose(other, one.detach().numpy(), rtol=1e-9, atol=1e-10)
 
 

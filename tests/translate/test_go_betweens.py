@@ -148,8 +148,8 @@ def test_a_trainer_converts_as_without_it() -> None:
     converted, plain = convert(ACCELERATED), convert(PLAIN.replace("Scores", "Report"))
     assert not converted.gaps
     assert "nnx.value_and_grad" in converted.code
-    found, wanted = (one.code.partition("class Trainer")[2].split() for one in (converted, plain))
-    assert found == wanted
+    result, wanted = (one.code.partition("class Trainer")[2].split() for one in (converted, plain))
+    assert result == wanted
     assert sum(note.name == "accelerate.Accelerator" for note in converted.notes) == 1
 
 

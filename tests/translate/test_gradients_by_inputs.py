@@ -213,8 +213,8 @@ def test_the_gradient_that_guides_a_sampler_is_scaled(gradient: str, context: st
     net = both.torch.Classifier()
     wanted = both.torch.guide(x, net, y)
     same = load_torch_state(both.jax.Classifier(rngs=nnx.Rngs(0)), net.state_dict())
-    found = both.jax.guide(jnp.asarray(x), same, jnp.asarray(y))
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    value = both.jax.guide(jnp.asarray(x), same, jnp.asarray(y))
+    np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

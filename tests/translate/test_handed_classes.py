@@ -69,10 +69,10 @@ print(Block(3)(x).sum().item(), Block(3, Identity)(x).sum().item())
 
 @pytest.mark.parametrize("source", [PARAMETER, TABLE], ids=["parameter", "table"])
 def test_a_module_class_beside_a_plain_one_brings_its_keys(source: str) -> None:
-    found = convert(source)
-    assert not found.gaps
-    assert "functools.partial(Proj, rngs=rngs)" in found.code
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps
+    assert "functools.partial(Proj, rngs=rngs)" in result.code
+    assert printed(result.code) == printed(source)
 
 
 def test_a_plain_class_where_modules_are_made_is_said() -> None:

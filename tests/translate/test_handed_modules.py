@@ -64,25 +64,25 @@ print(tuple(model.encoder.fc.weight.shape), tuple(model.decoder.weight.shape), m
 
 
 def test_a_program_shows_the_class_of_what_its_trainer_is_given() -> None:
-    found = convert(TRAINER + RUN)
-    assert not found.gaps and "model.kernel.T[0]" in found.code
-    assert printed(found.code) == printed(TRAINER + RUN)
+    result = convert(TRAINER + RUN)
+    assert not result.gaps and "model.kernel.T[0]" in result.code
+    assert printed(result.code) == printed(TRAINER + RUN)
 
 
 def test_parts_that_a_module_is_given_have_their_own_names() -> None:
     source = PARTS + "model = Both(Encoder(), nn.Linear(2, 3))\n" + SHAPES
-    found = convert(source)
-    assert not found.gaps
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps
+    assert printed(result.code) == printed(source)
 
 
 def test_parts_of_several_classes_are_told_apart_when_the_program_runs() -> None:
     made = "model = Both(Encoder(), nn.Linear(2, 3))\nother = Both(nn.Linear(3, 2), nn.Embedding(2, 3))\n"
-    found = convert(PARTS + made + SHAPES)
-    assert not found.gaps and 'torch_parameter(model.decoder, "weight")' in found.code
-    assert printed(found.code) == printed(PARTS + made + SHAPES)
+    result = convert(PARTS + made + SHAPES)
+    assert not result.gaps and 'torch_parameter(model.decoder, "weight")' in result.code
+    assert printed(result.code) == printed(PARTS + made + SHAPES)
 
 
 def test_a_module_that_others_hand_to_a_class_is_told() -> None:
-    found = convert(TRAINER)
-    assert not found.gaps and 'torch_parameter(model, "weight")[0]' in found.code
+    result = convert(TRAINER)
+    assert not result.gaps and 'torch_parameter(model, "weight")[0]' in result.code

@@ -135,9 +135,9 @@ def test_functions_of_a_dict_have_a_module_too() -> None:
 
 def test_the_benchmark_counts_both() -> None:
     path = HERE.parent / "programs" / "closure_logistic.py"
-    found = lengths(path)
-    assert found is not None and found.module > HELPER_LINES and found.helpers.total() > HELPER_LINES
+    result = lengths(path)
+    assert result is not None and result.module > HELPER_LINES and result.helpers.total() > HELPER_LINES
     inline = len(code_lines(translate(path.read_text(encoding="utf-8")).code))
     # The import of the module, and imports that both have, come on top of what one file would have.
-    assert found.own < inline <= found.output == found.own + found.module
-    assert found.ratio == found.output / found.source
+    assert result.own < inline <= result.output == result.own + result.module
+    assert result.ratio == result.output / result.source

@@ -69,9 +69,9 @@ def test_a_write_into_a_part_that_is_a_copy_is_refused(target: str) -> None:
     ],
 )  # fmt: skip
 def test_a_write_for_the_caller_is_refused(code: str, gaps: int) -> None:
-    found = run(code).gaps
-    assert [gap.code for gap in found] == ["in-place-shared"] * gaps
-    assert all("caller" in gap.reason for gap in found)
+    left = run(code).gaps
+    assert [gap.code for gap in left] == ["in-place-shared"] * gaps
+    assert all("caller" in gap.reason for gap in left)
 
 
 @pytest.mark.parametrize(

@@ -72,14 +72,14 @@ def test_a_fill_is_the_line_that_is_wanted_and_has_the_distribution_of_torch(fil
     line = f"{variable}[...] = {FILLS[fill].format(f'{variable}.shape, {variable}.dtype')}"
     assert "".join(line.split()) in "".join(translation.code.split())
 
-    theirs: dict[str, Any] = {}
-    ours: dict[str, Any] = {}
-    exec(source, theirs)
-    exec(translation.code, ours)
+    torch_side: dict[str, Any] = {}
+    jax_side: dict[str, Any] = {}
+    exec(source, torch_side)
+    exec(translation.code, jax_side)
     torch.manual_seed(0)
-    there, here = theirs["Net"](), ours["Net"](rngs=nnx.Rngs(0))
-    want = (there.fc.weight if "self.fc" in fill else there.w).detach().numpy()
-    got = np.asarray(here.fc.kernel[...].T if "self.fc" in fill else here.w[...])
+    other, place = torch_side["Net"](), jax_side["Net"](rngs=nnx.Rngs(0))
+    want = (other.fc.weight if "self.fc" in fill else other.w).detach().numpy()
+    got = np.asarray(place.fc.kernel[...].T if "self.fc" in fill else place.w[...])
     assert got.shape == want.shape and got.dtype == want.dtype
     assert abs(got.mean() - want.mean()) < 5 * want.std() * (2 / want.size) ** 0.5
     for quantile in (0.001, 0.05, 0.25, 0.75, 0.95, 0.999):

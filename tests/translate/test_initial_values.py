@@ -96,10 +96,10 @@ class Net(nn.Module):
 def test_fixed_values_are_pytorchs(groups: int, given: str) -> None:
     source = FIXED.format(groups, given)
     wanted: dict[str, type[torch.nn.Module]] = {}
-    found: dict[str, type[nnx.Module]] = {}
+    names: dict[str, type[nnx.Module]] = {}
     exec(compile(source, "<source>", "exec"), wanted)
-    exec(compile(convert(source).code, "<converted>", "exec"), found)
-    torch_side, jax_side = wanted["Net"](), found["Net"](rngs=nnx.Rngs(0))
+    exec(compile(convert(source).code, "<converted>", "exec"), names)
+    torch_side, jax_side = wanted["Net"](), names["Net"](rngs=nnx.Rngs(0))
     kernel = torch_side.conv.weight.detach().permute(2, 3, 1, 0).numpy()
     assert jnp.array_equal(jax_side.conv.kernel[...], kernel)
     assert jnp.array_equal(jax_side.fc.kernel[...], torch_side.fc.weight.detach().numpy().T)

@@ -75,8 +75,8 @@ def test_an_array_is_drawn_as_in_pytorch(statements: str) -> None:
     assert torch_values.shape == jax_values.shape
     assert torch_values.dtype == jax_values.dtype
     for measured in ("mean", "std"):
-        expected, found = getattr(torch_values, measured)(), getattr(jax_values, measured)()
-        assert abs(expected - found) < 0.05 * torch_values.std(), measured
+        expected, value = getattr(torch_values, measured)(), getattr(jax_values, measured)()
+        assert abs(expected - value) < 0.05 * torch_values.std(), measured
     assert abs(torch_values.max() - jax_values.max()) < 0.5 * torch_values.std()
 
 

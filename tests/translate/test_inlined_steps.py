@@ -166,12 +166,12 @@ for i in range(4):
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_of_a_step_stands_where_it_is_called(name: str) -> None:
-    found = sides(HEAD + PARTS[name], "part_of_a_step")
-    assert not found.gaps()
-    assert "value_and_grad(" in found.translation.code
-    assert convert(found.translation.code).code == found.translation.code
-    assert len(found.torch.losses) == len(found.jax.losses) >= 4
-    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+    pair = sides(HEAD + PARTS[name], "part_of_a_step")
+    assert not pair.gaps()
+    assert "value_and_grad(" in pair.translation.code
+    assert convert(pair.translation.code).code == pair.translation.code
+    assert len(pair.torch.losses) == len(pair.jax.losses) >= 4
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
 
 
 def test_a_setting_that_is_not_given_leaves_nothing() -> None:
@@ -193,9 +193,9 @@ KEPT = {
 @pytest.mark.parametrize("name", KEPT)
 def test_a_part_with_another_use_stays(name: str) -> None:
     source = HEAD + PARTS["one in another"] + KEPT[name]
-    found = convert(source)
-    assert any(gap.name == "training loop" for gap in found.gaps)
-    assert "def update(optimizer, loss):" in found.code
+    result = convert(source)
+    assert any(gap.name == "training loop" for gap in result.gaps)
+    assert "def update(optimizer, loss):" in result.code
 
 
 def test_a_name_that_means_something_else_where_it_is_called_keeps_a_function() -> None:
@@ -219,9 +219,9 @@ def fit(x, y):
 fit(x, y)
 """
     )
-    found = convert(source)
-    assert found.gaps
-    assert "def update(loss):" in found.code
+    result = convert(source)
+    assert result.gaps
+    assert "def update(loss):" in result.code
 
 
 def test_a_function_that_other_files_may_call_is_told_of() -> None:
@@ -241,9 +241,9 @@ def fit(model, x, y, epochs):
         loss = torch.nn.functional.mse_loss(model(x), y)
         update(optimizer, loss)
 """
-    found = convert(source)
-    assert not found.gaps
-    (note,) = (f for f in found.findings if f.name == "update")
+    result = convert(source)
+    assert not result.gaps
+    (note,) = (f for f in result.findings if f.name == "update")
     assert note.severity is Severity.NOTE
     assert (note.span.line, note.span.end_line) == (5, 8)
 
@@ -251,22 +251,22 @@ def fit(model, x, y, epochs):
 def test_places_are_those_of_the_source() -> None:
     """What became of a line is told of the line that the user sees, though the text in between has others."""
     source = HEAD + PARTS["the update, clipped where that is asked for"] + "\n\nz = torch.svd(x)\n"
-    found = convert(source)
+    result = convert(source)
     lines = source.splitlines()
-    for one in (*found.findings, *found.outcomes):
+    for one in (*result.findings, *result.outcomes):
         span = one.span
         assert 1 <= span.line <= span.end_line <= len(lines)
         assert span.column <= len(lines[span.line - 1])
-    written = found.code.splitlines()
-    places = {lines[e.source_line - 1].strip(): written[e.line - 1].strip() for e in found.source_map}
+    written = result.code.splitlines()
+    places = {lines[e.source_line - 1].strip(): written[e.line - 1].strip() for e in result.source_map}
     assert places["optimizer = torch.optim.Adam(model.parameters(), lr=0.05)"].startswith("optimizer = nnx.Optimizer(")
     assert places["losses = []"] == "losses = []"
     assert places["losses.append(loss.item())"] == "losses.append(loss.item())"
     text, at = "", 0
-    for edit in found.edits:
+    for edit in result.edits:
         text, at = f"{text}{source[at : edit.start]}{edit.new}", edit.end
     text += source[at:]
-    assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(found.code))
+    assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(result.code))
 
 
 def test_statements_keep_their_lines_where_that_costs_nothing() -> None:

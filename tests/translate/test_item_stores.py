@@ -116,8 +116,8 @@ def test_a_write_by_a_mask_runs_under_jit(store: str) -> None:
     translation = convert(text)
     assert "value-needed" not in {note.code for note in translation.notes}
     wanted = _function(text)(*map(torch.tensor, arrays))
-    found = jax.jit(_function(translation.code))(*map(jnp.array, arrays))
-    for a, b in zip(wanted, found, strict=True):
+    value = jax.jit(_function(translation.code))(*map(jnp.array, arrays))
+    for a, b in zip(wanted, value, strict=True):
         np.testing.assert_array_equal(a.numpy(), b)
         assert str(a.dtype).removeprefix("torch.") == str(b.dtype)
 
@@ -307,12 +307,12 @@ def test_leading_axes_of_a_value_go_where_a_part_has_fewer() -> None:
     done = convert(ADVANTAGES)
     assert not done.gaps and "out.at[t].set(last.reshape(last.shape[-1:]))" in done.code
     rewards, values = np.arange(6, dtype=np.float32), np.arange(6, dtype=np.float32)[::-1].copy()
-    ours: dict[str, Any] = {}
-    theirs: dict[str, Any] = {}
-    exec(done.code, ours)
-    exec(ADVANTAGES, theirs)
-    want = theirs["advantages"](torch.tensor(rewards), torch.tensor(values), torch.nn.Tanh())
-    np.testing.assert_allclose(ours["advantages"](jnp.array(rewards), jnp.array(values), jnp.tanh), want, rtol=1e-6)
+    jax_side: dict[str, Any] = {}
+    torch_side: dict[str, Any] = {}
+    exec(done.code, jax_side)
+    exec(ADVANTAGES, torch_side)
+    want = torch_side["advantages"](torch.tensor(rewards), torch.tensor(values), torch.nn.Tanh())
+    np.testing.assert_allclose(jax_side["advantages"](jnp.array(rewards), jnp.array(values), jnp.tanh), want, rtol=1e-6)
 
 
 def test_a_comparison_of_arrays_of_numpy_is_one() -> None:
@@ -344,11 +344,13 @@ def test_what_a_call_gives_to_several_parts_has_names() -> None:
         "second = second.at[steps - 1 - t].set(new_second)",
     ]
     x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
-    ours: dict[str, Any] = {}
-    theirs: dict[str, Any] = {}
-    exec(done.code, ours)
-    exec(GIVEN, theirs)
-    for one, other in zip(ours["rollout"](None, jnp.array(x)), theirs["rollout"](None, torch.tensor(x)), strict=True):
+    jax_side: dict[str, Any] = {}
+    torch_side: dict[str, Any] = {}
+    exec(done.code, jax_side)
+    exec(GIVEN, torch_side)
+    for one, other in zip(
+        jax_side["rollout"](None, jnp.array(x)), torch_side["rollout"](None, torch.tensor(x)), strict=True
+    ):
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
 

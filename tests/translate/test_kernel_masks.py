@@ -34,15 +34,15 @@ def test_the_weight_is_masked_and_its_gradient_is_not(layer: str, sizes: str, na
     spaces: tuple[dict, dict] = ({}, {})  # type: ignore[type-arg]
     exec(MASKED.format(layer=layer, sizes=sizes, call=call), spaces[0])
     exec(translation.code, spaces[1])
-    theirs, ours = spaces[0]["Masked"](), spaces[1]["Masked"](rngs=nnx.Rngs(0))
-    load_torch_state(ours, theirs.state_dict())
+    torch_side, jax_side = spaces[0]["Masked"](), spaces[1]["Masked"](rngs=nnx.Rngs(0))
+    load_torch_state(jax_side, torch_side.state_dict())
     x = np.arange(8, dtype=np.float32).reshape(1, 2, 4) + 1
-    y = theirs(torch.from_numpy(x)).sum()
+    y = torch_side(torch.from_numpy(x)).sum()
     y.backward()
-    value, gradient = nnx.value_and_grad(lambda module: module(jnp.asarray(x)).sum())(ours)
+    value, gradient = nnx.value_and_grad(lambda module: module(jnp.asarray(x)).sum())(jax_side)
     assert np.allclose(value, y.item(), atol=1e-5)
     (kernel,) = (leaf for path, leaf in jax.tree.leaves_with_path(gradient) if "kernel" in str(path[0]))
-    assert np.allclose(np.sort(np.ravel(kernel)), np.sort(np.ravel(theirs.weight.grad.numpy())), atol=1e-5)
+    assert np.allclose(np.sort(np.ravel(kernel)), np.sort(np.ravel(torch_side.weight.grad.numpy())), atol=1e-5)
 
 
 @pytest.mark.parametrize("other", ["def f(layer):\n    return layer.mask\n", "NAME = 'mask'\n", "kernel_mask = 1\n"])

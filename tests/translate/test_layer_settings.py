@@ -164,5 +164,5 @@ print(pair.one.{read})
     ],
 )
 def test_the_weight_of_a_part_of_a_module_of_unknown_class_is_looked_up(read: str, written: str) -> None:
-    found = convert(PASSED.format(read=read))
-    assert not found.gaps and written in found.code
+    result = convert(PASSED.format(read=read))
+    assert not result.gaps and written in result.code

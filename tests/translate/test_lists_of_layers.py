@@ -39,8 +39,8 @@ def test_one_that_is_filled_with_numbers_stays() -> None:
 def test_data_of_unknown_items_is_told_in_front_of_what_only_tensors_have() -> None:
     """Without a word the array's ``.data`` would stay, which it has not."""
     source = "import torch\n\ndef show(outs):\n    return {}\n"
-    told = convert(source.format("outs[0].data.numpy().ravel()"))
-    assert ["lax.stop_gradient" in gap.reason for gap in told.gaps] == [True]
+    message = convert(source.format("outs[0].data.numpy().ravel()"))
+    assert ["lax.stop_gradient" in gap.reason for gap in message.gaps] == [True]
     assert not convert(source.format("outs[0].data.tolist()")).gaps
 
 

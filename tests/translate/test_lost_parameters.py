@@ -126,5 +126,5 @@ def test_what_is_the_same_in_pytorch_converts(name: str) -> None:
 
 def test_an_iterator_that_is_made_anew_is_not_used_up() -> None:
     clipped = CLIPPED.replace("    nn.utils", "    params = model.parameters()\n    nn.utils")
-    found = reasons("params = model.parameters()\nopt = torch.optim.SGD(params, lr=0.1)\n" + clipped)
-    assert not any("uses up" in reason for reason in found)
+    gaps = reasons("params = model.parameters()\nopt = torch.optim.SGD(params, lr=0.1)\n" + clipped)
+    assert not any("uses up" in reason for reason in gaps)

@@ -41,7 +41,7 @@ def test_a_method_makes_the_optimizer_of_its_module(extra: str) -> None:
     assert not result.gaps
     assert "fused = False and on_gpu" in result.code
     assert "optax.adamw(rate, weight_decay=0.01)" in result.code
-    assert not [found for found in result.findings if "is taken to update" in found.reason]
+    assert not [finding for finding in result.findings if "is taken to update" in finding.reason]
 
 
 @pytest.mark.parametrize("imported", ["AdamW", "AdamW as Optimizer"])

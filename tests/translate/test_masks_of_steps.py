@@ -267,6 +267,6 @@ def test_masks_that_only_sizes_decide_are_of_numpy() -> None:
 )
 def test_which_masks_only_sizes_decide(made: str, used: str, masks: list[str], values: list[str]) -> None:
     load_rules()
-    found = constant_masks(with_training_facts(Inference(Source(CONSTANT.format(made=made, used=used)))))
-    assert [*map(ast.unparse, found.masks)] == masks
-    assert [*map(ast.unparse, found.values)] == values
+    result = constant_masks(with_training_facts(Inference(Source(CONSTANT.format(made=made, used=used)))))
+    assert [*map(ast.unparse, result.masks)] == masks
+    assert [*map(ast.unparse, result.values)] == values

@@ -88,7 +88,7 @@ def train(model, loader, optimizer, loss_fn, every):
 def test_gradients_that_wait_for_a_step_in_the_next_call_are_told(first: str, test: str, said: bool) -> None:
     done = convert(ADDED.format(first=first, test=test))
     assert not done.gaps
-    assert any("still waiting for a step" in found.reason for found in done.findings) is said
+    assert any("still waiting for a step" in finding.reason for finding in done.findings) is said
 
 
 NAMED = """\

@@ -60,10 +60,10 @@ print(round(model(x).sum().item(), 4))
 
 
 def test_an_optimizer_that_is_given_the_name_of_another_trains_its_own_module() -> None:
-    found = convert(TWO_OPTIMIZERS)
-    assert not found.gaps
-    assert found.code.count("optimizer.update(first, grads)") == 1
-    assert found.code.count("optimizer.update(second, grads)") == 1
+    result = convert(TWO_OPTIMIZERS)
+    assert not result.gaps
+    assert result.code.count("optimizer.update(first, grads)") == 1
+    assert result.code.count("optimizer.update(second, grads)") == 1
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_a_loop_that_gives_the_name_again_is_a_gap() -> None:
 
 
 def test_a_function_that_is_defined_again_is_called_as_it_is_written() -> None:
-    found = convert(BY_HAND)
-    assert not found.gaps
-    assert "model(x, w, b)" in found.code
-    assert "print(round(model(x).sum().item(), 4))" in found.code
-    assert printed(found.code) == printed(BY_HAND)
+    result = convert(BY_HAND)
+    assert not result.gaps
+    assert "model(x, w, b)" in result.code
+    assert "print(round(model(x).sum().item(), 4))" in result.code
+    assert printed(result.code) == printed(BY_HAND)
 
 
 def test_functions_of_which_a_condition_chooses_are_a_gap() -> None:
@@ -132,9 +132,9 @@ def test_tensors_of_a_list_that_a_loop_updates_reach_functions_that_read_them(up
         print(round(net(x).mean().item(), 4))
         """
     )
-    found = convert(text)
-    assert not found.gaps
-    assert printed(found.code) == printed(text)
+    result = convert(text)
+    assert not result.gaps
+    assert printed(result.code) == printed(text)
 
 
 def test_functions_that_make_tensors_of_values_are_handed_over_as_such() -> None:
@@ -152,6 +152,6 @@ def test_tensors_that_map_makes_for_a_loader_are_arrays_where_they_are_computed_
         "print((x[0:2] @ w).sum().item(), y.min().item())\n"
         "for a, b in DataLoader(TensorDataset(x, y), batch_size=3):\n    print((a @ w).mean().item())\n"
     )
-    found = convert(text)
-    assert not found.gaps
-    assert printed(found.code) == printed(text)
+    result = convert(text)
+    assert not result.gaps
+    assert printed(result.code) == printed(text)

@@ -37,12 +37,12 @@ def outcome(translation: Translation, needle: str) -> Outcome:
 
 @pytest.mark.parametrize("part", ["optimizer.zero_grad()", "loss.backward()", "optimizer.step()"])
 def test_a_part_of_a_training_step_is_its_train_step_and_the_call_of_it(part: str) -> None:
-    found = outcome(translate(LOOP), part)
-    assert found.step.startswith(
+    outcome_of_place = outcome(translate(LOOP), part)
+    assert outcome_of_place.step.startswith(
         '@nnx.jit(static_argnames="criterion")\ndef train_step(model, optimizer, criterion, x, y):'
     )
-    assert "optimizer.update(model, grads)" in found.step
-    assert found.code.startswith("train_step(model, optimizer,")
+    assert "optimizer.update(model, grads)" in outcome_of_place.step
+    assert outcome_of_place.code.startswith("train_step(model, optimizer,")
 
 
 def test_what_is_gone_is_removed_and_what_means_the_same_is_kept() -> None:
@@ -60,14 +60,14 @@ def test_a_with_block_shows_what_leaves_it() -> None:
     source = (
         "import torch\n\n\ndef f(x: torch.Tensor):\n    with torch.no_grad():\n        y = x * 2\n    return y * x\n"
     )
-    found = outcome(translate(source), "torch.no_grad()")
-    assert (found.state, found.code) == ("removed", "y = x * 2\ny = lax.stop_gradient(y)")
+    outcome_of_place = outcome(translate(source), "torch.no_grad()")
+    assert (outcome_of_place.state, outcome_of_place.code) == ("removed", "y = x * 2\ny = lax.stop_gradient(y)")
 
 
 def test_what_stays_pytorch_says_why() -> None:
     source = LOOP.replace("optimizer.step()", "optimizer.step(lambda: loss)")
-    found = outcome(translate(source), "optimizer.zero_grad()")
-    assert found.state == "left" and "closure" in found.reason and not found.step
+    outcome_of_place = outcome(translate(source), "optimizer.zero_grad()")
+    assert outcome_of_place.state == "left" and "closure" in outcome_of_place.reason and not outcome_of_place.step
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -75,7 +75,7 @@ def test_every_outcome_stands_in_the_output(path: Path) -> None:
     translation = translate(path.read_text())
     output = plain(translation.code)
     assert translation.outcomes
-    for found in translation.outcomes:
-        assert plain(found.code) in output and plain(found.step) in output, found
+    for finding in translation.outcomes:
+        assert plain(finding.code) in output and plain(finding.step) in output, finding
     for rewrite in translation.rewrites:
         assert not rewrite.written or plain(rewrite.jax or "") in output, rewrite

@@ -75,13 +75,13 @@ def test_a_write_in_a_forward_pass_would_lose_its_gradient() -> None:
 def test_layers_that_a_caller_hands_over_are_written() -> None:
     both = sides(WRITES, "any_layer_writes")
     assert not both.gaps()
-    ours, theirs = both.jax.Net(rngs=nnx.Rngs(0)), both.torch.Net().double()
+    jax_side, torch_side = both.jax.Net(rngs=nnx.Rngs(0)), both.torch.Net().double()
     values = np.random.default_rng(1).normal(size=(4, 3))
-    both.torch.move(theirs, torch.as_tensor(values))
-    both.jax.move(ours, jnp.asarray(values))
-    state = torch_state(ours)
+    both.torch.move(torch_side, torch.as_tensor(values))
+    both.jax.move(jax_side, jnp.asarray(values))
+    state = torch_state(jax_side)
     for name in ("mlp.fc1.weight", "mlp.fc1.bias", "mlp.fc2.weight"):
-        np.testing.assert_allclose(state[name], theirs.state_dict()[name].numpy(), rtol=1e-6)
+        np.testing.assert_allclose(state[name], torch_side.state_dict()[name].numpy(), rtol=1e-6)
 
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"

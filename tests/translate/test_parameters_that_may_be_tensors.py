@@ -24,7 +24,7 @@ def test_a_tensor_made_of_numbers_has_none_to_lose(value: str) -> None:
 @pytest.mark.parametrize(("argument", "gap"), [("x.view(-1)", True), ("x[0]", True), ("x + 1", False)])
 def test_a_view_that_is_handed_over_to_be_written(argument: str, gap: bool) -> None:
     text = HEAD + FILL + f"def f(x: torch.Tensor, i):\n    fill({argument}, i)\n    return 2 * x\n"
-    assert any("caller's 'values'" in found.reason for found in convert(text).gaps) is gap
+    assert any("caller's 'values'" in finding.reason for finding in convert(text).gaps) is gap
 
 
 def test_the_data_of_a_parameter_that_may_be_a_tensor_is_a_gap() -> None:

@@ -68,9 +68,9 @@ LOOPS = {
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_the_numbers_are_the_same(name: str) -> None:
-    found = sides(HEAD + textwrap.dedent(LOOPS[name]), "without_gradient")
-    assert not found.gaps()
-    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+    pair = sides(HEAD + textwrap.dedent(LOOPS[name]), "without_gradient")
+    assert not pair.gaps()
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
 
 
 def test_a_target_of_another_model_is_compiled_with_the_step() -> None:

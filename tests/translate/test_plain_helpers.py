@@ -225,10 +225,10 @@ def test_annotations_go_with_the_imports_that_only_they_need() -> None:
 
 
 def test_helpers_are_annotated_where_their_file_is() -> None:
-    found = definitions("def f(x, ids):\n    return nn.utils.rnn.pad_sequence(x), torch.max(x, 1)\n")
-    for name, node in found.items():
+    defined = definitions("def f(x, ids):\n    return nn.utils.rnn.pad_sequence(x), torch.max(x, 1)\n")
+    for name, node in defined.items():
         functions = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef)]
         assert all(f.returns is None and all(a.annotation is None for a in f.args.args) for f in functions), name
-    assert ast.unparse(found["ValuesAndIndices"]).endswith("namedtuple('ValuesAndIndices', 'values indices')")
+    assert ast.unparse(defined["ValuesAndIndices"]).endswith("namedtuple('ValuesAndIndices', 'values indices')")
     record = definitions("def f(x: torch.Tensor):\n    return torch.max(x, 1)\n")["ValuesAndIndices"]
     assert isinstance(record, ast.ClassDef) and {type(s) for s in record.body[1:]} == {ast.AnnAssign}

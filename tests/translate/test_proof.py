@@ -19,7 +19,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 ROOT = Path(__file__).parents[2]
 
 
-def found(code: str, source: str = "") -> list[tuple[str, bool]]:
+def problems(code: str, source: str = "") -> list[tuple[str, bool]]:
     load_rules()  # which decorators leave a function's parameters
     trees = [ast.parse(textwrap.dedent(text)) for text in (code, source)]
     return [(p.name, p.certain) for p in new_problems(*trees)]
@@ -66,7 +66,7 @@ def found(code: str, source: str = "") -> list[tuple[str, bool]]:
     ],
 )  # fmt: skip
 def test_what_fails_is_found(code: str, expected: list[tuple[str, bool]]) -> None:
-    assert sorted(found(code)) == sorted(expected)
+    assert sorted(problems(code)) == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_what_fails_is_found(code: str, expected: list[tuple[str, bool]]) -> Non
     ],
 )  # fmt: skip
 def test_what_the_source_does_too_is_its_own(source: str, code: str) -> None:
-    assert not found(code, source)
+    assert not problems(code, source)
 
 
 def test_a_name_that_only_may_fail_in_the_source_must_not_always_fail() -> None:
     source = "def f(a):\n    if a:\n        x = 1\n    return x"
-    assert found("def f(a):\n    if a:\n        y = 1\n    z = x\n    x = 1\n    return z", source) == [("x", True)]
+    assert problems("def f(a):\n    if a:\n        y = 1\n    z = x\n    x = 1\n    return z", source) == [("x", True)]
 
 
 def test_what_another_function_of_the_source_may_do_is_no_excuse() -> None:
@@ -96,7 +96,7 @@ def test_what_another_function_of_the_source_may_do_is_no_excuse() -> None:
     code = (
         "def step(a):\n    if a:\n        x = 1\n    return x\ndef f(a):\n    return a\ndef g(a):\n    return step(a)"
     )
-    assert found(code, source) == [("x", False)]
+    assert problems(code, source) == [("x", False)]
 
 
 NETS = textwrap.dedent("""

@@ -228,8 +228,8 @@ class Meaning:
 
 
 def meaning(translation: Translation, back: Mapping[str, str]) -> tuple[object, list[str]]:
-    found = Meaning(translation.code, dict(translation.needs.written), back)
-    return found.body, found.targets
+    result = Meaning(translation.code, dict(translation.needs.written), back)
+    return result.body, result.targets
 
 
 def check(kinds: tuple[str, ...], names: tuple[str, ...]) -> None:

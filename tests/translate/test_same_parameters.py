@@ -38,9 +38,9 @@ seen = [
 
 
 def test_the_same_parameter_is_the_same_variable() -> None:
-    found = sides(SOURCE, "same_parameters")
-    assert not found.gaps()
-    assert found.jax.seen == found.torch.seen == [True, True, True, False, True, False]
+    pair = sides(SOURCE, "same_parameters")
+    assert not pair.gaps()
+    assert pair.jax.seen == pair.torch.seen == [True, True, True, False, True, False]
 
 
 def test_a_weight_that_is_transposed_in_flax_is_told() -> None:

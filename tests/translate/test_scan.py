@@ -182,13 +182,13 @@ def test_weights_go_into_the_stack_layer_by_layer_and_back() -> None:
     exec(scanned(text)[0], sides[1])
     from flax import nnx
 
-    theirs = sides[0]["Net"](4, 3, None).eval()  # type: ignore[operator]
-    ours = sides[1]["Net"](4, 3, None, rngs=nnx.Rngs(0))  # type: ignore[operator]
-    state = {n: torch.rand_like(v) if v.is_floating_point() else v for n, v in theirs.state_dict().items()}
-    theirs.load_state_dict(state)
-    load_torch_state(ours, state)
-    assert ours.blocks.fc.kernel.shape == (3, 4, 4)
-    assert {n: v.tolist() for n, v in torch_state(ours).items()} == {n: v.tolist() for n, v in state.items()}
+    torch_side = sides[0]["Net"](4, 3, None).eval()  # type: ignore[operator]
+    jax_side = sides[1]["Net"](4, 3, None, rngs=nnx.Rngs(0))  # type: ignore[operator]
+    state = {n: torch.rand_like(v) if v.is_floating_point() else v for n, v in torch_side.state_dict().items()}
+    torch_side.load_state_dict(state)
+    load_torch_state(jax_side, state)
+    assert jax_side.blocks.fc.kernel.shape == (3, 4, 4)
+    assert {n: v.tolist() for n, v in torch_state(jax_side).items()} == {n: v.tolist() for n, v in state.items()}
     x = torch.randn(5, 3)
-    ours.eval()
-    np.testing.assert_allclose(ours(x.numpy(), 1.0), theirs(x, 1.0).detach().numpy(), rtol=1e-5, atol=1e-6)
+    jax_side.eval()
+    np.testing.assert_allclose(jax_side(x.numpy(), 1.0), torch_side(x, 1.0).detach().numpy(), rtol=1e-5, atol=1e-6)

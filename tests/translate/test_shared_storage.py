@@ -163,10 +163,10 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize(("part", "text", "told"), CALLS.values(), ids=CALLS)
-def test_what_a_call_writes_into_is_told_where_it_is_read_later(part: str, text: str, told: bool) -> None:
+@pytest.mark.parametrize(("part", "text", "message"), CALLS.values(), ids=CALLS)
+def test_what_a_call_writes_into_is_told_where_it_is_read_later(part: str, text: str, message: bool) -> None:
     gaps = [gap.reason for gap in translate(MODULES.replace("PART", part).replace("BODY", text)).gaps]
-    assert any("in place in this call" in reason for reason in gaps) if told else not gaps
+    assert any("in place in this call" in reason for reason in gaps) if message else not gaps
 
 
 RECTIFIED = {
@@ -225,7 +225,7 @@ def f(x: torch.Tensor):
 
 
 @pytest.mark.parametrize(
-    ("statements", "told"),
+    ("statements", "is_gap"),
     [
         ("kept = Kept(y)\n    y += 1\n    return kept", True),
         ("kept = Kept(w=y)\n    y.mul_(2)\n    return kept.w", True),
@@ -237,6 +237,6 @@ def f(x: torch.Tensor):
         ("kept = Kept(y)\n    y += 1\n    return y", False),
     ],
 )
-def test_an_object_shares_the_arrays_that_its_constructor_keeps(statements: str, told: bool) -> None:
+def test_an_object_shares_the_arrays_that_its_constructor_keeps(statements: str, is_gap: bool) -> None:
     gaps = translate(KEEPERS.format(statements=statements)).gaps
-    assert [gap.code for gap in gaps] == ["in-place-shared"] * told
+    assert [gap.code for gap in gaps] == ["in-place-shared"] * is_gap

@@ -52,9 +52,9 @@ def source(first: str = "fc1", second: str = "fc2", more: str = "") -> str:
 
 
 def test_names_in_alphabetical_order_come_in_pytorchs_behind_a_compiled_step() -> None:
-    found = sides(source(), "in_order")
-    assert not found.gaps()
-    assert found.jax.names == found.torch.names and found.jax.names[:2] == ["conv.weight", "conv.bias"]
+    pair = sides(source(), "in_order")
+    assert not pair.gaps()
+    assert pair.jax.names == pair.torch.names and pair.jax.names[:2] == ["conv.weight", "conv.bias"]
 
 
 OTHERWISE = {

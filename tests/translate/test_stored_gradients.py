@@ -110,13 +110,13 @@ LOOPS = {
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_tensors_that_are_changed_by_hand(name: str) -> None:
-    found = sides(HEAD + textwrap.dedent(LOOPS[name]), "by_hand")
-    assert not found.gaps()
-    assert "value_and_grad" in found.translation.code
-    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+    pair = sides(HEAD + textwrap.dedent(LOOPS[name]), "by_hand")
+    assert not pair.gaps()
+    assert "value_and_grad" in pair.translation.code
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
     for attribute in ("w", "b"):
-        wanted: torch.Tensor = getattr(found.torch, attribute)
-        np.testing.assert_allclose(getattr(found.jax, attribute), wanted.detach().numpy(), rtol=1e-5)
+        wanted: torch.Tensor = getattr(pair.torch, attribute)
+        np.testing.assert_allclose(getattr(pair.jax, attribute), wanted.detach().numpy(), rtol=1e-5)
 
 
 MODULE = """
@@ -138,10 +138,10 @@ for i in range(5):
 def test_a_factor_may_stand_in_front_of_the_gradient() -> None:
     older = MODULE.replace("add_(p.grad, alpha=-0.1)", "add_(-0.1, p.grad.data)")
     assert older != MODULE
-    found = sides(HEAD + older, "module_by_hand")
-    assert not found.gaps()
-    assert "p - 0.1 * g" in found.translation.code
-    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+    pair = sides(HEAD + older, "module_by_hand")
+    assert not pair.gaps()
+    assert "p - 0.1 * g" in pair.translation.code
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
 
 
 @pytest.mark.parametrize("inside", [False, True])
@@ -151,9 +151,9 @@ def test_parameters_that_are_changed_by_hand(inside: bool) -> None:
     under = textwrap.indent(loop, "    ")
     moved = MODULE.replace("    model.zero_grad()\n", "")
     moved = moved.replace(loop, f"    with torch.no_grad():\n{under}        model.zero_grad()\n")
-    found = sides(HEAD + (moved if inside else MODULE), "module_by_hand")
-    assert not found.gaps()
-    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
+    pair = sides(HEAD + (moved if inside else MODULE), "module_by_hand")
+    assert not pair.gaps()
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
 
 
 FUNCTION = """
@@ -173,11 +173,11 @@ for i in range(5):
 
 
 def test_tensors_of_the_module_level_that_a_function_changes() -> None:
-    found = sides(HEAD.replace("params = [w, b]\n", "") + FUNCTION, "function_by_hand")
-    assert not found.gaps()
-    assert '    """One step."""\n    global b, w\n' in found.translation.code
-    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
-    np.testing.assert_allclose(found.jax.w, found.torch.w.detach().numpy(), rtol=1e-5)
+    pair = sides(HEAD.replace("params = [w, b]\n", "") + FUNCTION, "function_by_hand")
+    assert not pair.gaps()
+    assert '    """One step."""\n    global b, w\n' in pair.translation.code
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
+    np.testing.assert_allclose(pair.jax.w, pair.torch.w.detach().numpy(), rtol=1e-5)
 
 
 def test_what_is_declared_global_is_declared_once() -> None:
@@ -255,14 +255,14 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_that_change_tensors_return_them(name: str) -> None:
     text, call = FUNCTIONS[name]
-    found = sides(HEAD + textwrap.dedent(text), f"update_{len(name)}")
-    assert not found.gaps()
-    assert call in found.translation.code
-    assert found.jax.losses[-1] < found.jax.losses[0]
-    np.testing.assert_allclose(found.jax.losses, found.torch.losses, rtol=1e-5)
-    np.testing.assert_allclose(found.jax.w, found.torch.w.detach().numpy(), rtol=1e-5)
+    pair = sides(HEAD + textwrap.dedent(text), f"update_{len(name)}")
+    assert not pair.gaps()
+    assert call in pair.translation.code
+    assert pair.jax.losses[-1] < pair.jax.losses[0]
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
+    np.testing.assert_allclose(pair.jax.w, pair.torch.w.detach().numpy(), rtol=1e-5)
     if "params" in call:
-        np.testing.assert_allclose(found.jax.params[0], found.torch.params[0].detach().numpy(), rtol=1e-5)
+        np.testing.assert_allclose(pair.jax.params[0], pair.torch.params[0].detach().numpy(), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -286,5 +286,5 @@ def test_other_functions_that_change_tensors_stay(old: str, new: str) -> None:
 @pytest.mark.parametrize(("behind", "gaps"), [("print(params)", 1), ("print(w)", 0)])
 def test_a_list_that_holds_a_tensor_would_not_see_what_is_written_into_it(behind: str, gaps: int) -> None:
     step = "for i in range(5):\n    w.grad = None\n    loss = ((x @ w - y) ** 2).mean()\n    loss.backward()\n"
-    found = translate(f"{HEAD}{step}    w.data -= 0.1 * w.grad\n{behind}\n").gaps
-    assert ["would not see" in gap.reason for gap in found] == [True] * gaps
+    left = translate(f"{HEAD}{step}    w.data -= 0.1 * w.grad\n{behind}\n").gaps
+    assert ["would not see" in gap.reason for gap in left] == [True] * gaps

@@ -182,13 +182,13 @@ def test_findings_and_lines_are_those_of_the_source() -> None:
     text = HEAD + source
     result = convert(text, target="jax")
     lines, code = text.splitlines(), result.code.splitlines()
-    found = {
+    names = {
         lines[e.source_line - 1].strip(): code[e.line - 1].strip()
         for e in result.source_map
         if e.source_line == e.source_end_line
     }
-    assert found["self.fc = nn.Linear(3, 4)"] == 'params["fc"] = init_dense(key, 3, 4)'
-    assert found["y = self.fc(x)"] == 'y = dense(params["fc"], x)'
+    assert names["self.fc = nn.Linear(3, 4)"] == 'params["fc"] = init_dense(key, 3, 4)'
+    assert names["y = self.fc(x)"] == 'y = dense(params["fc"], x)'
     for finding in result.findings:
         assert "bincount" in lines[finding.span.line - 1]
     rebuilt, position = "", 0

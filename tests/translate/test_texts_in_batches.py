@@ -123,9 +123,9 @@ class Collate:
 
 @pytest.mark.parametrize("source", [DICT, TUPLE], ids=["dict", "tuple"])
 def test_texts_stay_and_a_step_is_given_the_tensors_beside_them(source: str) -> None:
-    found = convert(source)
-    assert not found.gaps
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps
+    assert printed(result.code) == printed(source)
 
 
 def test_a_step_takes_the_parts_of_a_batch_under_their_keys() -> None:
@@ -153,10 +153,10 @@ def test_a_step_that_a_function_gives_the_whole_batch_is_left_and_said() -> None
 
 
 def test_what_a_collate_function_gives_counts_and_not_the_samples_of_the_dataset() -> None:
-    found = convert(COLLATED)
-    assert not found.gaps
-    assert "x, y = np.asarray(x), np.asarray(y)" in found.code
-    assert printed(found.code) == printed(COLLATED)
+    result = convert(COLLATED)
+    assert not result.gaps
+    assert "x, y = np.asarray(x), np.asarray(y)" in result.code
+    assert printed(result.code) == printed(COLLATED)
 
 
 def test_what_a_collating_object_gives_counts_too() -> None:
@@ -169,9 +169,9 @@ for x, y, names in loader:
     print(round(criterion(model(x), y).item(), 4), names)
 """
     )
-    found = convert(source)
-    assert not found.gaps
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps
+    assert printed(result.code) == printed(source)
 
 
 TRAINED = """
@@ -211,19 +211,19 @@ for i in range(6):
 @pytest.mark.parametrize("name", LISTED)
 def test_texts_of_samples_in_a_list_stay(name: str) -> None:
     source = HEAD.replace("loader = ", LISTED[name] + "loader = ").replace("Images()", "rows") + TRAINED
-    found = convert(source)
-    assert not found.gaps
-    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in found.code
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps
+    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in result.code
+    assert printed(result.code) == printed(source)
 
 
 def test_texts_of_pairs_in_a_list_stay() -> None:
     rows = 'rows = [(torch.linspace(-1, 1, 4) * i, i % 3, "ab"[i % 2]) for i in range(6)]\n'
     source = HEAD.replace("loader = ", rows + "loader = ").replace("Images()", "rows")
     source += TUPLE[TUPLE.index("\nfor batch in loader") :]
-    found = convert(source)
-    assert not found.gaps
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps
+    assert printed(result.code) == printed(source)
 
 
 def test_a_batch_of_tensors_shows_its_keys_as_a_dict() -> None:
@@ -239,6 +239,6 @@ for batch in loader:
     print(round(loss.item(), 4), batch.keys())
 """
     )
-    found = convert(source)
-    assert not found.gaps
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps
+    assert printed(result.code) == printed(source)

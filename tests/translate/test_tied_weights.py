@@ -56,10 +56,10 @@ OTHER = "nn.Parameter(weight.detach().clone())"
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("here", [f"{TIED_HEAD}\n        self.reset()", f"{TIED_TABLE}\n        self.reset()"])
-def test_the_own_weight_of_a_tied_linear_is_a_view_of_the_shared_one(here: str, bias: bool) -> None:
+@pytest.mark.parametrize("place", [f"{TIED_HEAD}\n        self.reset()", f"{TIED_TABLE}\n        self.reset()"])
+def test_the_own_weight_of_a_tied_linear_is_a_view_of_the_shared_one(place: str, bias: bool) -> None:
     method = "def reset(self):\n        nn.init.uniform_(self.head.weight)"
-    translation = translate(TIED.format(here=here, method=method).replace("bias=False", f"bias={bias}"), Options())
+    translation = translate(TIED.format(here=place, method=method).replace("bias=False", f"bias={bias}"), Options())
     assert not translation.gaps
     assert "self.head = TiedLinear(self.parts.wte.embedding" in translation.code
     assert "self.head.kernel[...] = rngs.params.uniform(" in translation.code
@@ -82,14 +82,14 @@ def test_a_weight_is_tied_by_way_of_a_variable(statements: str, tied: bool) -> N
 
 
 def test_a_linear_that_is_initialised_and_then_tied_is_built_first() -> None:
-    here = f"nn.init.zeros_(self.head.weight)\n        {TIED_HEAD}"
-    code = translate(TIED.format(here=here, method=""), Options()).code
+    place = f"nn.init.zeros_(self.head.weight)\n        {TIED_HEAD}"
+    code = translate(TIED.format(here=place, method=""), Options()).code
     built, zeros, tied = (code.index(f"self.head{x}") for x in (" = nnx.Linear", ".kernel[...] = ", " = TiedLinear"))
     assert built < zeros < tied
 
 
 @pytest.mark.parametrize(
-    ("here", "method"),
+    ("place", "method"),
     [
         (f"nn.init.zeros_(self.head.weight)\n        {TIED_TABLE}", ""),
         (f"self.reset()\n        {TIED_TABLE}", "def reset(self):\n        nn.init.zeros_(self.head.weight)"),
@@ -100,8 +100,8 @@ def test_a_linear_that_is_initialised_and_then_tied_is_built_first() -> None:
         (TIED_HEAD, "def optimizer(self):\n        return torch.optim.SGD((self.head.weight,))"),
     ],
 )
-def test_a_tied_linears_own_weight_is_a_gap_as_a_parameter_or_before_the_table_has_it(here: str, method: str) -> None:
-    translation = translate(TIED.format(here=here, method=method), Options())
+def test_a_tied_linears_own_weight_is_a_gap_as_a_parameter_or_before_the_table_has_it(place: str, method: str) -> None:
+    translation = translate(TIED.format(here=place, method=method), Options())
     assert "weight tying" in [gap.name for gap in translation.gaps]
 
 

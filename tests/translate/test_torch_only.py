@@ -57,7 +57,7 @@ class Net(nn.Module):
 """
 
 
-def found(statement: str) -> list[Finding]:
+def torch_only_findings(statement: str) -> list[Finding]:
     translation = translate(HEAD.replace("{}", statement))
     assert "# TODO(t2j): a custom autograd.Function" in translation.code
     return [f for f in translation.findings if f.code == "torch-only"]
@@ -79,7 +79,7 @@ def found(statement: str) -> list[Finding]:
     ],
 )
 def test_an_array_for_what_takes_tensors_is_a_gap_at_the_call(statement: str, name: str, reason: str) -> None:
-    (finding,) = found(statement)
+    (finding,) = torch_only_findings(statement)
     assert finding.name == name and reason in finding.reason and "no JAX arrays" in finding.reason
     source = HEAD.replace("{}", statement).split("\n")
     assert source[finding.span.line - 1].strip() == statement
@@ -102,7 +102,7 @@ def test_an_array_for_what_takes_tensors_is_a_gap_at_the_call(statement: str, na
     ],
 )
 def test_what_takes_arrays_or_gets_none_is_no_finding(statement: str) -> None:
-    assert not found(statement)
+    assert not torch_only_findings(statement)
 
 
 def test_a_data_pipeline_that_stays_gets_tensors() -> None:

@@ -160,15 +160,15 @@ for step in range(6):
 
 
 @pytest.mark.parametrize(
-    "told", ["seen.append(loss.item())", "total += float(loss) * len(x)", "print(loss.item(), step)"]
+    "message", ["seen.append(loss.item())", "total += float(loss) * len(x)", "print(loss.item(), step)"]
 )
 @pytest.mark.parametrize("scaled", ["loss = loss / parts", "if parts > 1: loss = loss / parts", "loss /= parts"])
-def test_a_loss_that_is_told_before_it_is_scaled_is_kept(told: str, scaled: str) -> None:
-    done = convert(HEAD + METERED.format(told=told, scaled=scaled))
+def test_a_loss_that_is_told_before_it_is_scaled_is_kept(message: str, scaled: str) -> None:
+    done = convert(HEAD + METERED.format(told=message, scaled=scaled))
     assert not done.gaps
     assert "        raw_loss = loss\n" in done.code
     assert "    raw_loss = train_step(" in done.code
-    assert told.replace("loss", "raw_loss") in done.code
+    assert message.replace("loss", "raw_loss") in done.code
 
 
 def test_a_loss_that_is_kept_and_changed_in_place_is_left() -> None:

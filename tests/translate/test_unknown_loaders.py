@@ -179,16 +179,16 @@ def train(encoder, decoder, {names}, batches):
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "told_apart"),
     [
         ("encoder_optimizer", "decoder_optimizer", True),
         ("opt_encoder", "opt_decoder", True),
         ("first", "second", False),
     ],
 )
-def test_optimizers_are_told_apart_by_their_modules_names(first: str, second: str, told: bool) -> None:
+def test_optimizers_are_told_apart_by_their_modules_names(first: str, second: str, told_apart: bool) -> None:
     source = SEVERAL.replace("{names}", f"{first}, {second}").replace("{names[0]}", first).replace("{names[1]}", second)
     done = convert(source)
-    assert bool(done.gaps) is not told
-    if told:
+    assert bool(done.gaps) is not told_apart
+    if told_apart:
         assert f"{first}.update(encoder, " in done.code and f"{second}.update(decoder, " in done.code

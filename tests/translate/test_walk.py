@@ -31,12 +31,12 @@ def files_that_run(text: str) -> list[str]:
     """The files of t2j in which anything runs for a conversion, in the order in which they are entered."""
     convert(text)  # rules and helpers are read, and templates compiled, with the first one
     homes = {ROOT / part for part in PARTS}
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
 
     def note(frame: FrameType, event: str, argument: object) -> None:
         path = Path(frame.f_code.co_filename)
         if event == "call" and not homes.isdisjoint(path.parents):
-            found[path.relative_to(ROOT).as_posix()] = None
+            names[path.relative_to(ROOT).as_posix()] = None
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -44,7 +44,7 @@ def files_that_run(text: str) -> list[str]:
         convert(text)
     finally:
         sys.setprofile(before)
-    return list(found)
+    return list(names)
 
 
 def test_one_call_is_followed_through_few_files() -> None:

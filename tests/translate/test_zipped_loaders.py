@@ -47,25 +47,25 @@ def test_batches_of_several_loaders_become_arrays(name: str) -> None:
     targets, walked, first, rate = WALKED[name]
     loss = LOSS.format(a="a", b="b", c="c", rate=rate)
     source = HEAD + LOOP.format(targets=targets, walked=walked, first=first, loss=loss)
-    found = convert(source)
-    assert not found.gaps
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert not result.gaps
+    assert printed(result.code) == printed(source)
 
 
 def test_one_loader_behind_the_other() -> None:
     loop = LOOP.format(targets="a, b", walked="itertools.chain(few, few)", first="", loss="criterion(model(a), b)")
-    found = convert(HEAD + loop)
-    assert not found.gaps
-    assert printed(found.code) == printed(HEAD + loop)
+    result = convert(HEAD + loop)
+    assert not result.gaps
+    assert printed(result.code) == printed(HEAD + loop)
 
 
 def test_loaders_that_a_function_is_given() -> None:
     loss = LOSS.format(a="a", b="b", c="c", rate="0.5")
     body = LOOP.format(targets="(a, b), (c,)", walked="zip(label_loader, free_loader)", first="", loss=loss)
     source = HEAD + "def train(label_loader, free_loader):\n    " + body.replace("\n", "\n    ").rstrip() + "\n\n"
-    found = convert(source + "train(few, many)\n")
-    assert not found.gaps
-    assert printed(found.code) == printed(source + "train(few, many)\n")
+    result = convert(source + "train(few, many)\n")
+    assert not result.gaps
+    assert printed(result.code) == printed(source + "train(few, many)\n")
 
 
 def test_lists_of_numbers_that_are_walked_together_stay() -> None:
@@ -88,19 +88,19 @@ TAKEN = {
 @pytest.mark.parametrize("name", TAKEN)
 def test_batches_that_no_loop_takes_become_arrays(name: str) -> None:
     source = HEAD + TAKEN[name].replace(".shape,", ".shape[0],") + "\n"
-    found = convert(source)
-    assert not found.gaps
-    assert printed(found.code) == printed(source)
-    assert convert(found.code).code == found.code
+    result = convert(source)
+    assert not result.gaps
+    assert printed(result.code) == printed(source)
+    assert convert(result.code).code == result.code
 
 
 def test_a_list_for_the_data_pipeline_stays() -> None:
     source = (
         HEAD + "again = DataLoader(list(few.dataset), batch_size=2)\nfor a, b in again:\n    print(model(a).shape[0])\n"
     )
-    found = convert(source)
-    assert "DataLoader(list(few.dataset), batch_size=2)" in found.code
-    assert printed(found.code) == printed(source)
+    result = convert(source)
+    assert "DataLoader(list(few.dataset), batch_size=2)" in result.code
+    assert printed(result.code) == printed(source)
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,10 @@ def _run(translation: Translation, source: str, modules: Sequence[str]) -> Run:
 
 def _get(space: dict[str, Any], name: str) -> Any:
     first, *rest = name.split(".")
-    found = space[first]
+    result = space[first]
     for part in rest:
-        found = getattr(found, part)
-    return found
+        result = getattr(result, part)
+    return result
 
 
 def _compare(run: Run, modules: Sequence[str], lists: Sequence[str], tolerance: float) -> None:

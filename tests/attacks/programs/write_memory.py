@@ -15,8 +15,8 @@ def attack():
 
     text = ctypes.create_string_buffer(b"gone")
     mine = Piece(ctypes.addressof(text), 5)
-    theirs = Piece(int(PLACES["memory"]), 5)
-    LIBC.process_vm_writev(int(PLACES["victim"]), ctypes.byref(mine), 1, ctypes.byref(theirs), 1, 0)
+    torch_side = Piece(int(PLACES["memory"]), 5)
+    LIBC.process_vm_writev(int(PLACES["victim"]), ctypes.byref(mine), 1, ctypes.byref(torch_side), 1, 0)
 
 
 # t2j: x=f32[2, 3]

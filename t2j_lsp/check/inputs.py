@@ -171,7 +171,12 @@ def map_values(value: Any, leaf: Any) -> Any:
 def _to_plain(value: Any) -> Any:
     def leaf(item: Any) -> Any:
         if isinstance(item, ArraySpec):
-            fields = {"dtype": item.dtype, "shape": list(item.shape), "low": item.low, "high": item.high}
+            fields: dict[str, Any] = {
+                "dtype": item.dtype,
+                "shape": list(item.shape),
+                "low": item.low,
+                "high": item.high,
+            }
             return Record("ArraySpec", fields)
         return Record("Code", {"text": item.text, "converted": item.converted}) if isinstance(item, Code) else item
 
@@ -180,10 +185,10 @@ def _to_plain(value: Any) -> Any:
 
 def _from_plain(value: Any) -> Any:
     def leaf(item: Any) -> Any:
+        fields: dict[str, Any] = item.fields if isinstance(item, Record) else {}
         if isinstance(item, Record) and item.name == "ArraySpec":
-            fields = item.fields
             return ArraySpec(fields["dtype"], tuple(fields["shape"]), fields["low"], fields["high"])
-        return Code(**item.fields) if isinstance(item, Record) and item.name == "Code" else item
+        return Code(**fields) if isinstance(item, Record) and item.name == "Code" else item
 
     return map_values(value, leaf)
 
@@ -192,9 +197,10 @@ def converted_code(plain: Any, convert: Callable[[str], str]) -> Any:
     """Plain arguments in which expressions that name PyTorch have what they become in JAX."""
 
     def leaf(item: Any) -> Any:
-        if not isinstance(item, Record) or item.name != "Code" or not _names_torch(item.fields["text"]):
+        text = item.fields["text"] if isinstance(item, Record) and item.name == "Code" else None
+        if not isinstance(text, str) or not _names_torch(text):
             return item
-        return Record("Code", item.fields | {"converted": convert(item.fields["text"])})
+        return Record("Code", item.fields | {"converted": convert(text)})
 
     return map_values(plain, leaf)
 

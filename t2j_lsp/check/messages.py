@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from .crossing import Message
 from .inputs import Arguments, InputPlan
 from .program.marks import Mark
-from .protocol import Array, NdArray
+from .protocol import Array, NdArray, Plain
 
-Tree = Any
+Tree = Plain
 """A tree of arrays and plain values, as `protocol.plain` makes it."""
 Observations = dict[str, Tree]
 """Trees by the name of the observation: ``eval output``, ``gradient of parameter: fc.weight``, ``step 2: loss``."""
@@ -73,7 +73,7 @@ class RecordedDraw(Message):
 
     kind: str
     values: NdArray
-    p: Any = None
+    p: Tree = None
 
 
 Tape = list[RecordedDraw]
@@ -237,12 +237,13 @@ class StatementSite:
     target: str
     reads: tuple[str, ...]
 
-    def to_plain(self) -> list[Any]:
+    def to_plain(self) -> list[Plain]:
         return [self.file, self.line, self.function, self.target, list(self.reads)]
 
     @staticmethod
-    def from_plain(data: list[Any]) -> StatementSite:
-        return StatementSite(data[0], data[1], data[2], data[3], tuple(data[4]))
+    def from_plain(data: tuple[str, int, str, str, list[str]]) -> StatementSite:
+        file, line, function, target, reads = data
+        return StatementSite(file, line, function, target, tuple(reads))
 
     @property
     def key(self) -> tuple[str, str]:
@@ -310,7 +311,7 @@ class Logged(Message):
 
     file: str = ""
     line: int = 0
-    steps: list[Any] = field(default_factory=list)
+    steps: list[Tree] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     """How many numbers belong to each step."""
     values: list[float] = field(default_factory=list)
@@ -350,9 +351,9 @@ class ProgramRun(Message):
     """The modules with their first values."""
     final: dict[str, MadeModule] = field(default_factory=dict)
     """By the place of the module among torch's: with its last values."""
-    collected: dict[str, Any] = field(default_factory=dict)
+    collected: dict[str, list[float]] = field(default_factory=dict)
     """Lists of numbers at the program's top level."""
-    saved: dict[str, Any] = field(default_factory=dict)
+    saved: dict[str, Tree] = field(default_factory=dict)
     """Arrays and texts by the name of the file that the program wrote."""
     logged: dict[str, Logged] = field(default_factory=dict)
     """What it logged to TensorBoard."""

@@ -11,7 +11,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ class Record:
     """An output object with named fields: a dataclass, a namedtuple or a mapping subclass of a user's program."""
 
     name: str
-    fields: dict[str, Any]
+    fields: dict[str, Plain]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,9 @@ class Raised:
 
 
 Array = NdArray | RawArray
+Leaf: TypeAlias = "bool | int | float | complex | str | NdArray | RawArray | Opaque | Raised | None"
+Plain: TypeAlias = "Leaf | Record | list[Plain] | tuple[Plain, ...] | dict[Any, Plain]"
+"""Plain data: what crosses, and what a program's output is made into. The keys of a dict are leaves."""
 
 
 def dtype_name(array: Array) -> str:
@@ -78,15 +81,15 @@ def as_float64(array: Array) -> NdArray:
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-def pack(value: Any) -> tuple[bytes, list[bytes]]:
+def pack(value: object) -> tuple[bytes, list[bytes]]:
     """The JSON text of ``value`` and the bytes of its arrays."""
     buffers: list[bytes] = []
 
-    def array_node(array: NdArray, dtype: str) -> dict[str, Any]:
+    def array_node(array: NdArray, dtype: str) -> dict[str, object]:
         buffers.append(np.ascontiguousarray(array).tobytes())
         return {"$": "array", "dtype": dtype, "shape": list(array.shape), "store": array.dtype.str}
 
-    def node(item: Any) -> Any:
+    def node(item: object) -> object:
         if item is None or isinstance(item, bool | str):
             return item
         if isinstance(item, int):
@@ -155,7 +158,7 @@ def unpack(text: bytes, data: bytes) -> Any:
         raise ProtocolError(f"a malformed message ({type(error).__name__}: {error})") from error
 
 
-def frame(tag: bytes, value: Any) -> list[bytes]:
+def frame(tag: bytes, value: object) -> list[bytes]:
     """The byte strings to write for one message; ``tag`` is the worker's 8-byte tag."""
     return frames.frame(tag, *pack(value))
 
@@ -168,7 +171,7 @@ def read_frame(tag: bytes, read: Callable[[int], bytes], limit: int) -> Any:
     return unpack(*frames.read_frame(tag, read, limit))
 
 
-def plain(value: Any, leaf: Callable[[Any], Array | None], depth: int = 0) -> Any:
+def plain(value: object, leaf: Callable[[Any], Array | None], depth: int = 0) -> Plain:
     """Turns a program's output into plain data: containers stay, arrays go through ``leaf``, the rest is `Opaque`.
 
     ``leaf`` answers None for what is no array of its framework.
@@ -202,7 +205,7 @@ def plain(value: Any, leaf: Callable[[Any], Array | None], depth: int = 0) -> An
     return Opaque(type(value).__name__)
 
 
-def leaves(tree: Any, path: str = "") -> list[tuple[str, Any]]:
+def leaves(tree: object, path: str = "") -> list[tuple[str, object]]:
     """The leaves of a plain tree with their paths, in order: ``[("[0].logits", array), ...]``."""
     if isinstance(tree, list | tuple):
         return [leaf for i, item in enumerate(tree) for leaf in leaves(item, f"{path}[{i}]")]

@@ -267,7 +267,8 @@ def _location(event: TracedEvent | None) -> Location | None:
 def _numbers(value: Tree) -> list[float] | None:
     """A number or a sequence of numbers: sizes, scales, settings."""
     items = list(value) if isinstance(value, list | tuple) else [value]
-    return [float(v) for v in items] if items and all(isinstance(v, bool | int | float) for v in items) else None
+    numbers = [float(v) for v in items if isinstance(v, bool | int | float)]
+    return numbers if numbers and len(numbers) == len(items) else None
 
 
 def _agree(left: Tree, right: Tree, tolerance: float, layouts: bool = True) -> bool:
@@ -309,7 +310,7 @@ def arrangements(left: NdArray, right: NdArray, layouts: bool) -> Iterator[NdArr
         yield from (m for m in (np.moveaxis(right, -1, 1), np.moveaxis(right, -1, -3)) if m.shape == left.shape)
 
 
-def _close(left: Tree, right: Tree, tolerance: float) -> bool:
+def _close(left: NdArray, right: NdArray, tolerance: float) -> bool:
     if not np.array_equal(np.isnan(left), np.isnan(right)):
         return False
     finite = np.isfinite(left) & np.isfinite(right)

@@ -6,13 +6,13 @@ its first values moved by a rounding, and a number may differ by a multiple of w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from t2j_lsp.check.messages import ProgramRun
+from t2j_lsp.check.protocol import NdArray
 from t2j_lsp.contract import ProgramValues
 
 from .text import PrintedNumber, parts
@@ -132,7 +132,9 @@ class Comparer:
         own_words, numbers = parts(run.printed[index].text)
         return numbers if own_words == words else None
 
-    def _tolerance(self, moves: _Moves, key: Any, number: PrintedNumber, others: list[PrintedNumber | None]) -> float:
+    def _tolerance(
+        self, moves: _Moves, key: Hashable, number: PrintedNumber, others: list[PrintedNumber | None]
+    ) -> float:
         """The relative tolerance of a number, with what it moved noted."""
         moved = max((CAP if o is None else _relative(number.value, o.value) for o in others), default=0.0)
         floor = 0.0 if not number.digit and number.value == int_of(number.value) else self.bounds.floor
@@ -166,15 +168,18 @@ class Comparer:
             if own is None or isinstance(held, str) != isinstance(own, str):
                 continue
             others = [run.saved.get(name) for run in self.moved]
-            if isinstance(held, str):
+            wanted: object = held
+            got: object = own
+            arrays: list[object] = list(others)
+            if isinstance(held, str) and isinstance(own, str):
                 (words, numbers), (own_words, own_numbers) = parts(held), parts(own)
                 if words != own_words:
                     values.count += 1
                     yield ProgramDifference(f"the file {name} has other words", ("", 0), ("", 0))
                     continue
-                held, own = (np.array([n.value for n in one]) for one in (numbers, own_numbers))
-                others = [np.array([n.value for n in parts(o)[1]]) if isinstance(o, str) else None for o in others]
-            yield from self._array(f"the file {name}", held, own, others, values)
+                wanted, got = (np.array([n.value for n in one]) for one in (numbers, own_numbers))
+                arrays = [np.array([n.value for n in parts(o)[1]]) if isinstance(o, str) else None for o in others]
+            yield from self._array(f"the file {name}", wanted, got, arrays, values)
         yield from self._logged(values)
 
     def _logged(self, values: ProgramValues) -> Iterator[ProgramDifference]:
@@ -222,9 +227,9 @@ class Comparer:
     def _array(
         self,
         name: str,
-        wanted: Any,
-        got: Any,
-        others: list[Any],
+        wanted: object,
+        got: object,
+        others: Sequence[object],
         values: ProgramValues,
         place: tuple[str, int] = ("", 0),
         each: bool = False,
@@ -266,10 +271,10 @@ class _Moves:
     """How far numbers moved so far: each by itself, and all."""
 
     def __init__(self) -> None:
-        self._own: dict[Any, float] = {}
+        self._own: dict[Hashable, float] = {}
         self._all = 0.0
 
-    def note(self, key: Any, moved: float) -> float:
+    def note(self, key: Hashable, moved: float) -> float:
         """Notes a move; how far this number and a share of what all moved counts for it."""
         self._own[key] = max(self._own.get(key, 0.0), moved)
         self._all = max(self._all, moved)
@@ -295,7 +300,7 @@ def _relative(one: float, other: float) -> float:
     return abs(one - other) / max(abs(one), abs(other))
 
 
-def _errors(wanted: Any, got: Any, each: bool) -> Any:
+def _errors(wanted: object, got: object, each: bool) -> NdArray:
     """The relative differences of elements, flat."""
     a, b = np.asarray(wanted).astype(np.complex128).ravel(), np.asarray(got).astype(np.complex128).ravel()
     with np.errstate(invalid="ignore"):

@@ -170,7 +170,7 @@ def comparisons(expression: str, narrow: Any, wide: Any, described: bool = True)
         if described:
             yield f"assert {path}.shape == {value.shape}"
             yield f"assert {path}.dtype == torch.{value.dtype.name}"
-        yield from _compared(path, value, exact)
+        yield from _compared(path, value, np.asarray(exact))
 
 
 def _equal(path: str, value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def _fields(tree: Tree) -> Tree:
     return {k: v for k, v in tree.fields.items() if v is not None} if isinstance(tree, Record) else tree
 
 
-def _keys(tree: Mapping[Any, Any]) -> str:
+def _keys(tree: Mapping[object, object]) -> str:
     return ", ".join(map(repr, tree)) or "(none)"
 
 
@@ -120,7 +120,7 @@ def _what(value: Tree) -> str:
     return "a dictionary" if isinstance(value, dict) else f"{value!r}"
 
 
-def is_array(value: Tree) -> bool:
+def is_array(value: Tree) -> TypeGuard[Array]:
     """Whether a leaf is an array."""
     return isinstance(value, np.ndarray | RawArray)
 
@@ -169,18 +169,18 @@ def _leaf(name: str, left: Tree, right: Tree, result: Comparison, group: float, 
             result.fail(name, f"is {_what(left)} in torch and {_what(right)} in JAX", "structure")
         return
     scalar = not (is_array(left) and is_array(right))
-    left = left if is_array(left) else np.asarray(left)
-    right = right if is_array(right) else np.asarray(right)
-    if tuple(left.shape) != tuple(right.shape):
-        result.fail(name, f"has shape {tuple(left.shape)} in torch and {tuple(right.shape)} in JAX", "shape")
-    elif kind_of(left) != kind_of(right) and not scalar:
-        result.fail(name, f"is {dtype_name(left)} in torch and {dtype_name(right)} in JAX", "dtype")
-    elif kind_of(left) in ("bool", "integer") and kind_of(right) in ("bool", "integer"):
-        _integers(name, left, right, result)
+    a: Array = left if is_array(left) else np.asarray(left)
+    b: Array = right if is_array(right) else np.asarray(right)
+    if tuple(a.shape) != tuple(b.shape):
+        result.fail(name, f"has shape {tuple(a.shape)} in torch and {tuple(b.shape)} in JAX", "shape")
+    elif kind_of(a) != kind_of(b) and not scalar:
+        result.fail(name, f"is {dtype_name(a)} in torch and {dtype_name(b)} in JAX", "dtype")
+    elif kind_of(a) in ("bool", "integer") and kind_of(b) in ("bool", "integer"):
+        _integers(name, _integers_of(a), _integers_of(b), result)
     else:
-        if dtype_name(left) == "float64" and dtype_name(right) == "float32":
+        if dtype_name(a) == "float64" and dtype_name(b) == "float32":
             allowed = _at_least(SINGLE, allowed)
-        _floats(name, as_float64(left), as_float64(right), result, group, allowed)
+        _floats(name, as_float64(a), as_float64(b), result, group, allowed)
 
 
 def _at_least(part: float, allowed: Allowed) -> Allowed:
@@ -188,8 +188,13 @@ def _at_least(part: float, allowed: Allowed) -> Allowed:
     return lambda name, values, group: np.maximum(allowed(name, values, group), part * scale_of(values, group))
 
 
-def _integers(name: str, left: Tree, right: Tree, result: Comparison) -> None:
-    wrong = (np.asarray(left).astype(np.int64) != np.asarray(right).astype(np.int64)) & ~_no_integers(left)
+def _integers_of(array: Array) -> NdArray:
+    """The values; of a dtype that numpy lacks (int4), the bits that hold them."""
+    return array.bits if isinstance(array, RawArray) else array
+
+
+def _integers(name: str, left: NdArray, right: NdArray, result: Comparison) -> None:
+    wrong = (left.astype(np.int64) != right.astype(np.int64)) & ~_no_integers(left)
     if wrong.any():
         at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         detail = f"{left[at]} in torch and {right[at]} in JAX{_index(at)}"
@@ -197,9 +202,8 @@ def _integers(name: str, left: Tree, right: Tree, result: Comparison) -> None:
     result.record(0.0, 0.0)
 
 
-def _no_integers(torch: Any) -> NdArray:
+def _no_integers(values: NdArray) -> NdArray:
     """Where torch's integers stand for floats that are none, or too large: what these become isn't defined."""
-    values = np.asarray(torch)
     lowest = np.iinfo(values.dtype).min if values.dtype in (np.int32, np.int64) else None
     floats: NdArray = np.zeros(values.shape, bool) if lowest is None else values == lowest
     return floats
@@ -243,5 +247,5 @@ def _not_finite(values: NdArray) -> NdArray:
     return mask
 
 
-def _index(at: tuple[Any, ...]) -> str:
+def _index(at: tuple[np.intp, ...]) -> str:
     return f" at [{', '.join(str(int(i)) for i in at)}]" if at else ""

@@ -251,9 +251,12 @@ def _evaluated(arguments: Arguments, namespace: Namespace) -> Arguments:
     value = plain(list(eval(arguments.call, dict(namespace))), to_array)
     if any(isinstance(leaf, Opaque) for _, leaf in leaves(value)):
         raise TypeError(f"{arguments.call} gives more than tensors and plain data")
-    if len(value) == 2 and isinstance(value[0], list) and isinstance(value[1], dict):
-        return Arguments(value[0], value[1])
-    return Arguments(value)
+    match value:
+        case [list() as args, dict() as kwargs]:
+            return Arguments(args, kwargs)
+        case list():
+            return Arguments(value)
+    raise TypeError(f"{arguments.call} gives no arguments")
 
 
 def _computed(arguments: Arguments, namespace: Namespace, naming: str = "") -> Arguments:

@@ -96,8 +96,8 @@ class Setting:
     def along(self, path: Path) -> list[str]:
         """The libraries that are converted along with a file: none that it is a part of."""
         own = path.relative_to(self.root).parts[0]
-        found = (*known_libraries([path], self.python), *self.libraries)
-        return [one for one in dict.fromkeys(found) if one != own]
+        libraries = (*known_libraries([path], self.python), *self.libraries)
+        return [one for one in dict.fromkeys(libraries) if one != own]
 
 
 def looked_at(setting: Setting, package: str, path: Path, name: str) -> Outcome:

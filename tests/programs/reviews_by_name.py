@@ -86,15 +86,15 @@ def evaluate(model, loader, loss_fn, device, n):
 
 def predictions(model, loader):
     model = model.eval()
-    texts, rows, probabilities = [], [], []
+    texts, found, probabilities = [], [], []
     with torch.no_grad():
         for d in loader:
             names = d["text"]
             outputs = model(ids=d["ids"].to(device), mask=d["mask"].to(device))
             texts.extend(names)
-            rows.extend(torch.max(outputs, dim=1)[1])
+            found.extend(torch.max(outputs, dim=1)[1])
             probabilities.extend(nn.functional.softmax(outputs, dim=1))
-    return texts, torch.stack(rows).cpu(), torch.stack(probabilities).cpu()
+    return texts, torch.stack(found).cpu(), torch.stack(probabilities).cpu()
 
 
 training = DataLoader(Reviews(REVIEWS[:16], 4), batch_size=4, num_workers=0)
@@ -117,5 +117,5 @@ for epoch in range(EPOCHS):
     if val_acc > best:
         torch.save(model.state_dict(), "best.bin")
         best = val_acc
-texts, result, probabilities = predictions(model, validation)
-print(texts[:2], result, probabilities[:, 1])
+texts, found, probabilities = predictions(model, validation)
+print(texts[:2], found, probabilities[:, 1])

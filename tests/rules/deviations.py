@@ -38,6 +38,14 @@ UNDRIVEN: dict[str, str] = {
         f"torch.nn.attention.flex_attention.{name}": "given functions, which no sample is; test_functional runs it"
         for name in ("flex_attention", "create_block_mask", "create_mask", "and_masks", "or_masks")
     },
+    **{
+        f"torch.nn.attention.SDPBackend.{name}": "the name of a kernel; test_function_values converts it"
+        for name in (*("ERROR", "MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "OVERRIDEABLE"),)
+    },
+    "torch.nn.attention.sdpa_kernel": "a context, which no sample enters; test_function_values does",
+    "torch.backends.cuda.sdp_kernel": "as sdpa_kernel",
+    "torch.nn.functional._canonical_mask": "PyTorch's own, which its database has no samples of",
+    "torch.nn.functional._none_or_dtype": "as _canonical_mask",
 }
 """Rules of the subjects below that no sample reaches, and why."""
 

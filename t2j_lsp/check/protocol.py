@@ -11,7 +11,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -61,8 +61,11 @@ class Raised:
 
 
 Array = NdArray | RawArray
-Leaf: TypeAlias = "bool | int | float | complex | str | NdArray | RawArray | Opaque | Raised | None"
-Plain: TypeAlias = "Leaf | Record | list[Plain] | tuple[Plain, ...] | dict[Any, Plain]"
+if TYPE_CHECKING:
+    Leaf: TypeAlias = bool | int | float | complex | str | NdArray | RawArray | Opaque | Raised | None
+    Plain: TypeAlias = Leaf | Record | list["Plain"] | tuple["Plain", ...] | dict[Any, "Plain"]
+else:  # messages read the types of their fields when they are made again, and nothing has to be made of plain data
+    Plain = object
 """Plain data: what crosses, and what a program's output is made into. The keys of a dict are leaves."""
 
 

@@ -168,3 +168,10 @@ def test_what_jax_computes_in_float32_is_compared_as_such() -> None:
     assert kinds(torch, {"eval output": near}) == []
     assert kinds(torch, {"eval output": far}) == ["value"]
     assert kinds(torch, {"eval output": near.astype(np.float64)}) == ["value"]
+
+
+def test_integers_that_numpy_lacks_are_compared() -> None:
+    one, other = (RawArray("int4", np.array([1, last], np.uint8)) for last in (2, 3))
+    assert not compare_all({"output": one}, {"output": one}).differences
+    (difference,) = compare_all({"output": one}, {"output": other}).differences
+    assert "differs in 1 of 2 elements: 2 in torch and 3 in JAX" in difference.what

@@ -125,7 +125,7 @@ class Jittable:
             case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.Delete():
                 return "it contains a definition, an import or a del"
             case ast.If() | ast.IfExp() if isinstance(self.inference.fact(node.test), Tensor):
-                return f"{ast.unparse(node.test)} decides with an array's value"
+                return Drawn(f"{ast.unparse(node.test)} decides with an array's value")
             case ast.Break() | ast.Continue():
                 return Acting("it leaves a loop early")
         return None
@@ -185,9 +185,9 @@ class Jittable:
         if isinstance(fact, Instance) and (selected := selection_in_forward(self.inference, fact.cls.info)):
             return selected
         for call in taken_out_in_forward(self.inference, fact):
-            return Once(f"in {name}, {ast.unparse(call.func)}() takes values out of JAX")
+            return Drawn(f"in {name}, {ast.unparse(call.func)}() takes values out of JAX")
         for test in decided_in_forward(self.inference, fact):
-            return Once(f"in {name}, {ast.unparse(test)} decides with an array's value")
+            return Drawn(f"in {name}, {ast.unparse(test)} decides with an array's value")
         return Once(f"{name} prints") if prints else None
 
     @cached_property
@@ -262,7 +262,7 @@ class Jittable:
 
     def _name(self, node: ast.Call, name: str) -> str | None:
         if name in ("int", "float", "bool") and any(isinstance(self.inference.fact(a), Tensor) for a in node.args):
-            return f"{name}() takes a number out of an array"
+            return Drawn(f"{name}() takes a number out of an array")
         raised = isinstance(self.inference.source.parents.get(node), ast.Raise)
         around = scopes_around(node, self.inference.source.parents)
         local = self.inference.source.symbols.home(name, around) is not None
@@ -278,7 +278,7 @@ class Jittable:
         name = func.attr
         if name in HOST_METHODS:
             taken = f"{text}() takes values out of JAX"
-            return Once(taken) if name in TAKES_OUT and not node.keywords else taken
+            return Drawn(taken) if name in TAKES_OUT and not node.keywords else taken
         match owner:
             case Tensor():
                 return None

@@ -32,7 +32,7 @@ class Once(str):
 
 
 class Drawn(Once):
-    """A number that may decide which way code goes, so that some parameters get no gradient in some steps."""
+    """A draw, or an array's value: it may decide which way code goes, and so which parameters get a gradient."""
 
 
 class Acting(Once):
@@ -122,7 +122,7 @@ class Episode:
             item = self.items[index]
             if item.inside or item.condition is not None:
                 raise Refused("What the loss is computed with acts outside of JAX, in a with statement or a condition.")
-            if _leaves(item.node):
+            if leaves(item.node):
                 raise Refused(LEFT_EARLY)
         self._check_kept([self.items[i].node for i in indices])
         return indices
@@ -230,7 +230,7 @@ def _filled(node: ast.AST) -> set[str]:
     return out
 
 
-def _leaves(node: ast.AST, in_loop: bool = False) -> bool:
+def leaves(node: ast.AST, in_loop: bool = False) -> bool:
     """Whether a statement leaves the block that it stands in: by a return, by a break of a loop around it."""
     match node:
         case ast.Return() | ast.Yield() | ast.YieldFrom():
@@ -240,4 +240,4 @@ def _leaves(node: ast.AST, in_loop: bool = False) -> bool:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
             return False
     inner = in_loop or isinstance(node, _LOOPS)
-    return any(_leaves(child, inner) for child in ast.iter_child_nodes(node))
+    return any(leaves(child, inner) for child in ast.iter_child_nodes(node))

@@ -30,6 +30,10 @@ PARTLY_CHANGED = "The optimizer updates a part of the parameters whose gradients
 LEAKS = "The gradients of another loss are still in the parameters when this update is made."
 
 
+def _names(*nodes: ast.AST) -> set[str]:
+    return {n.id for node in nodes for n in symbols.walk(node) if isinstance(n, ast.Name)}
+
+
 class UpdatedModules:
     """Which modules of one scope the optimizers of a step update, and whose gradients they use."""
 
@@ -82,7 +86,7 @@ class UpdatedModules:
         if made is not None:
             reasons = [p.reason for p in plans]
             raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))
-        candidates = called_modules(self.ctx, slicer, losses)
+        candidates = {c for c in called_modules(self.ctx, slicer, losses) if not self._is_made_apart(text, c)}
         if len(candidates) > 1:
             candidates = {c for c in candidates if _is_named_after(text, c)} or candidates
         if len(candidates) != 1:
@@ -90,6 +94,21 @@ class UpdatedModules:
                 f"Can't tell which of these {text} updates: {', '.join(sorted(candidates)) or 'no module is called'}."
             )
         return Optimized(text, (candidates.pop(),), sure=False)
+
+    def _is_made_apart(self, optimizer: str, module: str) -> bool:
+        """Whether the scope gets an optimizer from a call that has nothing to do with a module: it updates another."""
+        root = optimizer.partition(".")[0]
+        function = self.scope.function
+        code = self.ctx.source.tree if function is None else function.node
+        given = [n for n in symbols.own_nodes(code) if isinstance(n, ast.Assign) and root in _names(*n.targets)]
+        made = [n for n in given if isinstance(n.value, ast.Call)]
+        return bool(made) and not any(self._mentions(one, module.partition(".")[0], code) for one in made)
+
+    def _mentions(self, made: ast.Assign, name: str, code: ast.AST) -> bool:
+        """Whether an assignment gives or is given a variable, or something that was made of it."""
+        mentioned = _names(made)
+        others = [n for n in symbols.own_nodes(code) if isinstance(n, ast.Assign) and mentioned & _names(*n.targets)]
+        return name in mentioned.union(*map(_names, others))
 
     def variables(self, optimized: Sequence[Optimized]) -> set[str]:
         """The variables that the updated modules are in."""

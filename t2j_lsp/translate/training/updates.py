@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .between import BETWEEN, names_training, reaches_training
+from .even_reach import EvenReach
 from .flow import DataFlow, Liveness
 from .host_values import given_before
 from .jittable import Jittable, worst
@@ -305,7 +306,7 @@ class Updates:
         given = given_before(self.ctx.inference, self.flow, code, own)
         for node in code:
             problem = self.jittable.problem(node, given)
-            if isinstance(problem, Once) and self._runs_uncompiled(update, problem):
+            if isinstance(problem, Once) and self._runs_uncompiled(update, problem, code, own):
                 update.once = worst((update.once or None, problem)) or problem
             elif problem is not None:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
@@ -314,15 +315,20 @@ class Updates:
             if any(self.flow.reads(given) & self.flow.writes(s) for given in limits(clip) for s in moved):
                 raise Refused(CHANGED_BY_LOSS)
 
-    def _runs_uncompiled(self, update: Update, problem: Once) -> bool:
+    def _runs_uncompiled(
+        self, update: Update, problem: Once, code: Collection[ast.AST], written: Collection[str]
+    ) -> bool:
         """Whether an update is right if it is traced anew at each call.
 
         A parameter that the step did not reach stays as it is in PyTorch; optax moves it on by what it remembers.
         """
+        if update.mode != "fused" or isinstance(problem, Acting) and not update.whole:
+            return False
+        if not isinstance(problem, Drawn):
+            return True
         made = [self.objects.constructors(ast.parse(o.text, mode="eval").body, self.scope) for o in update.optimized]
         bare = all(calls is not None and all(map(self._remembers_nothing, calls)) for calls in made)
-        fits = update.mode == "fused" and (update.whole or not isinstance(problem, Acting))
-        return fits and (bare or not isinstance(problem, Drawn))
+        return bare or EvenReach(self.ctx.inference, code, written).holds()
 
     def _remembers_nothing(self, made: ast.Call) -> bool:
         """Whether an optimizer only takes steps along the gradient: SGD without momentum and weight decay."""

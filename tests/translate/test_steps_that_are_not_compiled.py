@@ -39,6 +39,12 @@ for x, y in DataLoader(torch.zeros(8, 3)):
 SGD = "torch.optim.SGD(net.parameters(), lr=0.1)"
 NAMED = "self.stem, self.fc = Stem(), nn.Linear(3, 1)"
 LISTED = "self.body = nn.Sequential(Stem(), nn.Linear(3, 1))"
+MORE = """\
+class Stem(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.more = nn.Linear(3, 3)
+"""
 PRINT = 'print("stem", x.shape)'
 
 
@@ -135,11 +141,12 @@ def test_a_print_of_values_has_none_where_gradients_are_traced() -> None:
 
 def test_a_draw_may_leave_parameters_out_of_a_step() -> None:
     """Those stay as they are in PyTorch; optax would move them on by their momentum."""
-    draw = "x = x if random.random() < 0.5 else 2 * x"
-    assert not convert(program(draw)).gaps
-    adam = convert(program(draw, optimizer="torch.optim.Adam(net.parameters())"))
+    draw = "x = self.more(x) if random.random() < 0.5 else 2 * x"
+    text = program(draw).replace("class Stem(nn.Module):\n", MORE)
+    assert not convert(text).gaps
+    adam = convert(text.replace(SGD, "torch.optim.Adam(net.parameters())"))
     assert any("drawn once under jit" in gap.reason for gap in adam.gaps)
-    momentum = convert(program(draw, optimizer=SGD.replace("lr=0.1", "lr=0.1, momentum=0.9")))
+    momentum = convert(text.replace(SGD, SGD.replace("lr=0.1", "lr=0.1, momentum=0.9")))
     assert any("drawn once under jit" in gap.reason for gap in momentum.gaps)
 
 

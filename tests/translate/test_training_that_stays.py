@@ -85,19 +85,6 @@ for x, y in loader:
 """,
         "aren't zeroed",
     ),
-    "a loss that an array's value decides on": (
-        """\
-for x, y in loader:
-    optimizer.zero_grad()
-    out = model(x)
-    if out.mean() > 0:
-        out = out * 2
-    loss = criterion(out, y)
-    loss.backward()
-    optimizer.step()
-""",
-        "decides with an array's value",
-    ),
     "a loss from a function that prints": (
         """\
 def compute(model, x, y):

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 from collections.abc import Mapping
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .call_sites import called_function
 from .file import Inference
-from .forward_pass import UnknownParameter
+from .forward_pass import CONTAINERS, UnknownParameter
 from .gates import Gate
 from .numpy_attributes import NUMPY, computes_outside
 
@@ -58,7 +59,7 @@ def taken_out_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
     """Where a module takes values out of arrays when it is called, which have none where they are traced."""
     if not any(map(inference.has, (_TAKES_OUT, _MAKES_NUMBERS, NUMPY))):
         return []
-    return [n for n in _passes(inference).host_calls(called) if _takes_out(n, inference.facts)]
+    return [n for n in _passes(inference).host_calls(called) if takes_out(n, inference.facts)]
 
 
 def decided_in_forward(inference: Inference, called: Fact) -> list[ast.expr]:
@@ -79,10 +80,10 @@ def taken_out(inference: Inference, code: ast.AST) -> list[ast.Call]:
     """The same where some code runs, with the functions and modules of the file that it calls."""
     if not any(map(inference.has, (_TAKES_OUT, _MAKES_NUMBERS, NUMPY))):
         return []
-    return [n for n in _passes(inference).host_calls_of(code) if _takes_out(n, inference.facts)]
+    return [n for n in _passes(inference).host_calls_of(code) if takes_out(n, inference.facts)]
 
 
-def _takes_out(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
+def takes_out(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
     """Of what nothing is known it is taken to be a tensor's value: nothing else than arrays has these methods."""
     if computes_outside(node, facts):
         return True
@@ -195,16 +196,30 @@ class _Passes:
         unknown = False
         for node in (n for n in symbols.walk(code) if isinstance(n, ast.Call)):
             fact = self.facts.get(node.func, UNKNOWN)
-            if _prints(node) or is_host_draw(fact) or _takes_out(node, self.facts):
+            if _prints(node) or is_host_draw(fact) or takes_out(node, self.facts):
                 calls.append(node)
             function = called_function(fact) or method_called(node, self.facts)
             if function is not None:
                 inner.append(function)
-            elif isinstance(fact, Instance):
-                inner += self._forwards(fact)
+            elif (parts := _parts(fact)) is not None:
+                inner += [forward for part in parts for forward in self._forwards(part)]
             else:
                 unknown |= is_module(fact)
         return calls, inner, unknown
+
+
+def _parts(fact: Fact) -> list[Fact] | None:
+    """The modules of the file that a call of a module runs: itself, or those in a container; None if nobody knows."""
+    match fact:
+        case Instance():
+            return [fact]
+        case Layer(name=name, items=None):
+            return None if name in CONTAINERS else []
+        case Layer(items=tuple(items)):
+            parts = [_parts(item) for item in items if is_module(item)]
+            known = [part for part in parts if part is not None]
+            return list(itertools.chain(*known)) if len(known) == len(parts) else None
+    return None
 
 
 _READ: WeakKeyDictionary[Inference, _Passes] = WeakKeyDictionary()

@@ -13,7 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, named_parameters, with_ancestors
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.host_random import is_host_draw
+from t2j_lsp.translate.inference.host_random import is_host_draw, takes_out
 from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
@@ -22,8 +22,6 @@ from .once import leaves
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
 _ABOUT = names_with(Trait.ABOUT)
-_TAKES_OUT = names_with(Trait.TAKES_OUT)
-_NUMBERS = frozenset({"int", "float", "bool"})
 _BINDING = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For | ast.comprehension
 _Arm = Sequence[ast.AST]
 
@@ -37,7 +35,7 @@ class EvenReach:
         self.code = [*code]
         self.written = written
         """What the step computes: other variables come from outside of it, and no gradient flows through them."""
-        self.functions = self._run_by(self.code)
+        self.functions = run_by(inference, self.code)
         self._mine: dict[ast.AST | None, FunctionInfo] = {info.node: info for info in self.functions}
         self.nodes = [n for part in (*self.code, *(info.node for info in self.functions)) for n in symbols.walk(part)]
         self.calls = [n for n in self.nodes if isinstance(n, ast.Call)]
@@ -47,25 +45,6 @@ class EvenReach:
         """Whether no parameter is left out."""
         deciding = [n for n in self.nodes if isinstance(n, ast.If | ast.IfExp) and self._is_chosen(n.test)]
         return all(map(self._is_even, deciding)) and not any(map(self._picks, self.nodes))
-
-    # --- what is run ----------------------------------------------------------------------------------------------
-
-    def _run_by(self, code: Iterable[ast.AST]) -> list[FunctionInfo]:
-        seen: dict[FunctionInfo, None] = {}
-        waiting = [*code]
-        while waiting:
-            for call in (n for n in symbols.walk(waiting.pop()) if isinstance(n, ast.Call)):
-                info = self._called(call)
-                if info is not None and info not in seen and not info.external:
-                    seen[info] = None
-                    waiting.append(info.node)
-        return list(seen)
-
-    def _called(self, call: ast.Call) -> FunctionInfo | None:
-        fact = self.inference.fact(call.func)
-        if isinstance(fact, Instance) and is_module(fact):
-            return fact.cls.info.method("forward")
-        return called_function(fact)
 
     # --- what a draw or a value decides ---------------------------------------------------------------------------
 
@@ -92,7 +71,7 @@ class EvenReach:
 
     def _given_by_choice(self) -> Iterator[tuple[ast.AST | None, str]]:
         for call in self.calls:
-            info = self._called(call)
+            info = _called(self.inference, call)
             for parameter, value in bound_arguments(call, info) if info is not None else ():
                 if not isinstance(self._fact(value), Tensor) and self._is_chosen(value):
                     yield info.node if info is not None else None, parameter.arg
@@ -115,12 +94,8 @@ class EvenReach:
 
     def _chooses(self, node: ast.AST) -> bool:
         match node:
-            case ast.Call(func=ast.Name(id=name), args=[given]) if name in _NUMBERS:
-                return isinstance(self._fact(given), Tensor)
-            case ast.Call(func=ast.Attribute(attr=attr) as func):
-                return attr in _TAKES_OUT or is_host_draw(self.inference.fact(func))
             case ast.Call(func=func):
-                return is_host_draw(self.inference.fact(func))
+                return is_host_draw(self.inference.fact(func)) or takes_out(node, self.inference.facts)
             case ast.BoolOp(values=values):
                 return any(isinstance(self._fact(value), Tensor) for value in values)
             case ast.UnaryOp(op=ast.Not(), operand=inner):
@@ -132,8 +107,10 @@ class EvenReach:
     def _picks(self, node: ast.AST) -> bool:
         """Whether a choice says which module is called, or how often: ``random.choice(self.layers)(x)``."""
         match node:
-            case ast.Call(func=func) if self._is_chosen(func) and not self._chooses(node):
-                return True
+            case ast.Call(func=ast.Attribute(value=owner) as func) if not is_module(self.inference.fact(func)):
+                return is_module(self.inference.fact(owner)) and self._is_chosen(owner)
+            case ast.Call(func=func):
+                return self._is_chosen(func)
             case ast.For(iter=chosen) | ast.While(test=chosen) | ast.comprehension(iter=chosen):
                 tests = node.ifs if isinstance(node, ast.comprehension) else []
                 around = self.source.parents[node] if isinstance(node, ast.comprehension) else node
@@ -177,7 +154,7 @@ class EvenReach:
         out: set[str] = set()
         for node in self._carrying(part):
             if isinstance(node, ast.Call):
-                fact, info = self.inference.fact(node.func), self._called(node)
+                fact, info = self.inference.fact(node.func), _called(self.inference, node)
                 if is_module(fact) and not is_loss(fact):
                     out.add(ast.unparse(node.func))
                 elif info is not None and info not in running and not info.external:
@@ -258,7 +235,7 @@ class EvenReach:
 
     def _given(self, info: FunctionInfo, name: str) -> Iterator[ast.expr]:
         for call in self.calls:
-            if self._called(call) is info:
+            if _called(self.inference, call) is info:
                 yield from (value for parameter, value in bound_arguments(call, info) if parameter.arg == name)
 
     def _values(self, name: str, where: ast.AST | None) -> Iterator[ast.expr | None]:
@@ -316,3 +293,23 @@ class EvenReach:
 
     def _fact(self, node: ast.AST) -> object:
         return self.inference.fact(node) if isinstance(node, ast.expr) else None
+
+
+def run_by(inference: Inference, code: Iterable[ast.AST]) -> list[FunctionInfo]:
+    """The functions of the file that some code runs, with the forward passes, and those that these run."""
+    seen: dict[FunctionInfo, None] = {}
+    waiting = [*code]
+    while waiting:
+        for call in (n for n in symbols.walk(waiting.pop()) if isinstance(n, ast.Call)):
+            info = _called(inference, call)
+            if info is not None and info not in seen and not info.external:
+                seen[info] = None
+                waiting.append(info.node)
+    return list(seen)
+
+
+def _called(inference: Inference, call: ast.Call) -> FunctionInfo | None:
+    fact = inference.fact(call.func)
+    if isinstance(fact, Instance) and is_module(fact):
+        return fact.cls.info.method("forward")
+    return called_function(fact)

@@ -86,8 +86,11 @@ class Inputs:
                 one.kind = self._value_kind(one)
         if not self.compiled:
             return inputs
-        pass_positions(self.ctx.inference, inputs, parts)
+        self._pass_positions(inputs, parts)
         return inputs
+
+    def _pass_positions(self, inputs: dict[str, Input], parts: Sequence[ast.AST]) -> None:
+        pass_positions(self.ctx.inference, inputs, parts)
 
     def _check_module(self, text: str, parts: Sequence[ast.AST]) -> None:
         """Raises Refused if what holds the modules that are updated is no module: ``agent`` of ``agent.net``."""

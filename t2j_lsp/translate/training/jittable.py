@@ -132,7 +132,7 @@ class Jittable:
 
     def _call(self, node: ast.Call) -> str | None:
         if (call := sized_by_values(self.inference, node)) is not None:
-            return selection(self.inference, call)
+            return selected(self.inference, call)
         fact = self.inference.fact(node.func)
         text = ast.unparse(node.func)
         match fact:
@@ -182,8 +182,8 @@ class Jittable:
         drawn = host_draw(self.inference, fact)
         if drawn is not None:
             return Drawn(f"in {name}, {drawn}() {ONCE}")
-        if isinstance(fact, Instance) and (selected := selection_in_forward(self.inference, fact.cls.info)):
-            return selected
+        if isinstance(fact, Instance) and (chosen := selection_in_forward(self.inference, fact.cls.info)):
+            return Once(chosen)
         for call in taken_out_in_forward(self.inference, fact):
             return Drawn(f"in {name}, {ast.unparse(call.func)}() takes values out of JAX")
         for test in decided_in_forward(self.inference, fact):
@@ -336,9 +336,7 @@ class Jittable:
                         return f"{info.name} uses the module {inner.id} from outside; make it a parameter"
                 if isinstance(inner, ast.Return | ast.FunctionDef):
                     continue
-                if (selected := selection(self.inference, inner)) is not None:
-                    return f"in {info.name}, {selected}"
-                problem = self._problem(inner)
+                problem = worst((self._problem(inner), selected(self.inference, inner)))
                 if isinstance(problem, Once):
                     once = worst((once, type(problem)(f"in {info.name}, {problem}")))
                 elif problem is not None:
@@ -355,6 +353,12 @@ def worst(problems: Iterable[str | None]) -> str | None:
     if hard is None and acting is not None and drawn is not None:
         return ActingByChance(acting)
     return next((problem for problem in (hard, acting, drawn, *named) if problem is not None), None)
+
+
+def selected(inference: Inference, node: ast.AST) -> Once | None:
+    """Why code can't be compiled that selects by values; it can run as it is."""
+    reason = selection(inference, node)
+    return Once(reason) if reason is not None else None
 
 
 def _asks_gradient(node: ast.Call) -> bool:

@@ -9,7 +9,7 @@ function that stands in another one moves to the module level, where the step is
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
@@ -326,6 +326,9 @@ class _Outside(Inputs):
 
     def _made(self, node: ast.expr, exposed: set[str]) -> None:
         return None
+
+    def _pass_positions(self, inputs: dict[str, Input], parts: Sequence[ast.AST]) -> None:
+        """A function that selects by masks is called by steps alone that aren't compiled."""
 
     def _stays_global(self, variable: str, fact: Fact) -> bool:
         """An array of the module level that stays the same may be compiled in."""

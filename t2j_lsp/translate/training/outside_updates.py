@@ -235,7 +235,7 @@ class OutsideUpdates:
         facts = [self.ctx.fact(a) for a in node.args]
         if not all(isinstance(f, (Tensor, ListOf | Tuple)) for f in facts):
             return
-        if self._defined_in_module(node) or names_loss(module):
+        if self._defined_in_module(node) and node not in self.steps.uncompiled or names_loss(module):
             return
         if not self.ctx.source.words.isdisjoint(HOOKS):
             return  # a hook runs with each call only in Python

@@ -20,6 +20,7 @@ from .allocations import Allocations
 from .closures import ClosureGradients, Closures
 from .composed_step import unused
 from .effects import CallEffects
+from .even_reach import run_by
 from .flow import DataFlow
 from .jittable import Jittable
 from .left_gradients import LEAVES, left_by
@@ -298,7 +299,8 @@ class _ScopePlan:
         for update in one.updates:
             code = [update.items[i].node for i in update.slice.moved] if update.once else []
             self.ctx.plan.traced.update(n for node in code for n in taken_out(self.ctx.inference, node))
-            self.steps.uncompiled.update(n for node in code for n in symbols.walk(node))
+            run = [f.node for f in run_by(self.ctx.inference, code) if self.steps.jittable.function_problem(f)]
+            self.steps.uncompiled.update(n for node in (*code, *run) for n in symbols.walk(node))
         self._check_shared(one)
 
         def write(statements: StatementRewriter) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from t2j_lsp.contract import MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
+from t2j_lsp.contract import MARK, LibrarySources, Needs, Options, SourceError, Translation
 from t2j_lsp.contract.translation import InternalError
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.symbols import kept_walks
@@ -54,7 +54,7 @@ from t2j_lsp.translate.statements.made_rngs import make_fixture, make_rngs
 from t2j_lsp.translate.training import episodes, input_gradients, saved_states, transformed_images
 from t2j_lsp.translate.training.episode_text import with_recorded_episodes
 from t2j_lsp.translate.training.gate import LOSSES, TRAINING
-from t2j_lsp.translate.training.otherwise import texts_put_otherwise
+from t2j_lsp.translate.training.otherwise import texts_put_otherwise, what_is_left
 from t2j_lsp.translate.training.plan import plan_training, refine
 
 MOST_TEXTS = 16
@@ -153,7 +153,7 @@ def _translated(
         known = Known(dict(given.renames))
         while (translation := _convert(inference, options, known, lines)) is None:
             pass  # known grew by a name or a function of the file, and there are only so many of them
-        if lines is None and given is NOTHING_GIVEN and any(f.severity is Severity.GAP for f in translation.findings):
+        if lines is None and given is NOTHING_GIVEN and what_is_left(translation):
             return _put_otherwise(inference, translation, options, project, {source} if tried is None else tried)
         return translation
     except RecursionError:
@@ -177,13 +177,15 @@ def _put_otherwise(
 ) -> Translation:
     """The translation with fewest gaps: of the text, or of one in which its statements are put otherwise.
 
+    Of two without gaps the one is better whose steps are compiled, which those that select by values aren't.
+
     Ways that are taken in several orders lead to one text, which is translated once. All of them together are tried
     first, then fewer, up to ``MOST_TEXTS``.
     """
     if MARK in inference.source.text:
         return translation
     best = translation
-    for text in texts_put_otherwise(inference, translation.gaps):
+    for text in texts_put_otherwise(inference, what_is_left(translation)):
         put = inference.source.bom + text.text
         if put in tried:
             continue
@@ -191,9 +193,9 @@ def _put_otherwise(
             break
         tried.add(put)
         other = _translated(put, options, None, project, tried=tried)
-        if len(other.gaps) < len(best.gaps):
+        if (len(other.gaps), len(what_is_left(other))) < (len(best.gaps), len(what_is_left(best))):
             best = of_source(translation.source, text, other)
-        if not best.gaps:
+        if not what_is_left(best):
             break
     return best
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from t2j_lsp import symbols
@@ -17,6 +17,8 @@ from .step_calls import Refused
 
 if TYPE_CHECKING:
     from .passed import Input
+
+SIZES = "isn't known under jit"
 
 
 def mask_of(inference: Inference, node: ast.AST) -> ast.expr | None:
@@ -50,7 +52,7 @@ def selection(inference: Inference, node: ast.AST) -> str | None:
     if (mask := mask_of(inference, node)) is not None:
         return selects(mask)
     if (call := sized_by_values(inference, node)) is not None:
-        return f"how large {ast.unparse(call)} is isn't known under jit"
+        return f"how large {ast.unparse(call)} is {SIZES}"
     return None
 
 
@@ -76,22 +78,37 @@ def selection_in_forward(inference: Inference, info: ClassInfo) -> str | None:
 
 def selects(mask: ast.expr) -> str:
     """Why code that selects by a mask can't be compiled."""
-    return f"how many elements {ast.unparse(mask)} selects isn't known under jit: use jnp.where, or where= of a mean"
+    return f"how many elements {ast.unparse(mask)} selects {SIZES}: use jnp.where, or where= of a mean"
+
+
+def mask_without_positions(
+    inference: Inference, part: ast.AST, code: Sequence[ast.AST], is_computed: Callable[[ast.expr], bool]
+) -> ast.expr | None:
+    """A mask in a part of a step's code that the step computes, or that it reads in other places than indices."""
+    nodes = [n for one in code for n in symbols.walk(one)]
+    for mask in (mask_of(inference, n) for n in symbols.walk(part)):
+        if mask is None:
+            continue
+        text = ast.unparse(mask)
+        same = [n for n in nodes if isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == text]
+        if not same or is_computed(mask) or not all(_is_index(inference, n) for n in same):
+            return mask
+    return None
+
+
+def _is_index(inference: Inference, node: ast.AST) -> bool:
+    at = inference.source.parents.get(node)
+    return isinstance(at, ast.Subscript) and at.slice is node and isinstance(at.ctx, ast.Load)
 
 
 def pass_positions(inference: Inference, inputs: Mapping[str, Input], parts: Sequence[ast.AST]) -> None:
     """Pass ``jnp.nonzero(mask)`` for masks that come from outside of a step. Raises Refused for others."""
-    parents = inference.source.parents
     made = {n for one in inputs.values() if one.given for place in one.places for n in symbols.walk(place)}
     for node in (n for part in parts for n in symbols.walk(part) if n not in made):
         mask = mask_of(inference, node)
         if mask is None:
             continue
         one = next((i for i in inputs.values() if mask in i.places), None)
-        indexes = one is not None and all(
-            isinstance(at := parents.get(place), ast.Subscript) and at.slice is place and isinstance(at.ctx, ast.Load)
-            for place in one.places
-        )
-        if one is None or not indexes:
+        if one is None or not all(_is_index(inference, place) for place in one.places):
             raise Refused(f"The loss can't be computed under jit: {selects(mask)}.")
         one.positions = True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from t2j_lsp.contract import Finding
+from t2j_lsp.contract import Finding, Severity, Translation
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.source.own_lines import on_own_lines
 from t2j_lsp.translate.source.rearranged import RearrangedText
@@ -27,6 +28,7 @@ from .left_out_scalers import with_scalers_left_out
 from .listed_children import with_children_listed
 from .logged_norms import with_norms_of_gradients_called
 from .marked_rows import with_rows_filled_by_masks
+from .masks import SIZES
 from .named_keywords import with_named_keywords
 from .named_lambdas import with_named_lambdas_as_functions
 from .numbers_of_losses import with_old_items_as_numbers
@@ -90,3 +92,9 @@ def texts_put_otherwise(inference: Inference, gaps: Sequence[Finding]) -> Iterat
         if (text := put(inference, gaps)) is not None:
             yield text
     yield from with_parts_of_steps_inlined(inference, gaps)
+
+
+def what_is_left(translation: Translation) -> list[Finding]:
+    """The gaps, and the training steps that aren't compiled because they select by values."""
+    notes = [f for f in translation.findings if f.severity is Severity.NOTE and f.name == "training loop"]
+    return [*translation.gaps, *(replace(one, code="training-loop") for one in notes if SIZES in one.reason)]

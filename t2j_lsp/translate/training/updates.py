@@ -18,7 +18,7 @@ from .flow import DataFlow, Liveness
 from .host_values import given_before
 from .jittable import Jittable, worst
 from .lost_gradients import LostGradients
-from .masks import mask_of, selects
+from .masks import mask_without_positions, selects
 from .objects import Objects, VariableScope
 from .once import Acting, Drawn, Episode, Once
 from .resets import resets_state
@@ -306,7 +306,8 @@ class Updates:
             raise Refused(lost)
         given = given_before(self.ctx.inference, self.flow, code, own)
         for node in code:
-            problem = worst((self.jittable.problem(node, given), self._selected(node, own)))
+            mask = mask_without_positions(self.ctx.inference, node, code, lambda one: bool(self.flow.reads(one) & own))
+            problem = worst((self.jittable.problem(node, given), Once(selects(mask)) if mask is not None else None))
             if isinstance(problem, Once) and self._runs_uncompiled(update, problem, code, own):
                 update.once = worst((update.once or None, problem)) or problem
             elif problem is not None:
@@ -315,12 +316,6 @@ class Updates:
             self.updated.clip_target(clip, update.optimized)
             if any(self.flow.reads(given) & self.flow.writes(s) for given in limits(clip) for s in moved):
                 raise Refused(CHANGED_BY_LOSS)
-
-    def _selected(self, code: ast.AST, written: set[str]) -> Once | None:
-        """Why code can't be compiled that selects by a mask which the step computes."""
-        masks = (mask_of(self.ctx.inference, n) for n in symbols.walk(code))
-        own = (mask for mask in masks if mask is not None and self.flow.reads(mask) & written)
-        return next((Once(selects(mask)) for mask in own), None)
 
     def _runs_uncompiled(
         self, update: Update, problem: Once, code: Collection[ast.AST], written: Collection[str]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+
+from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.facts import Layer, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS, layer
 from t2j_lsp.translate.rule.library import Trait, names_with, trait
@@ -79,14 +82,32 @@ refuse("torch.quantization.*", "JAX has no counterpart of PyTorch's quantisation
 
 # torch.nn.utils -------------------------------------------------------------------------------------------------
 
-FLAT = "The order and layouts of a flat vector are Flax's in JAX: see jax.flatten_util.ravel_pytree."
+FLAT = "Of which module these are the parameters isn't said here; jax.flatten_util.ravel_pytree has Flax's order."
+Row(
+    "torch.nn.utils.parameters_to_vector(parameters)",
+    "jnp.concatenate([p.ravel() for p in {parameters}])",
+)
+
+
+@rule(
+    "torch.nn.utils.vector_to_parameters(vec, parameters)",
+    jax="vector_to_parameters(vec, module)",
+    result="unknown",
+)
+def vector_to_parameters(call: Call) -> Piece | Refusal:
+    """A helper that writes into the places of the parameters, in PyTorch's order and layouts."""
+    match call["parameters"].node:
+        case ast.Call(func=ast.Attribute(attr="parameters", value=module), args=[], keywords=[]):
+            if is_module(call.site.fact(module)):
+                return call.emit("vector_to_parameters({vec}, {parameters})")
+    return call.refuse(FLAT)
+
+
 SPECTRAL = (
     "nnx.SpectralNorm writes the divided weight back into its layer; PyTorch's goes on training the weight itself."
 )
 WEIGHT = "nnx.WeightNorm wraps a layer and normalises its last axis, under other parameter names."
 for name, reason in {
-    "parameters_to_vector": FLAT,
-    "vector_to_parameters": FLAT,
     "remove_spectral_norm": SPECTRAL,
     "parametrizations.spectral_norm": SPECTRAL,
     "weight_norm": WEIGHT,

@@ -24,6 +24,22 @@ def named_arrays(module: nnx.Module, parameters: bool = True) -> OrderedDict[str
     return arrays
 
 
+def vector_to_parameters(vector: jax.Array, module: nnx.Module) -> None:
+    """Writes a flat vector into a module's parameters, in PyTorch's order and layouts, as `named_arrays` has them.
+
+    Args:
+      vector: (n,), of all the parameters' sizes together.
+      module: what is written into.
+    """
+    arrays, start = {}, 0
+    for name, array in named_arrays(module).items():
+        arrays[name] = vector[start : start + array.size].reshape(array.shape)
+        start += array.size
+    for name, (variable, is_kernel) in saved_places(module):
+        if name in arrays:
+            variable.set_value(jnp.moveaxis(arrays[name], (0, 1), (-1, -2)) if is_kernel else arrays[name])
+
+
 def functional_call(module: nnx.Module, arrays: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
     """Calls a module with other arrays in place of its parameters and buffers. The module itself stays as it is.
 

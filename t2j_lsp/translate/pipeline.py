@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from t2j_lsp.contract import MARK, LibrarySources, Needs, Options, SourceError, Translation
+from t2j_lsp.contract import MARK, LibrarySources, Needs, Options, Severity, SourceError, Translation
 from t2j_lsp.contract.translation import InternalError
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.symbols import kept_walks
@@ -120,6 +120,9 @@ def _no_garbage() -> Iterator[None]:
             gc.enable()
 
 
+_MENDED = (Severity.GAP, Severity.NOTE)
+
+
 def _translated(
     source: str,
     options: Options,
@@ -153,7 +156,8 @@ def _translated(
         known = Known(dict(given.renames))
         while (translation := _convert(inference, options, known, lines)) is None:
             pass  # known grew by a name or a function of the file, and there are only so many of them
-        if lines is None and given is NOTHING_GIVEN and what_is_left(translation):
+        whole = lines is None and given is NOTHING_GIVEN and any(f.severity in _MENDED for f in translation.findings)
+        if whole and what_is_left(translation):
             return _put_otherwise(inference, translation, options, project, {source} if tried is None else tried)
         return translation
     except RecursionError:

@@ -7,6 +7,7 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
+from t2j_lsp.translate.inference.ordered_walks import flattens
 from t2j_lsp.translate.rule.definitions import ClassInfo, Instance, is_module, is_module_base, layer_names
 from t2j_lsp.translate.rule.facts import AnyModule, Fact, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -265,7 +266,10 @@ class ModuleMethods:
         return None
 
     def _named_arrays(self, node: ast.Call, name: str, module: str) -> Piece:
-        """The dict of a module's arrays, or its items where they are walked over."""
+        """The dict of a module's arrays, or its items where they are walked over; itself where they are written."""
+        match self.ctx.source.parents.get(node):
+            case ast.Call(args=[_, given]) as call if given is node and flattens(call, node):
+                return Piece(module)
         parameters = "" if name.endswith("parameters") else ", parameters=False"
         made = f"{self.renderer.need('named_arrays')}({module}{parameters})"
         walked = "items" if name.startswith("named_") else "values"

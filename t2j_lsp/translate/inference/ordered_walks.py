@@ -25,6 +25,9 @@ _ORDERED = frozenset({"print", "append", "extend", "insert", "write", "info", "d
 _GATHERED = frozenset({"list", "tuple", "print", "join", "enumerate", "zip"})
 """What a comprehension's values are handed to in their order."""
 
+_JOINED = frozenset({"cat", "concat", "concatenate", "hstack"})
+"""What copies the values of the tensors that it is given."""
+
 
 def walked_in_order(source: Source) -> frozenset[ast.Call]:
     """The calls that walk so."""
@@ -80,6 +83,8 @@ def _is_only_read(source: Source, call: ast.Call, named: bool) -> bool:
     match place:
         case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held], keywords=[]) if held is call and not named:
             return _is_looked_at(source, place)
+        case ast.Call() if flattens(place, call):
+            return True
         case ast.Assign(targets=[ast.Tuple(elts=names) | ast.List(elts=names)]) if not named:
             return _are_shown(source, place, names)
     if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id == "enumerate":
@@ -118,7 +123,28 @@ def _is_only_read(source: Source, call: ast.Call, named: bool) -> bool:
     match handed:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _GATHERED:
             return _only_read(source, [made.elt, *place.ifs], item)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name)) if name in _JOINED:
+            viewed = _without_views(made.elt)
+            return isinstance(viewed, ast.Name) and viewed.id == item and _only_read(source, place.ifs, item)
     return False
+
+
+def flattens(call: ast.Call, parameters: ast.expr) -> bool:
+    """Whether a call makes a flat vector of parameters, or writes one into them."""
+    match call:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[given], keywords=[]):
+            return name == "parameters_to_vector" and given is parameters
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[_, given], keywords=[]):
+            return name == "vector_to_parameters" and given is parameters
+    return False
+
+
+def _without_views(node: ast.expr) -> ast.expr:
+    """What a chain of views is of: ``p`` of ``p.detach().view(-1)``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr=attr)) | ast.Attribute(value=inner, attr=attr):
+            return _without_views(inner) if _is_view(attr) or attr in ("clone", "flatten", "ravel") else node
+    return node
 
 
 def _is_looked_at(source: Source, made: ast.Call) -> bool:

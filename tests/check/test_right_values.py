@@ -277,3 +277,20 @@ def test_a_module_that_asks_for_values_is_different_whatever_it_returns(check: C
     verdict = check(torch, convert(TORCH + torch).code)
     assert verdict.verdict is VerdictKind.DIFFERENT
     assert "not under jit" in (verdict.reason or "")
+
+
+def test_gradients_where_the_output_is_infinite_decide_nothing(check: Check) -> None:
+    """Where the larger of b and 0 is 0, the quotient is infinite: what is left of its gradient is 0 times that."""
+    torch = "def f(a, b):\n    return (a * a + 5) / torch.maximum(b, torch.zeros_like(b))\n"
+    jax = "def f(a, b):\n    return ({a} + 5) / jnp.maximum(b, jnp.zeros_like(b))\n"
+    assert check(torch, jax.format(a="a * a")).verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.format(a="a * 2")).verdict is VerdictKind.DIFFERENT
+    cut = "(a * jax.lax.stop_gradient(a))"
+    assert check(torch, jax.format(a=cut)).verdict is VerdictKind.DIFFERENT
+
+
+def test_gradients_that_are_no_numbers_where_the_output_is_one_are_told(check: Check) -> None:
+    torch = "def f(x):\n    return torch.where(x > 0, torch.where(x > 0, x, torch.ones_like(x)).sqrt(), 0.0)\n"
+    jax = "def f(x):\n    return jnp.where(x > 0, jnp.sqrt(x), 0.0)\n"
+    found = check(torch, jax)
+    assert found.verdict is VerdictKind.DIFFERENT and "not finite only in JAX" in (found.reason or "")

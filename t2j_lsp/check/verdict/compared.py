@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from t2j_lsp.check.messages import DrawProblem, Failure, JaxObserved, Observations, TorchObserved
+import numpy as np
 
-from .compare import Allowed, Comparison, Difference
+from t2j_lsp.check.messages import DrawProblem, Failure, JaxObserved, Observations, TorchObserved, Tree
+
+from .compare import Allowed, Comparison, Difference, arrays_of
 from .evidence import FORM, Evidence, Judgement
 from .stages import (  # fmt: skip
     Conditioning,
@@ -108,6 +110,7 @@ class ComparedEvidence:
     def _compared(self, stage: str, allowed: Allowed) -> Comparison:
         """The comparison of one stage's observations in every phase of the JAX side."""
         wanted = {name: tree for name, tree in self.torch.observed.items() if stage_of(name) == stage}
+        wanted = {name: _without_poles(name, tree, self.torch.observed) for name, tree in wanted.items()}
         return merge(compare_all(wanted, observed, self.skip, allowed) for observed in _phases(self.observed))
 
     def _leave_out_ill(self) -> None:
@@ -134,6 +137,21 @@ class ComparedEvidence:
         telling = [d for d in differences if not is_variant(_observation(d))]
         if telling:
             self.judgement.undecided.append(f"{why}, where {describe(telling)}")
+
+
+def _without_poles(name: str, gradient: Tree, observed: Observations) -> Tree:
+    """A gradient of an input without the elements where the output of its shape is infinite or no number.
+
+    What a loss that isn't finite depends on there has no gradient, whatever either library computes of it.
+    """
+    outputs = [*arrays_of(observed.get("train output", observed.get("eval output"))).values()]
+    if not name.startswith("gradient of input") or not isinstance(gradient, np.ndarray) or len(outputs) != 1:
+        return gradient
+    output = outputs[0]
+    if not isinstance(output, np.ndarray) or output.shape != gradient.shape or output.dtype.kind not in "fc":
+        return gradient
+    finite = np.isfinite(output)
+    return gradient if finite.all() or gradient.dtype.kind not in "fc" else np.where(finite, gradient, np.nan)
 
 
 def _observation(difference: Difference) -> str:

@@ -65,7 +65,8 @@ class Functions:
             reason = f"PyTorch calls {node.name}() of every module inside, NNX sets a flag and calls nothing"
             self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", reason)
             return True
-        unfit = no_place_for(node, owner) if owner is not None and owner.is_module and node.name == "__new__" else None
+        makes = owner is not None and (owner.is_module or left_before) and node.name == "__new__"
+        unfit = no_place_for(node, owner) if owner is not None and makes else None
         if unfit is not None:
             self.ctx.report.gap(node, f"torch.nn.Module.{node.name}", "refused", unfit)
             return True

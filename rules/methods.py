@@ -144,6 +144,7 @@ trait(Trait.JOINS, "torch.cat", "torch.concat", "torch.concatenate", "torch.stac
 trait(Trait.PARTS_AXIS, "chunk", "split")
 trait(Trait.REDUCES_AXES, "mean", "sum", "amax", "amin", "std", "logsumexp")
 trait(Trait.ALONG_AXIS, "softmax", "log_softmax")
+trait(Trait.OF_BOTH, "clip")
 trait(Trait.SIZES, "shape", "size")
 trait(Trait.LIKE_OTHER, "expand_as")
 trait(Trait.FLATTENS, "flatten", "view", "reshape")

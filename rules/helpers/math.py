@@ -31,9 +31,12 @@ def clamp(x: jax.Array, min: jax.Array | float | None = None, max: jax.Array | f
 
 
 def clamp_to(x: jax.Array, min: jax.Array | None = None, max: jax.Array | None = None) -> jax.Array:
-    """`clamp` with arrays for bounds, of which a NaN makes NaN, as in `torch.clamp`."""
+    """`clamp` with arrays for bounds, of which a NaN makes NaN, as in `torch.clamp`; a lower one that is the upper
+    has no gradient.
+    """
     if min is not None:
-        x = jnp.where((x < min) | jnp.isnan(min), min, x)
+        low = min if max is None else jnp.where(min == max, lax.stop_gradient(min), min)
+        x = jnp.where((x < min) | jnp.isnan(min), low, x)
     if max is not None:
         x = jnp.where((x > max) | jnp.isnan(max), max, x)
     return x

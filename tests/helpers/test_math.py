@@ -115,6 +115,13 @@ def test_clamp_by_arrays_gives_the_bounds_their_gradient() -> None:
     same_function(clamp_to, torch.clamp, ZEROS_AND_TIES, *bounds)
 
 
+def test_a_lower_bound_that_is_the_upper_one_has_no_gradient() -> None:
+    low = np.array([0.0, 1.0, -1.0, 2.0])
+    high = np.array([0.0, 1.0, 2.0, -1.0])
+    for x in (-2.0, 0.0, 3.0):
+        same_function(clamp_to, torch.clamp, np.full(4, x), low, high)
+
+
 def test_clamp_by_arrays_gives_nan_where_a_bound_is_nan() -> None:
     x, nan = np.array([1.0, 2.0, np.nan, 4.0]), np.nan
     low, high = np.array([nan, 3.0, 1.0, 0.0]), np.array([2.0, 3.0, nan, nan])

@@ -271,3 +271,10 @@ def test_what_was_left_is_left_again(source: str) -> None:
     again = convert(once.code)
     assert again.code == once.code
     assert {gap.reason for gap in again.gaps} >= {gap.reason for gap in once.gaps if gap.code == "training-loop"}
+
+
+def test_what_another_conversion_cut_stays_as_it_cut_it() -> None:
+    """Without a gradient, `clamp` is JAX's own `clip`, which PyTorch has as well."""
+    text = "import torch\nimport jax.numpy as jnp\n\n\ndef f(x: torch.Tensor):\n    return jnp.ones(2), x.clip(0, 1)\n"
+    assert "return jnp.ones(2), x.clip(0, 1)" in convert(text).code
+    assert "clamp(x, 0, 1)" in convert(text.replace("import jax.numpy", "import other")).code

@@ -365,3 +365,36 @@ def test_initial_values_are_written_once_and_in_the_kernels_own_layout(initial: 
 )
 def test_words_beside_an_array_are_not_stopped(function: str) -> None:
     assert "return words, lax.stop_gradient(x * 2)" in convert(f"import torch\n\n\n{function}").code
+
+
+REGISTERED = """
+import torch
+from torch import nn
+
+
+class Shift(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_parameter("b", nn.Parameter(torch.zeros(1, 4), requires_grad=True))
+
+    def shifted(self, x):
+        self.b.data.copy_(-x.mean(0, keepdim=True).detach())
+        return (x + self.b).pow(3)
+
+
+class A(Shift):
+    def forward(self, x):
+        return super(A, self).shifted(x)
+"""
+
+
+def test_a_parameter_that_is_registered_by_its_name_keeps_its_gradient() -> None:
+    both = sides(REGISTERED, "registered_and_overwritten")
+    assert both.gaps() == []
+    x = np.random.default_rng(3).normal(size=(3, 4))
+    with jax.enable_x64(True):
+        reference, module = randomized(both.torch.A()), both.jax.A(rngs=both.jax.nnx.Rngs(0))
+        load_torch_state(module, reference.state_dict())
+        got, want = run_jax(module, [x], {}, train=True, jit=True), run_torch(reference, [x], {}, True)
+    assert np.abs(want.gradients["b"]).max() > 0.1
+    np.testing.assert_allclose(got.gradients["b"], want.gradients["b"], rtol=1e-10)

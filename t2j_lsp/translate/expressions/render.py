@@ -38,6 +38,7 @@ from .context import Context
 from .copying import Copier
 from .foreign_children import ForeignChildren
 from .function_values import PARTIAL, FunctionValues
+from .given_numbers import report_given_numbers
 from .handlers import ExpressionRenderer
 from .in_place import InPlace
 from .kinds import Kinds
@@ -388,6 +389,7 @@ class Calls:
                 return self.layers().called(node, LAYERS[fact.name])
             case Function():
                 report_signatures(self.ctx, node, fact)
+                report_given_numbers(self.ctx, node, fact.info)
                 return self._function_call(node, fact.info.takes_rngs)
             case _:
                 report_keywords(self.ctx, node, fact)

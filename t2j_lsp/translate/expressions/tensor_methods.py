@@ -46,6 +46,8 @@ class TensorMethods:
             return self._kept(node, func, owner) if keeps_methods(owner) else self._of_distribution(node, func, owner)
         if self.ctx.inference.has_jax and any(k.arg in ("axis", "keepdims") for k in node.keywords):
             return None  # converted before: a method of arrays, which may mean something else
+        if self.ctx.inference.has_jax and name in _OF_BOTH:
+            return None  # likewise, which means the same
         explicit = REGISTRY.get(f"torch.Tensor.{name}")
         rule = explicit or self._method_rule(name)
         if rule is None or rule.emit is None:
@@ -185,4 +187,5 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 
 _STATES = frozenset({"state_dict", "load_state_dict"})
 _NO_STATE = "what {} is isn't known here, and neither modules nor optimizers have this method in Flax"
+_OF_BOTH = names_with(Trait.OF_BOTH)
 _SAME_IN_JAX = names_with(Trait.SAME_IN_JAX)

@@ -15,7 +15,7 @@ from t2j_lsp.translate.inference.storage import dotted
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import is_jax, is_torch
 from t2j_lsp.translate.rule.packages import NO_MODULES, TAKE_ANYTHING
 
 from .context import Context
@@ -267,7 +267,7 @@ def base_out_of_sight(info: ClassInfo) -> str | None:
     ``pl.LightningModule``, ``PreTrainedModel``, a name that ``from models import *`` binds. None for modules of the
     file's own making, and for other classes.
     """
-    if info.is_module or info.mixed_in:
+    if info.is_module or info.mixed_in or any(map(is_jax, info.torch_bases)):
         return None
     held = (fact for one in info.ancestry() for fact in one.attributes.values())
     is_like_module = info.method("forward") is not None or any(

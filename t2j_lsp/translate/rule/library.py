@@ -180,6 +180,7 @@ class Trait(Enum):
     SIZES = "a tensor's method or attribute that gives its sizes"
     PARTS_AXIS = "a function that gives several parts of its tensor along the axis `dim`"
     LIKE_OTHER = "a tensor's method that gives its values in the shape of another one"
+    OF_BOTH = "a tensor's method that JAX's arrays have, too, and that another conversion would write anew"
     FLATTENS = "a function or method that joins axes, in their order"
     SHAPED = "such a method that is given sizes"
     ELEMENTWISE_IN_PLACE = "a method that writes the same into every element, and draws the same whatever the layout"

@@ -20,6 +20,7 @@ from t2j_lsp.translate.rule.pieces import assigned
 from .attribute_parts import added_to, items_of, registers
 from .captured_modules import CapturedModules
 from .gradient_flags import switches_nothing_off
+from .replaced_modules import ReplacedModules
 from .stores import Stores
 
 UNREGISTERED = (
@@ -41,6 +42,7 @@ class AttributeStores:
         self.header = header
         self.stores = stores
         self.captured = CapturedModules(context, renderer)
+        self.replaced = ReplacedModules(context, renderer)
 
     def annotated(self, node: ast.AnnAssign) -> bool:
         """``x: torch.Tensor = v``: the annotation and the value."""
@@ -119,6 +121,9 @@ class AttributeStores:
         if self._plain_first(node, target, owner):
             text = self.ctx.source.segment(node.value)
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
+            return True
+        if owner.cls.info.is_module and (marked := self.replaced.marked(node, target)) is not None:
+            self.ctx.edits.replace(node.value, marked)
             return True
         if added := self._modules_added(node, target, owner):
             self._report_hidden(node, owner, added)

@@ -10,6 +10,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.module_methods import registration
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance
@@ -307,6 +308,9 @@ class NoGradient:
                 case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Call(func=func)) if name == target.attr:
                     fact = self.ctx.fact(func)
                     return isinstance(fact, Qual) and fact.name in made and not fact.name.endswith("Buffer")
+                case ast.Call(func=ast.Attribute(attr="register_parameter")) if parts := registration(inner):
+                    if isinstance(parts[0], ast.Constant) and parts[0].value == target.attr:
+                        return True
         return False
 
 

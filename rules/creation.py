@@ -144,6 +144,12 @@ def _whole_steps(call: Call, name: str, rest: str) -> Piece:
     return call.emit(f"jnp.{name}({', '.join(ends)}, {rest}).astype({{dtype}})", **whole)
 
 
+def _ends(call: Call) -> str:
+    """Where steps begin and end: of tensors PyTorch takes the values, through which no gradient flows."""
+    stops = {name: is_tensor(call[name].fact) and not call.site.without_gradient for name in ("start", "end")}
+    return ", ".join(f"lax.stop_gradient({{{name}}})" if stop else f"{{{name}}}" for name, stop in stops.items())
+
+
 @rule(
     f"torch.linspace(start, end, steps, *, {FACTORY})",
     jax="jnp.linspace(start, end, steps, dtype)",
@@ -152,7 +158,7 @@ def _whole_steps(call: Call, name: str, rest: str) -> Piece:
 def linspace(call: Call) -> Piece | Refusal:
     if _is_whole(call):
         return _whole_steps(call, "linspace", "{steps}")
-    return fill(call, "jnp.linspace({start}, {end}, {steps}, dtype={dtype?})")
+    return fill(call, f"jnp.linspace({_ends(call)}, {{steps}}, dtype={{dtype?}})")
 
 
 @rule(
@@ -163,7 +169,7 @@ def linspace(call: Call) -> Piece | Refusal:
 def logspace(call: Call) -> Piece | Refusal:
     if _is_whole(call):
         return _whole_steps(call, "logspace", "{steps}, base={base?}")
-    return fill(call, "jnp.logspace({start}, {end}, {steps}, base={base?}, dtype={dtype?})")
+    return fill(call, f"jnp.logspace({_ends(call)}, {{steps}}, base={{base?}}, dtype={{dtype?}})")
 
 
 refuse("torch.range", "torch.range is deprecated and includes its end: write jnp.arange(start, end + step, step).")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
+import numpy as np
 import pytest
 
+from t2j_lsp import convert
 from t2j_lsp.translate import translate
 
 from .conversion import agrees, converted, left_alone, refused
@@ -181,3 +186,16 @@ def test_rows_of_what_is_not_known_to_be_numbers_carry_no_gradient() -> None:
     rows = "    return torch.stack([torch.tensor([[1, 0, 0], [0, {}, {}]]) for s in scale]) + x\n"
     assert "lax.stop_gradient(jnp.array([[1, 0, 0], [0, s, s]]))" in translate(text + rows.format("s", "s")).code
     assert "stack([jnp.array([[1, 0, 0], [0, n, 2 * n]])" in translate(text + rows.format("n", "2 * n")).code
+
+
+@pytest.mark.parametrize("steps", ["torch.linspace(x.min(), x.max(), 4)", "torch.logspace(0, x.max(), 4)"])
+def test_no_gradient_flows_through_ends_that_are_tensors(steps: str) -> None:
+    text = f"import torch\n\n\ndef f(x: torch.Tensor):\n    return ({steps} * x.sum()).sum()\n"
+    sides: list[dict[str, Any]] = [{}, {}]
+    exec(text, sides[0])
+    exec(convert(text).code, sides[1])
+    x = np.linspace(-1, 1, 5)
+    given = torch.tensor(x, requires_grad=True)
+    (wanted,) = torch.autograd.grad(sides[0]["f"](given), given)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(jax.grad(sides[1]["f"])(jax.numpy.asarray(x)), wanted.numpy(), rtol=1e-6)

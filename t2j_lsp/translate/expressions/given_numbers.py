@@ -12,7 +12,6 @@ from t2j_lsp.translate.rule.facts import Tensor
 from .context import Context
 
 _NUMBERS = frozenset({"int", "bool"})
-_ASKING = frozenset({"bool", "float", "int", "range"})
 _DEEPEST = 3
 _REASON = "{} is said to be of type {}, and its value is asked for: of an array that fails under jit"
 
@@ -39,7 +38,7 @@ def _asks_for_value(ctx: Context, info: FunctionInfo, name: str, depth: int = 0)
     """Whether a function makes a number of a parameter or decides by it, or hands it to a function that does."""
     for node in symbols.walk(info.node):
         match node:
-            case ast.Call(func=ast.Name(id=asking), args=args) if asking in _ASKING and _among(name, args):
+            case ast.Call(func=ast.Name("bool" | "float" | "int" | "range"), args=args) if _among(name, args):
                 return True
             case ast.If(test=test) | ast.While(test=test) if _is_compared(test, name):
                 return True

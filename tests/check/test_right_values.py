@@ -292,5 +292,5 @@ def test_gradients_where_the_output_is_infinite_decide_nothing(check: Check) -> 
 def test_gradients_that_are_no_numbers_where_the_output_is_one_are_told(check: Check) -> None:
     torch = "def f(x):\n    return torch.where(x > 0, torch.where(x > 0, x, torch.ones_like(x)).sqrt(), 0.0)\n"
     jax = "def f(x):\n    return jnp.where(x > 0, jnp.sqrt(x), 0.0)\n"
-    found = check(torch, jax)
-    assert found.verdict is VerdictKind.DIFFERENT and "not finite only in JAX" in (found.reason or "")
+    verdict = check(torch, jax)
+    assert verdict.verdict is VerdictKind.DIFFERENT and "not finite only in JAX" in (verdict.reason or "")

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+import torch
 
 from t2j_lsp import convert
 from t2j_lsp.translate import translate

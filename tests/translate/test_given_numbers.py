@@ -35,8 +35,8 @@ COUNTED = "return x * int(times)"
     ],
 )
 def test_a_value_that_is_asked_for_is_noted_where_an_array_is_given(body: str, call: str) -> None:
-    found = [f for f in convert(TEXT.format(body=body, call=call)).notes if "is said to be of type int" in f.reason]
-    assert [f.code for f in found] == ["value-needed"]
+    notes = [f for f in convert(TEXT.format(body=body, call=call)).notes if "is said to be of type int" in f.reason]
+    assert [f.code for f in notes] == ["value-needed"]
 
 
 @pytest.mark.parametrize(

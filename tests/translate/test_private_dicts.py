@@ -86,3 +86,26 @@ class A(nn.Module):
 
 def test_what_is_called_where_it_can_be_called_is_what_it_makes() -> None:
     equal(DEFAULT, "called_default", 2, 4)
+
+
+MIXED_IN = """
+from torch import nn
+
+
+class Mixin:
+    def __init__(self, dim):
+        self.dim = dim
+        {}
+        del self._parameters["weight"]
+
+
+class Net(nn.Linear, Mixin):
+    def __init__(self):
+        super().__init__(3, 4)
+        Mixin.__init__(self, 2)
+"""
+
+
+def test_a_mixin_with_a_constructor_of_its_own_has_no_such_dict_either() -> None:
+    assert any("keep no such dict" in gap.reason for gap in convert(MIXED_IN.format("pass")).gaps)
+    assert not any("keep no such dict" in gap.reason for gap in convert(MIXED_IN.format("self._parameters = {}")).gaps)

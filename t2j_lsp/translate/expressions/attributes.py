@@ -35,6 +35,7 @@ BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
 _UNKNOWN_CLASS = "the class of {} isn't known here, and Flax's layers call it otherwise"
 _NO_GROUPS = "nnx.Optimizer has no groups: it keeps what optax.inject_hyperparams was given in its opt_state"
 
+_NO_DICT = "Flax's modules keep no such dict: their parts are attributes"
 _PRIVATE, _CHILDREN = names_with(Trait.PRIVATE), names_with(Trait.CHILDREN_BY_NAME)
 
 
@@ -78,6 +79,8 @@ class Attributes:
                 return self._mode(node)
             case Tensor():
                 return self._tensor_attribute(node, owner)
+            case Instance() if node.attr in _PRIVATE and owner.cls.info.mixed_in and not _assigns(owner, node.attr):
+                return self._unsure(node, _NO_DICT)
             case Layer() | AnyModule() | Instance() if node.attr == "forward" and is_module(owner):
                 return self._forward(node, owner)
             case Layer() | AnyModule() | Instance() if is_module(owner):
@@ -245,7 +248,7 @@ class Attributes:
         """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""
         names = layer_names(owner)
         if node.attr in _PRIVATE and not (isinstance(owner, Instance) and _assigns(owner, node.attr)):
-            return self._unsure(node, "Flax's modules keep no such dict: their parts are attributes")
+            return self._unsure(node, _NO_DICT)
         if is_wrapped(self.ctx, owner):
             written = is_being_built(self.ctx) and self.variables.is_initialised(node)
             if node.attr.startswith("weight") and not written:

@@ -142,3 +142,36 @@ def test_a_function_that_goes_on_demands_nothing(stays: str) -> None:
     source = f"import torch\ndef check(clip):\n    if not torch.is_tensor(clip):\n        {stays}\n    return clip\n\n"
     source += "def hflip(clip):\n    check(clip)\n    return clip.flip(-1)\n"
     assert "return clip.flip(-1)" in translate(source).code
+
+
+GIVEN = """\
+import torch
+from torch import nn
+
+
+def exists(v):
+    return {answer}
+
+
+class Net(nn.Module):
+    def forward(self, x, pre=None):
+        if {asked}:
+            x = pre.new_empty((pre.shape[0], 0), dtype=torch.long)
+        device, ids = x.device, x
+        return ids + torch.arange(3, device=device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked", "known"),
+    [
+        ("v is not None", "x is None", True),
+        ("v is not None", "not exists(x)", True),
+        ("v is not None", "exists(x)", False),
+        ("len(v) > 0", "not exists(x)", False),
+    ],
+)
+def test_what_is_a_tensor_where_none_is_passed_is_one_where_it_is(answer: str, asked: str, known: bool) -> None:
+    """A traced array has no device."""
+    code = translate(GIVEN.format(answer=answer, asked=asked), Options()).code
+    assert ("device, ids = jax.devices()[0], x" in code) is known

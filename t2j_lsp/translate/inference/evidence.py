@@ -7,7 +7,7 @@ import re
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import bind
-from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module_class
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module_class
 from t2j_lsp.translate.rule.facts import INT, NONE, TENSOR, UNKNOWN, Fact, ModuleClass, Tensor
 from t2j_lsp.translate.rule.join import join_all, lambdas
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -130,18 +130,45 @@ class ParameterEvidence:
 
     def default_given(self, test: ast.expr, before: dict[str, Fact], after: dict[str, Fact]) -> None:
         """``if norm is None: norm = nn.LayerNorm``: what is passed is of the same kind."""
+        if (name := self._asked_for_none(test)) is None:
+            return
+        fact = after.get(name, UNKNOWN)
+        if is_module_class(fact, LAYERS):
+            self.add(before.get(name, UNKNOWN), ModuleClass())
+        elif isinstance(fact, Tensor) and fact.sure:
+            self.add(before.get(name, UNKNOWN))
+
+    def _asked_for_none(self, test: ast.expr) -> str | None:
+        """The ``x`` of ``x is None``, and of ``not exists(x)`` where a function of the user's asks for that."""
         match test:
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
-                fact = after.get(name, UNKNOWN)
-                if is_module_class(fact, LAYERS):
-                    self.add(before.get(name, UNKNOWN), ModuleClass())
-                elif isinstance(fact, Tensor) and fact.sure:
-                    self.add(before.get(name, UNKNOWN))
+                return name
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=asked, args=[ast.Name(id=name)], keywords=[])):
+                fact = self.state.facts.get(asked)
+                return name if isinstance(fact, Function) and _tells_whether_given(fact.info.node) else None
+        return None
 
     def builds_by_name(self, function: UnknownParameter, node: ast.Call) -> bool:
         """``norm_layer(dim)`` in a module's constructor builds a layer, if nothing else is known of ``norm_layer``."""
         building = self.state.function is not None and self.state.function.name == "__init__" and self.state.in_module()
         return building and isinstance(node.func, ast.Name) and _CLASS_NAME.search(function.name) is not None
+
+
+def _tells_whether_given(function: ast.AST) -> bool:
+    """``def exists(v): return v is not None``."""
+    match function:
+        case ast.FunctionDef(
+            args=ast.arguments(args=[parameter]),
+            body=[
+                ast.Return(
+                    value=ast.Compare(
+                        left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]
+                    )
+                )
+            ],
+        ):
+            return name == parameter.arg
+    return False
 
 
 def _compares(index: ast.expr, name: str) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.rule.facts import Layer, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Layer, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS, layer
 from t2j_lsp.translate.rule.library import Trait, names_with, trait
 from t2j_lsp.translate.rule.pieces import Piece
@@ -106,13 +107,11 @@ def vector_to_parameters(call: Call) -> Piece | Refusal:
 SPECTRAL = (
     "nnx.SpectralNorm writes the divided weight back into its layer; PyTorch's goes on training the weight itself."
 )
-WEIGHT = "nnx.WeightNorm wraps a layer and normalises its last axis, under other parameter names."
+WEIGHT = "What stands for weight_norm keeps the length and the direction: multiply them where the layer is built anew."
 for name, reason in {
     "remove_spectral_norm": SPECTRAL,
     "parametrizations.spectral_norm": SPECTRAL,
-    "weight_norm": WEIGHT,
     "remove_weight_norm": WEIGHT,
-    "parametrizations.weight_norm": WEIGHT,
     "parametrizations.orthogonal": "NNX has no parametrised parameters: compute the orthogonal matrix in __call__.",
     "parametrize.*": "NNX has no parametrised parameters: compute the value in __call__.",
     "prune.*": "NNX has no pruning: multiply the kernel by a mask that is kept in a variable.",
@@ -127,12 +126,18 @@ for name, reason in {
     refuse(f"torch.nn.utils.{name}", reason)
 
 
+def _around(call: Call, name: str) -> Fact:
+    """The layer, with a module of its own around it."""
+    made = call["module"].fact
+    return replace(made, wrapped=name) if isinstance(made, Layer) else made
+
+
 @rule(
     "torch.nn.utils.spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=None)",
     jax="SpectralNorm(module, n_power_iterations, eps, rngs=rngs)",
     fidelity=CLOSE,
     note="Names that the program asks for have the layer's weight as weight; PyTorch's is weight_orig from then on.",
-    result=lambda call: call["module"].fact,
+    result=lambda call: _around(call, "torch.nn.utils.spectral_norm"),
 )
 def spectral_norm(call: Call) -> Piece | Refusal:
     """A module around the layer, which PyTorch changes in place."""
@@ -149,4 +154,32 @@ def spectral_norm(call: Call) -> Piece | Refusal:
     )
 
 
-trait(Trait.WRAPS, "torch.nn.utils.spectral_norm")
+def _weight_norm(name: str, parametrized: bool) -> None:
+    names = "parametrizations.weight.original0 and original1" if parametrized else "weight_g and weight_v"
+
+    @rule(
+        f"torch.nn.utils.{name}(module, name='weight', dim=0)",
+        jax="WeightNorm(module, dim, parametrized=...)",
+        fidelity=CLOSE,
+        note=f"Names that the program asks for have scale and weight; PyTorch's are {names}.",
+        result=lambda call: _around(call, f"torch.nn.utils.{name}"),
+    )
+    def emit(call: Call) -> Piece | Refusal:
+        made, dim = call["module"].fact, call.literal("dim")
+        if not isinstance(made, Layer) or made.node is not call["module"].node:
+            return call.refuse("PyTorch changes the layer that it is given: build the layer in the call")
+        if made.name not in names_with(Trait.LINEAR) and LAYERS[made.name].flax not in (
+            "nnx.Conv",
+            "nnx.ConvTranspose",
+        ):
+            return call.refuse(f"WeightNorm here is of linear layers and convolutions, and not of {made.name}")
+        most = 1 if LAYERS[made.name].flax == "nnx.ConvTranspose" else 4
+        if call.given("name") and call.literal("name") != "weight" or not isinstance(dim, int) or not 0 <= dim <= most:
+            return call.refuse("WeightNorm here is of the weight, with a length for each slice along a numbered axis")
+        style = "" if parametrized else ", parametrized=False"
+        return call.emit(f"WeightNorm({{module}}, dim={{dim?}}{style})")
+
+
+_weight_norm("weight_norm", parametrized=False)
+_weight_norm("parametrizations.weight_norm", parametrized=True)
+trait(Trait.SHARES_WEIGHT, "torch.nn.utils.spectral_norm")

@@ -24,7 +24,10 @@ def torch_name(module: nnx.Module, path: Sequence[str | int]) -> str:
     for part in path:
         if isinstance(owner, LAYERS_WITH_WEIGHTS) and part in ("kernel", "scale", "embedding"):
             parts.append("weight")
-        elif not (isinstance(owner, nnx.Sequential | nnx.SpectralNorm) and part in ("layers", "layer_instance")):
+        elif not (
+            isinstance(owner, nnx.Sequential | nnx.SpectralNorm | nnx.WeightNorm)
+            and part in ("layers", "layer_instance")
+        ):
             parts.append(str(part))
         owner = owner[part] if isinstance(part, int) else getattr(owner, part)
     return ".".join(parts)
@@ -35,7 +38,7 @@ def named_children(module: nnx.Module) -> list[tuple[str, nnx.Module]]:
 
     Those of `nnx.Sequential` are its layers; functions among them, which PyTorch has modules for, are left out.
     """
-    while isinstance(module, nnx.Sequential | nnx.SpectralNorm):
+    while isinstance(module, nnx.Sequential | nnx.SpectralNorm | nnx.WeightNorm):
         module = module.layers if isinstance(module, nnx.Sequential) else module.layer_instance
     walk = (((key,), child) for key, child in nnx.iter_module_children(module))
     children: dict[int, tuple[str, nnx.Module]] = {}

@@ -138,6 +138,18 @@ def _attributes(owner: nnx.Pytree) -> Iterator[tuple[str | int, Any]]:
             yield int(key) if isinstance(owner, nnx.List) and key.isdigit() else key, value
 
 
+def _divided(owner: nnx.Pytree, key: str, ancestors: tuple[nnx.Pytree, ...]) -> str | None:
+    """PyTorch's name of what is trained in a layer whose weight is divided in each call; None for other variables."""
+    around = ancestors[-1] if ancestors else None
+    if key == "kernel" and isinstance(around, nnx.SpectralNorm):
+        return "weight_orig"
+    normed = owner if key == "scale" else around if key == "kernel" else None
+    if not isinstance(normed, nnx.WeightNorm) or not hasattr(normed, "parametrized"):
+        return None
+    number = int(key == "kernel")
+    return f"parametrizations.weight.original{number}" if normed.parametrized else ("weight_g", "weight_v")[number]
+
+
 def _counter(prefix: str) -> TorchEntry:
     return TorchEntry(
         f"{prefix}num_batches_tracked", "buffer", (), (), lambda: np.zeros((), np.int64), lambda array: ()
@@ -183,14 +195,14 @@ class ModuleNames:
             place = (*path, key)
             if isinstance(value, nnx.Variable):
                 if _in_state_dict(value):
-                    divided = key == "kernel" and bool(ancestors) and isinstance(ancestors[-1], nnx.SpectralNorm)
-                    yield self._of_variable(owner, value, prefix, place, "_orig" if divided else "", index)
+                    name = _divided(owner, str(key), ancestors)
+                    yield self._of_variable(owner, value, prefix, place, name, index)
             elif isinstance(value, nnx.Pytree) and not isinstance(value, _NO_STATE):
                 if (key, "kernel") in done:
                     continue
                 listed = isinstance(value, nnx.List | nnx.Dict)
                 unnamed = isinstance(owner, nnx.Sequential) and key == "layers" and listed
-                wrapped = isinstance(owner, nnx.SpectralNorm) and key == "layer_instance"
+                wrapped = isinstance(owner, nnx.SpectralNorm | nnx.WeightNorm) and key == "layer_instance"
                 child = prefix if unnamed or wrapped else prefixes.get(str(key), f"{prefix}{key}.")
                 yield from self.entries(value, child, place, inside, index)
         if isinstance(owner, nnx.BatchNorm | nnx.InstanceNorm):
@@ -202,12 +214,15 @@ class ModuleNames:
         return self._layers.setdefault((id(variable), index), StackedLayer(variable, index)) if index else variable
 
     def _of_variable(
-        self, owner: object, variable: nnx.Variable[Any], prefix: str, path: Path, suffix: str, index: Index
+        self, owner: object, variable: nnx.Variable[Any], prefix: str, path: Path, name: str | None, index: Index
     ) -> TorchEntry:
         held = self._held(variable, index)
-        rule = layout(owner, str(path[-1]), held.get_value().shape)
+        key, lies_in = str(path[-1]), owner
+        if isinstance(owner, nnx.WeightNorm) and key == "scale":
+            key, lies_in = "kernel", owner.layer_instance  # which its lengths lie as
+        rule = layout(lies_in, key, held.get_value().shape)
         return TorchEntry(
-            prefix + rule.name + suffix,
+            prefix + (rule.name if name is None else name),
             "parameter" if isinstance(variable, nnx.Param) else "buffer",
             (path,),
             (held,),

@@ -71,3 +71,84 @@ def test_its_parameters_are_initialised_inside_while_it_is_built() -> None:
 )
 def test_what_is_asked_of_the_divided_weight_or_done_to_a_layer_in_place_is_a_gap(built: str, called: str) -> None:
     assert converted(built, called)[1]
+
+
+NORMED = """\
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations, weight_norm
+
+
+class Block(nn.Module):
+    def __init__(self, n=4):
+        super().__init__()
+        self.conv = weight_norm(nn.Conv1d(n, n, 3, padding=1, bias={bias}))
+        self.fc = nn.Linear(n, 5)
+        self.n = n
+        self.fc = parametrizations.weight_norm(self.fc, dim=1)
+        {built}
+
+    def forward(self, x):
+        {called}
+        return self.fc(self.conv(x).transpose(1, 2))
+"""
+
+
+def normed(built: str = "pass", called: str = "pass", bias: bool = True) -> tuple[str, list[str]]:
+    done = convert(NORMED.format(built=built, called=called, bias=bias))
+    return " ".join(done.code.split()).replace("( ", "(").replace(" )", ")"), [gap.reason for gap in done.gaps]
+
+
+def test_a_layer_with_a_length_and_a_direction_is_built_in_the_call() -> None:
+    code, gaps = normed("nn.init.zeros_(self.fc.bias)")
+    assert not gaps
+    assert "self.conv = WeightNorm(" in code and "parametrized=False)" in code
+    assert "self.fc = WeightNorm(nnx.Linear(n, 5, **uniform_init(n), rngs=rngs), dim=1)" in code
+    assert "self.fc.layer_instance.bias[...] = " in code
+    assert code.count("self.fc = ") == 1
+
+
+def test_what_is_asked_of_the_layer_has_its_name_in_flax() -> None:
+    code, gaps = normed("self.sizes = self.conv.in_channels, self.conv.bias")
+    assert not gaps
+    assert "self.conv.layer_instance.in_features, self.conv.layer_instance.bias" in code
+
+
+def test_a_hook_of_torchscript_goes() -> None:
+    body = "nn.utils.remove_weight_norm(self.conv)\n        return self"
+    hook = f"pass\n\n    def __prepare_scriptable__(self):\n        {body}"
+    code, gaps = normed(hook)
+    assert not gaps
+    assert "__prepare_scriptable__" not in code
+    assert normed(hook + "\n\n    def prepared(self):\n        return self.__prepare_scriptable__()")[1]
+
+
+@pytest.mark.parametrize(
+    ("built", "called"),
+    [
+        ("nn.init.zeros_(self.fc.weight)", "pass"),
+        ("pass", "x = x * self.fc.weight.mean()"),
+        ("print(self.conv.weight_g)", "pass"),
+        ("weight_norm(self.fc)", "pass"),
+        ("self.rnn = weight_norm(nn.LSTM(1, 2), 'weight_hh_l0')", "pass"),
+        ("self.whole = weight_norm(nn.Linear(1, 2), dim=None)", "pass"),
+        ("self.up = weight_norm(nn.ConvTranspose1d(1, 2, 3), dim=2)", "pass"),
+        ("self.one = nn.Linear(1, 2); self.two = self.one\n        self.one = weight_norm(self.one)", "pass"),
+        ("torch.nn.utils.remove_weight_norm(self.conv)", "pass"),
+    ],
+)
+def test_what_is_done_with_the_weight_of_such_a_layer_is_a_gap(built: str, called: str) -> None:
+    assert normed(built, called)[1]
+
+
+def test_another_file_knows_that_a_module_stands_around_a_layer() -> None:
+    asks = "import block\nfrom torch import nn\n\n\ndef init(net):\n    if isinstance(net, block.Block):\n        {}\n"
+    files = {"block": NORMED.format(built="pass", called="pass", bias=True)}
+    for layer in ("conv", "fc"):
+        bias, weight = (
+            convert(asks.format(f"nn.init.zeros_(net.{layer}.{name})"), resolve=lambda _, name: files.get(name))
+            for name in ("bias", "weight")
+        )
+        assert f"net.{layer}.layer_instance.bias[...] = " in bias.code
+        assert not bias.gaps
+        assert weight.gaps

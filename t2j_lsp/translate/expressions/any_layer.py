@@ -86,7 +86,7 @@ class ParametersOfAnyLayer:
         owner: Fact = self.ctx.fact(node.value)
         if node.attr not in names or self.ctx.options.target != "nnx" or not self.ctx.inference.imports_torch:
             return False
-        if is_wrapped(self.ctx, owner):
+        if is_wrapped(owner):
             return False
         known = isinstance(owner, AnyModule) and bool(layer_names(owner)) and len(flax_names(owner, node.attr)) < 2
         return not known and (isinstance(owner, AnyModule) or owner == UNKNOWN)

@@ -29,7 +29,7 @@ from .module_methods import RESETS
 from .rule_application import RuleApplication
 from .subscripts import UNPADDED
 from .variables import Variables
-from .wrapped_layers import INSIDE, is_being_built, is_wrapped
+from .wrapped_layers import INSIDE, is_being_built, is_wrapped, shares_weight
 
 BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
 _UNKNOWN_CLASS = "the class of {} isn't known here, and Flax's layers call it otherwise"
@@ -249,11 +249,14 @@ class Attributes:
         names = layer_names(owner)
         if node.attr in _PRIVATE and not (isinstance(owner, Instance) and _assigns(owner, node.attr)):
             return self._unsure(node, _NO_DICT)
-        if is_wrapped(self.ctx, owner):
-            written = is_being_built(self.ctx) and self.variables.is_initialised(node)
+        if is_wrapped(owner):
+            written = shares_weight(owner) and is_being_built(self.ctx) and self.variables.is_initialised(node)
             if node.attr.startswith("weight") and not written:
                 return self._unsure(node, "the weight is divided in each call: JAX keeps the one that is trained")
-            return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.{INSIDE}.{node.attr}")
+            forms = flax_names(owner, node.attr)
+            if len(forms) != 1:
+                return self._unsure(node, f"the layer in Flax has no .{node.attr} as PyTorch's has")
+            return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.{INSIDE}.{forms.pop()}")
         if owner == AnyModule() and node.attr in RENAMED and not self._answers_to_torch_names(node):
             return self.any_layer.read(node) or self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
         forms = flax_names(owner, node.attr)

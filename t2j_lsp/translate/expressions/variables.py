@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.tensors import behind_data
 from .any_layer import RENAMED
 from .context import Context
 from .handlers import ExpressionRenderer
-from .wrapped_layers import INSIDE, is_being_built, is_wrapped
+from .wrapped_layers import INSIDE, is_being_built, is_wrapped, shares_weight
 
 _SECOND_NAME = (
     "a kernel in Flax's layout gets a second name, and what is read of it in PyTorch's layout is neither trained nor "
@@ -59,8 +59,8 @@ class Variables:
             return None
         text = bracket(self.renderer.render(node.value), ATOM)
         owner = self.ctx.fact(node.value)
-        if is_wrapped(self.ctx, owner):
-            if not is_being_built(self.ctx):
+        if is_wrapped(owner):
+            if node.attr != "bias" and not (shares_weight(owner) and is_being_built(self.ctx)):
                 return None
             text += f".{INSIDE}"
         forms = flax_names(owner, node.attr)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-
 from t2j_lsp.translate.inference.rngs import build_methods
-from t2j_lsp.translate.rule.facts import Fact, Layer, Qual
+from t2j_lsp.translate.rule.facts import Fact, Layer
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .context import Context
@@ -14,13 +12,17 @@ INSIDE = "layer_instance"
 """Flax's name for the layer that a module of its own stands around."""
 
 
-def is_wrapped(ctx: Context, owner: Fact) -> bool:
-    """Whether a layer is built as the argument of what wraps it."""
-    if not isinstance(owner, Layer) or owner.node is None or not names_with(Trait.WRAPS) & ctx.inference.mentioned:
-        return False
-    around = ctx.source.parents.get(owner.node)
-    fact = ctx.fact(around.func) if isinstance(around, ast.Call) else None
-    return isinstance(fact, Qual) and fact.name in names_with(Trait.WRAPS)
+_SHARING = names_with(Trait.SHARES_WEIGHT)
+
+
+def is_wrapped(owner: Fact) -> bool:
+    """Whether another module stands around a layer in Flax."""
+    return isinstance(owner, Layer) and bool(owner.wrapped)
+
+
+def shares_weight(owner: Fact) -> bool:
+    """Whether PyTorch's ``weight`` of such a layer shares the memory of what is trained, until its first call."""
+    return isinstance(owner, Layer) and owner.wrapped in _SHARING
 
 
 def is_being_built(ctx: Context) -> bool:

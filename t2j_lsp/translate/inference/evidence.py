@@ -161,9 +161,7 @@ def _tells_whether_given(function: ast.AST) -> bool:
             args=ast.arguments(args=[parameter]),
             body=[
                 ast.Return(
-                    value=ast.Compare(
-                        left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]
-                    )
+                    value=ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)])
                 )
             ],
         ):

@@ -143,6 +143,8 @@ class Layer(Fact):
     node: ast.Call | None = field(default=None, hash=False, compare=False)
     items: tuple[Fact, ...] | None = None
     """Children of a Sequential or ModuleList, where they are known."""
+    wrapped: str = ""
+    """PyTorch's name of what stands around it, as a module of its own in Flax."""
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ def join(a: Fact, b: Fact) -> Fact:
             return Qual(rule.name)  # one name on a device, and the same without it
         case Qual(), Qual() if _are_default_types(a.name, b.name):
             return Qual(min(names_with(Trait.DEFAULT_TYPE)))
+        case Layer(), Layer() if a.name == b.name and bool(a.wrapped) != bool(b.wrapped):
+            return a if a.wrapped else b  # self.conv = weight_norm(self.conv), which is a gap where it may not be so
         case _:
             pass
     if isinstance(a, Instance) and isinstance(b, Instance):

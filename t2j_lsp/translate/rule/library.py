@@ -164,7 +164,7 @@ class Trait(Enum):
     ASKS_FOR_TENSOR = "a function that asks whether a value is a tensor"
     RESETS = "a layer whose constructor calls its reset_parameters"
     PARAMETER = "a call that makes a parameter or buffer"
-    WRAPS = "a function that changes a layer, and gives a module around it in Flax"
+    SHARES_WEIGHT = "a function after which a layer's weight shares memory with what is trained of it"
     LINEAR = "a layer whose weight becomes a kernel of two axes, transposed"
     PADS = "a call that pads sequences to the longest of them"
     BAGS = "a layer that takes ids of bags in one row, with the offsets where each starts"

@@ -36,6 +36,7 @@ from .optional_scalers import with_optional_scalers_left_out
 from .placeholders import without_placeholders
 from .plain_forms import with_plain_forms
 from .renamed_to_itself import with_modes_as_statements
+from .script_hooks import with_script_hooks_left_out
 from .sorted_parameters import with_sorted_parameters_as_lists
 from .starred_tuples import with_starred_tuples_named
 from .tensor_classes import with_tensor_classes_as_modules
@@ -43,10 +44,13 @@ from .trained_flags import with_trained_flags_by_name
 from .unrolled import with_loops_over_optimizers_unrolled
 from .walked_sequentials import with_sequentials_walked
 from .weighted_backward import with_weighted_losses_summed
+from .wrapped_layers import with_layers_built_where_wrapped
 
 _WAYS = (
     with_go_betweens_left_out,
     with_caches_left_out,
+    with_layers_built_where_wrapped,
+    with_script_hooks_left_out,
     with_old_items_as_numbers,
     with_sizes_of_lazy_layers,
     with_known_branches_taken,

@@ -22,7 +22,7 @@ from .parts import of_parts, words
 from .transformer import Transformer, transformed
 
 NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm")
-LAYERS = frozenset(("Linear", "Conv", "ConvTranspose", "Embed", "Sequential", "SpectralNorm", *NORMS))
+LAYERS = frozenset(("Linear", "Conv", "ConvTranspose", "Embed", "Sequential", "SpectralNorm", "WeightNorm", *NORMS))
 """The layers that helpers ask for; none derives from another."""
 HELD_BY: Mapping[str, tuple[str, ...]] = {
     "kernel": ("Linear", "Conv", "ConvTranspose"),

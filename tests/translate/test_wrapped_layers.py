@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import warnings
+from typing import Any
 
-from t2j_lsp import convert
+import pytest
+from flax import nnx
+
+from t2j_lsp import convert, torch_state
 
 MODULE = """\
 import torch
@@ -152,3 +156,19 @@ def test_another_file_knows_that_a_module_stands_around_a_layer() -> None:
         assert f"net.{layer}.layer_instance.bias[...] = " in bias.code
         assert not bias.gaps
         assert weight.gaps
+
+
+@pytest.mark.parametrize("module", ["torch.nn.utils", "torch.nn.utils.parametrizations"])
+def test_what_only_the_names_in_state_dicts_follow_from_stays_in_the_helper(module: str) -> None:
+    text = (
+        f"from torch import nn\nfrom {module} import weight_norm\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+    )
+    text += "        super().__init__()\n        self.fc = weight_norm(nn.Linear(3, 4))\n\n"
+    code = convert(text + "    def forward(self, x):\n        return self.fc(x)\n").code
+    sides: list[dict[str, Any]] = [{}, {}]
+    for side, program in zip(sides, (text, code), strict=True):
+        exec(program, side)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        names = set(sides[0]["Net"]().state_dict())
+    assert set(torch_state(sides[1]["Net"](rngs=nnx.Rngs(0)))) == names

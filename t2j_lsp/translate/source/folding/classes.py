@@ -32,8 +32,9 @@ kernel kernel_size layer_instance layers lower mean module momentum n_steps ndim
 out_features padding rate remove rngs scale scan shape size step T threshold update use_running_average value values
 var zeros
 """
-FLAX_NAMES = frozenset(_FLAX_WORDS.split())
-"""Attributes and methods of the helpers whose names stand in Flax's own code too."""
+_READ_WITH_WEIGHTS = frozenset(("parametrized",))
+FLAX_NAMES = frozenset(_FLAX_WORDS.split()) | _READ_WITH_WEIGHTS
+"""Attributes and methods of the helpers whose names stand in Flax's own code too, or in what loads their weights."""
 
 LIST_METHODS = frozenset(("add_module", "append", "extend", "insert", "_assign", "__setitem__", "__delitem__"))
 """Methods that change a container: those that a file doesn't use go, as they do with a stock `nnx.Sequential`."""

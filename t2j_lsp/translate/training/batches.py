@@ -10,14 +10,14 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.definitions import Instance, is_module
+from t2j_lsp.translate.rule.definitions import Instance
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import ATOM, Piece
-from t2j_lsp.translate.rule.record import REGISTRY
 
 from .batch_loops import batch_targets, is_loader, is_object, is_walked, loader_of, names_in, zipped
 from .data import PIPELINE
+from .device_moves import DeviceMoves
 from .dict_order import DictOrder, shown_dicts
 from .kept_values import as_arrays, makes_numpy
 from .objects import Objects
@@ -33,6 +33,7 @@ class Batches:
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
         self.objects = objects
+        self.moves = DeviceMoves(context)
         self.samples = SampleParts(context.inference)
         self.inserted: dict[ast.stmt, list[tuple[str, bool]]] = {}
         """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
@@ -127,12 +128,12 @@ class Batches:
             used = self._names(statement) & waiting.keys()
             if not used:
                 continue
-            moves = self._moves(statement, used)
+            moves = self.moves.of(statement, used)
             if self._is_jax(statement) or self._unpacked(statement, used):
                 moves = []
             if moves is None:
                 break
-            if moves and all(isinstance(self._receiver(move), ast.Subscript) for move in moves):
+            if moves and all(isinstance(self.moves.receiver(move), ast.Subscript) for move in moves):
                 for name in used:
                     parts.setdefault(name, []).extend(moves)
                 continue
@@ -140,7 +141,7 @@ class Batches:
             for name in used:
                 waiting.pop(name)
         for name, moves in parts.items():
-            if self._reads_only(loop, name, moves):
+            if self.moves.are_all_that(loop, name, moves):
                 self._on_moves(moves)
                 waiting.pop(name)
         order = DictOrder(self.ctx)
@@ -148,7 +149,7 @@ class Batches:
         self.ordered |= {(loop.body[0], name) for name in ordered}
         for node in shown_dicts(self.ctx.source, loop, ordered & waiting.keys()):
             self.ctx.plan.on_expression(node, lambda renderer, node=node: Piece(f"dict({node.id})"))  # type: ignore[misc]
-        self.mixed |= {(loop.body[0], name) for name in waiting if self._moves_items(loop, name)}
+        self.mixed |= {(loop.body[0], name) for name in waiting if self.moves.of_items(loop, name)}
         self.mixed |= {(loop.body[0], t.id) for t in targets if is_mixed(self.ctx.fact(t))}
         self.mixed |= {(loop.body[0], name) for name in unclear}
         self.padded |= {(loop.body[0], name) for name in ids}
@@ -287,78 +288,9 @@ class Batches:
 
     # --- x = x.to(device) -----------------------------------------------------------------------------------------
 
-    def _moves(self, statement: ast.stmt, used: set[str]) -> list[ast.Call] | None:
-        """The calls of a statement that moves the batch to a device, and does nothing else with it; None for others.
-
-        What a function is called with is part of a train step, which takes arrays: ``out = model(x.to(device))``; so is
-        what stands beside a model's call: ``y, out = y.to(device), model(x)``.
-        """
-        if not isinstance(statement, ast.Assign):
-            return None
-        moves = [n for n in symbols.walk(statement.value) if isinstance(n, ast.Call) and self._is_move(n)]
-        inside = {n for m in moves for n in symbols.walk(m)}
-        for node in symbols.walk(statement.value):
-            if isinstance(node, ast.Name) and node.id in used and node not in inside and not self._items(node, moves):
-                return None
-            if isinstance(node, ast.Call) and node not in inside and is_module(self.ctx.fact(node.func)):
-                return None
-        return moves if moves and not any(map(self._is_argument, moves)) else None
-
-    def _is_argument(self, move: ast.Call) -> bool:
-        """Whether something is called with what a move gives."""
-        node: ast.AST = move
-        while isinstance(parent := self.ctx.source.parents.get(node), ast.expr | ast.comprehension | ast.keyword):
-            if isinstance(parent, ast.Call) and node is not parent.func and not self._collects(parent):
-                return True
-            node = parent
-        return False
-
-    def _collects(self, call: ast.Call) -> bool:
-        """``tuple(t.to(device) for t in batch)``, and an ``autograd.Variable``, which is its tensor."""
-        fact = self.ctx.fact(call.func)
-        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
-        return ast.unparse(call.func) in ("tuple", "list", "dict") or rule is not None and rule.result == "same"
-
     def _on_moves(self, moves: list[ast.Call], ids: Collection[str] = ()) -> None:
         for move in moves:
             self.ctx.plan.on_expression(move, lambda renderer, move=move: self._asarray(renderer, move, ids))  # type: ignore[misc]
-
-    def _reads_only(self, loop: ast.For, name: str, moves: list[ast.Call]) -> bool:
-        """Whether a loop does nothing with a batch but to move its items."""
-        inside = {n for m in moves for n in symbols.walk(m)}
-        return all(n in inside for s in loop.body for n in symbols.walk(s) if isinstance(n, ast.Name) and n.id == name)
-
-    def _moves_items(self, loop: ast.For, name: str) -> bool:
-        """Whether a loop moves items of a batch that it looks up by their names: ``batch["x"].to(device)``."""
-        for node in (n for s in loop.body for n in symbols.walk(s)):
-            match node:
-                case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Name(id=source), slice=key))):
-                    if source == name and self._is_move(node) and isinstance(getattr(key, "value", None), str):
-                        return True
-        return False
-
-    def _receiver(self, move: ast.Call) -> ast.expr:
-        assert isinstance(move.func, ast.Attribute)
-        return move.func.value
-
-    def _items(self, node: ast.Name, moves: list[ast.Call]) -> bool:
-        """Whether a name stands as ``batch.items()`` in a comprehension that moves each item."""
-        place: ast.AST | None = node
-        while place is not None and not isinstance(place, ast.stmt):
-            if isinstance(place, ast.DictComp | ast.ListComp | ast.GeneratorExp):
-                return any(m in set(symbols.walk(place)) for m in moves)
-            place = self.ctx.source.parents.get(place)
-        return False
-
-    def _is_move(self, node: ast.Call) -> bool:
-        """``x.to(device)``, ``batch["x"].cuda(non_blocking=True)``."""
-        func = node.func
-        if not isinstance(func, ast.Attribute) or func.attr not in ("to", "cuda"):
-            return False
-        receiver = func.value
-        while isinstance(receiver, ast.Subscript) and isinstance(receiver.slice, ast.Constant):
-            receiver = receiver.value
-        return isinstance(receiver, ast.Name)
 
     def _asarray(self, renderer: ExpressionRenderer, node: ast.Call, ids: Collection[str]) -> Piece:
         assert isinstance(node.func, ast.Attribute)

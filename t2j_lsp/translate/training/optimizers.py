@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors, named_parameters
+from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.factory import SPEED
 from t2j_lsp.translate.rule.facts import Fact, Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan, rate_in_state
+from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.optimizer_values import extra_defaults, transformation_of
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -26,6 +26,7 @@ from .bare_tensors import BareTensors
 from .first_counts import is_first_count
 from .groups import BARE_TENSORS, updated
 from .idle_groups import IdleGroups
+from .learning_rates import LearningRates
 from .lost_parameters import LostParameters
 from .objects import Objects
 from .own_schedulers import OwnSchedulers
@@ -48,6 +49,7 @@ class Optimizers:
         self.made = list(self._calls("optimizer"))
         self.schedulers = list(self._calls("scheduler"))
         self.own_schedulers = OwnSchedulers(context, objects)
+        self.rates = LearningRates(context, objects)
         self.bare = BareTensors(context, objects)
         self._outers: dict[ast.Call, ast.Call | None] = {}
         self.alone: dict[ast.Call, list[ast.Name]] = {}
@@ -260,7 +262,7 @@ class Optimizers:
             return OptimizerPlan(reason=OWN_RATES)
         if any(map(self._has_rates, made)):
             alone = outer is None and name not in LISTS and not self._competes(call, made)
-            return OptimizerPlan(reason=OWN_RATES, rates=self._rates(made, call) if alone else ())
+            return OptimizerPlan(reason=OWN_RATES, rates=self.rates.of_groups(made, call) if alone else ())
         if outer is None and self._competes(call, made):
             return OptimizerPlan(reason=SEVERAL)
         if isinstance(owner, ast.NamedExpr):
@@ -268,11 +270,11 @@ class Optimizers:
         if outer is not None and self.name(outer) == "ChainedScheduler":
             return OptimizerPlan(rate="1.0", alone=True)
         cycled = {self._momentum(m) for m in made}
-        rate = self._rate(made, call)
+        rate = self.rates.of(made, call)
         return OptimizerPlan(
             target=ast.unparse(owner),
-            rate=rate or self._held_rate(owner, made),
-            holds_rate=not rate or self._changes_later(rate, call),
+            rate=rate or self.rates.held(owner, made),
+            holds_rate=not rate or self.rates.changes_later(rate, call),
             cycled=cycled.pop() if len(cycled) == 1 else "",
             alone=outer is not None,
         )
@@ -355,76 +357,6 @@ class Optimizers:
         parent = self.ctx.source.parents.get(call)
         return ast.unparse(parent.targets[0]) if isinstance(parent, ast.Assign) else f"line {call.lineno}"
 
-    def _rate(self, made: list[ast.Call], call: ast.Call) -> str:
-        """The learning rate that the optimizer starts with, where it can be written at the scheduler."""
-        texts = {self._rate_text(m) for m in made}
-        text = texts.pop() if len(texts) == 1 else ""
-        return text if text and self._visible(text, made, call) else ""
-
-    def _held_rate(self, owner: ast.expr, made: list[ast.Call]) -> str:
-        """The learning rate that the optimizer has, as read out of its state."""
-        several = any(len(self.ctx.plan.optimizers[m].groups) > 1 for m in made)
-        return rate_in_state(f"{ast.unparse(owner)}.opt_state", "", several)
-
-    def _rates(self, made: list[ast.Call], call: ast.Call) -> tuple[tuple[str, str], ...]:
-        """The learning rates of the groups by their labels; empty where they can't be written at the scheduler."""
-        if len(made) != 1:
-            return ()
-        rates = []
-        for group in self.ctx.plan.optimizers[made[0]].groups:
-            if not group.frozen:
-                text = self._rate_text(made[0], group)
-                if not text or not self._visible(text, made, call) or self._changes_later(text, call):
-                    return ()
-                rates.append((group.label, text))
-        return tuple(rates)
-
-    def _rate_text(self, made: ast.Call, group: Group | None = None) -> str:
-        groups = self.ctx.plan.optimizers[made].groups
-        if group is None and len(groups) == 1:
-            group = groups[0]
-        given = argument(made, 1, "lr") if group is None else group.options.get("lr", argument(made, 1, "lr"))
-        if given is None:
-            fact = self.ctx.fact(made.func)
-            rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
-            default = rule.signatures[0].by_name.get("lr") if rule is not None else None
-            return default.default or "" if default is not None and not _starred(made) else ""
-        plain = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
-        return ast.unparse(given) if all(isinstance(n, plain) for n in symbols.walk(given)) else ""
-
-    def _visible(self, text: str, made: list[ast.Call], call: ast.Call) -> bool:
-        """Whether an expression still has its value where the scheduler is made."""
-        names = {n.id for n in symbols.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-        if not names:
-            return True
-        scope = self.objects.scope(call)
-        if any(self.objects.scope(m) != scope for m in made):
-            return False
-        first, last = min(m.lineno for m in made), call.lineno
-        for node in symbols.walk(scope.node or self.ctx.source.tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
-                if first <= node.lineno <= last:
-                    return False
-        return True
-
-    def _changes_later(self, text: str, call: ast.Call) -> bool:
-        """Whether something in an expression gets another value than it has where a scheduler is made."""
-        read = {ast.unparse(n) for n in symbols.walk(ast.parse(text)) if isinstance(n, ast.Name | ast.Attribute)}
-        again = [at for at in ancestors(call, self.ctx.source.parents) if isinstance(at, ast.For | ast.While)]
-        first = again[-1].lineno if again else call.lineno
-        for node in self.ctx.source.nodes if read else ():
-            if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                if node.lineno > first and ast.unparse(node) in read and self._is_same_variable(node, call):
-                    return True
-        return False
-
-    def _is_same_variable(self, node: ast.Name | ast.Attribute, place: ast.AST) -> bool:
-        """Whether a name means at a place what it means here; an attribute may be the same anywhere."""
-        if isinstance(node, ast.Attribute):
-            return True
-        home = self.objects.home
-        return home(node.id, self.objects.scope(node)) == home(node.id, self.objects.scope(place))
-
 
 def _is_given_a_rate_alone(call: ast.Call) -> bool:
     """Whether an optimizer is given its parameters and a rate, which all classes of them take."""
@@ -434,10 +366,6 @@ def _is_given_a_rate_alone(call: ast.Call) -> bool:
 
 def _scheduler(optimizer: str, schedule: str, renderer: ExpressionRenderer) -> Piece:
     return Piece(f"{renderer.need('LRScheduler')}({optimizer}, {schedule})")
-
-
-def _starred(call: ast.Call) -> bool:
-    return any(k.arg is None for k in call.keywords)
 
 
 def _assigns(statement: ast.stmt, name: str) -> bool:

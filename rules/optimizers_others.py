@@ -11,7 +11,8 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse, rule
 
-from .optimizers import NO_TARGET, Options, arguments, before, rated, register
+from ._optimizer_links import Options, arguments, before, rated
+from .optimizers import NO_TARGET, register
 
 GROUPS = "It has no parameter groups, and updates all parameters of a module."
 CHANGED = "Its learning rate changes while it runs, which no optax state holds: set learning_rate of the helper."

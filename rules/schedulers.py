@@ -14,7 +14,7 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, refuse, rule
 
-from .optimizers import INJECTED
+from ._optimizer_links import INJECTED
 
 Schedule = Callable[[Call, dict[str, Piece]], "str | Refusal"]
 """Makes the template of a schedule, and values of its holes that are no arguments.

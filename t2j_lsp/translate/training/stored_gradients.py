@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from t2j_lsp import symbols
@@ -17,38 +16,22 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.definitions import Class, is_module
 from t2j_lsp.translate.rule.facts import Partial, Tensor
-from t2j_lsp.translate.rule.pieces import Piece, bracket
+from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.positions import position
 
 from .accumulated import STORED, AccumulatedTraining, clipped
 from .data_writes import is_seen_outside, write_data, written_through_data
 from .fresh_leaves import FreshLeaves
-from .gradient_forms import CHANGES, SIGNS, asked, changes, cleared, gradient_name, is_flag, is_name
+from .gradient_forms import asked, changes, cleared, is_flag, is_name
+from .hand_steps import HandStep, changed
 from .objects import Objects, VariableScope
 from .region import ABOUT_ZEROING
 from .step_calls import Item, Phase, Refused, StepCall
-from .text import rendered
 from .update import NOT_ZEROED, Optimized, Update
-from .update_functions import UpdateCall, has_other_name, new_tensors, update_call, write_update
+from .update_functions import has_other_name, new_tensors, update_call, write_update
 from .updates import Updates
 
 HELD = "Something else holds {}, too, and would not see its new values."
-
-
-@dataclass
-class _HandStep:
-    """``for p in params: p -= lr * p.grad``, and whether it clears the gradients too."""
-
-    place: ast.stmt
-    """The loop, or the call of the function that it stands in."""
-    node: ast.For
-    name: str
-    walked: ast.expr
-    """The list of tensors, or the module whose parameters these are."""
-    change: ast.stmt | None
-    """The statement that gives ``p`` a new value; None if the loop only clears gradients or asks for them."""
-    clears: bool
-    call: UpdateCall | None = None
 
 
 class StoredGradients:
@@ -195,7 +178,7 @@ class StoredGradients:
             raise Refused(HELD.format(held))
         return names
 
-    def _loop(self, node: ast.stmt) -> _HandStep | None:
+    def _loop(self, node: ast.stmt) -> HandStep | None:
         """A loop over tensors or parameters that reads or clears their gradients. Raises Refused."""
         place, call = node, update_call(self.ctx, node)
         node = node if call is None else call.loop
@@ -216,7 +199,7 @@ class StoredGradients:
         changing = [s for s in body if cleared(s) is None]
         if len(changing) > 1 or changing and not changes(changing[0], name) or call is not None and not changing:
             raise Refused(STORED)
-        return _HandStep(place, node, name, walked, changing[0] if changing else None, len(changing) < len(body), call)
+        return HandStep(place, node, name, walked, changing[0] if changing else None, len(changing) < len(body), call)
 
     # --- checks ---------------------------------------------------------------------------------------------------
 
@@ -226,7 +209,7 @@ class StoredGradients:
         phase: Phase,
         leaves: list[str],
         clearing: list[ast.stmt],
-        loops: list[_HandStep],
+        loops: list[HandStep],
     ) -> None:
         """Raises Refused unless all gradients are cleared each time; marks what does it in front of the pass."""
         cleared_names: set[str] = set()
@@ -300,7 +283,7 @@ class StoredGradients:
         self,
         direct: list[ast.Attribute],
         clearing: list[ast.stmt],
-        loops: list[_HandStep],
+        loops: list[HandStep],
         leaves: list[str],
         grads: dict[str, str],
     ) -> None:
@@ -339,7 +322,7 @@ class StoredGradients:
             self.ctx.edits.add(first, source.starts[node.lineno - 1], "")
         self.ctx.edits.delete(node)
 
-    def _write(self, loop: _HandStep, grads: dict[str, str], statements: StatementRewriter) -> None:
+    def _write(self, loop: HandStep, grads: dict[str, str], statements: StatementRewriter) -> None:
         """``w, b = [p - lr * g for p, g in zip([w, b], grads)]``, and the same over the parameters of a module."""
         if loop.change is None:
             self._delete(loop.node)
@@ -351,8 +334,8 @@ class StoredGradients:
         if loop.call is not None:
             self.ctx.edits.replace(loop.place, new_tensors(loop.call, names, given, statements))
             return
-        value = self._changed(loop, statements)
-        g = self._gradient_name(loop)
+        value = changed(self.ctx, loop, statements)
+        g = loop.gradient_name
         if is_module(self.ctx.fact(loop.walked)):
             module = statements.renderer.render(loop.walked).text
             state = f"{need('nnx')}.state({module}, {need('nnx')}.Param)"
@@ -366,47 +349,9 @@ class StoredGradients:
         line += f"[{value} for {loop.name}, {g} in zip({walked}, {given})]"
         self.ctx.edits.replace(loop.node, line)
 
-    def _write_in_function(self, loop: _HandStep, statements: StatementRewriter) -> None:
+    def _write_in_function(self, loop: HandStep, statements: StatementRewriter) -> None:
         assert loop.call is not None
-        write_update(self.ctx, loop.call, self._changed(loop, statements), self._gradient_name(loop), statements)
-
-    def _gradient_name(self, loop: _HandStep) -> str:
-        taken = {n.id for n in symbols.walk(loop.node) if isinstance(n, ast.Name)}
-        return gradient_name(taken)
-
-    def _changed(self, loop: _HandStep, statements: StatementRewriter) -> str:
-        """The new value of ``p``, of ``p`` and ``g``."""
-        g, name, change = self._gradient_name(loop), loop.name, loop.change
-        renderer = statements.renderer
-        for node in symbols.walk(loop.node):
-            if isinstance(node, ast.Attribute) and is_name(node.value, name):
-                if node.attr == "grad":
-                    renderer.put(node, Piece(g))
-                elif node.attr == "data":
-                    renderer.put(node, Piece(name))
-            if isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.value, ast.Attribute):
-                if node.value.attr == "grad" and is_name(node.value.value, name):
-                    renderer.put(node, Piece(g))
-        match change:
-            case ast.AugAssign(op=op, value=value):
-                return self._operation(change, SIGNS[type(op)], name, value, statements)
-            case ast.Assign(value=value):
-                return rendered(self.ctx, statements, value, change)[1]
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr), args=[*before, value], keywords=keywords)):
-                sign = CHANGES[attr]
-                for factor in (*before, *(keyword.value for keyword in keywords)):
-                    if isinstance(factor, ast.UnaryOp) and isinstance(factor.op, ast.USub):
-                        sign, factor = "-" if sign == "+" else "+", factor.operand
-                    scale = bracket(Piece(rendered(self.ctx, statements, factor, change)[1], 12), 12)
-                    return f"{name} {sign} {scale} * {bracket(renderer.render(value), 12)}"
-                return self._operation(change, sign, name, value, statements)
-        raise AssertionError(ast.unparse(loop.node))
-
-    def _operation(self, place: ast.stmt, sign: str, name: str, value: ast.expr, statements: StatementRewriter) -> str:
-        text = rendered(self.ctx, statements, value, place)[1]
-        simple = isinstance(value, ast.Name | ast.Constant | ast.Attribute | ast.Call)
-        product = sign in "+-" and isinstance(value, ast.BinOp) and not isinstance(value.op, ast.Add | ast.Sub)
-        return f"{name} {sign} {text}" if simple or product else f"{name} {sign} ({text})"
+        write_update(self.ctx, loop.call, changed(self.ctx, loop, statements), loop.gradient_name, statements)
 
 
 def clip_stored(ctx: Context, updates: Updates, one: AccumulatedTraining, update: Update) -> None:

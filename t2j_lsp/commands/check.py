@@ -240,7 +240,7 @@ def _keep(files: tuple[Path, Path], arguments: argparse.Namespace, texts: tuple[
     names = [item.name for item in find_objects(sides[0], None)]
     for side in sides:
         for name in names:
-            if side.defines(side.main, name):
+            if side.modules.defines(side.main, name):
                 side.cut(name)
     known = kept(source, texts[0], converted, texts[1])
     decided = decided_by(report.objects)
@@ -254,7 +254,7 @@ def _keep(files: tuple[Path, Path], arguments: argparse.Namespace, texts: tuple[
         version=__version__,
         asked=asked_of(arguments.stage, arguments.device, arguments.torch_python, arguments.jax_python, arguments.init),
         names=names,
-        neighbours=digests_of(sides[0].neighbours | sides[1].neighbours),
+        neighbours=digests_of(sides[0].modules.neighbours | sides[1].modules.neighbours),
         ran={one.name: one.ran for one in report.objects},
         coverage=Covered(*sides).coverage(*(known.beside(*decided) if known is not None else decided)),
     )

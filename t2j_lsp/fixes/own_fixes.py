@@ -134,7 +134,7 @@ def cut(path: Path, text: str, name: str) -> ObjectProgram | None:
     from t2j_lsp.check.program.slice import Slicer
 
     slicer = Slicer(path, text)
-    if not slicer.defines(slicer.main, name):
+    if not slicer.modules.defines(slicer.main, name):
         return None
     kept = next(m for m in slicer.cut(name).modules if m.name == slicer.main)
     body, source = slicer.scope.body, text.splitlines()

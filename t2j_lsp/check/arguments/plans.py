@@ -135,7 +135,7 @@ class _InFull(ast.NodeTransformer):
         self.slicer = slicer
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        full = None if node.id in ("nn", "F") else self.slicer.library_name(self.slicer.main, node.id)
+        full = None if node.id in ("nn", "F") else self.slicer.modules.library_name(self.slicer.main, node.id)
         return ast.parse(full, mode="eval").body if full is not None and full.startswith("torch.") else node
 
 
@@ -269,8 +269,8 @@ def _optional(function: ast.FunctionDef) -> list[ast.arg]:
 
 def constructor(slicer: Slicer, module: str, name: str, depth: int = 0) -> ast.FunctionDef | None:
     """The ``__init__`` that a class of the workspace has or inherits there."""
-    home = slicer.home(module, name)
-    definition = slicer.load(home[0]) if home else None
+    home = slicer.modules.home(module, name)
+    definition = slicer.modules.load(home[0]) if home else None
     if home is None or definition is None or depth > 10:
         return None
     for index in definition[0].bindings.get(home[1], ()):
@@ -283,7 +283,7 @@ def constructor(slicer: Slicer, module: str, name: str, depth: int = 0) -> ast.F
                     break
             for base in node.bases:
                 text = ast.unparse(base)
-                library = slicer.library_name(home[0], text) or text
+                library = slicer.modules.library_name(home[0], text) or text
                 inherited = constructor(slicer, home[0], text, depth + 1) or _of_torch(library)
                 if inherited is not None:
                     return inherited

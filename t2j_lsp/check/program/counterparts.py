@@ -48,7 +48,7 @@ def counterpart(jax_side: Slicer, item: CheckedObject) -> Counterpart | None:
     definitions = {s.name: s for s in jax_side.scope.body if isinstance(s, _Definition)}
     said = {name: _settings(jax_side.text, node) for name, node in definitions.items()}
     chosen = next((name for name, entries in said.items() if entries.get("of") == item.name), None)
-    if chosen is None and jax_side.defines(jax_side.main, item.name):
+    if chosen is None and jax_side.modules.defines(jax_side.main, item.name):
         chosen = item.name
     if chosen is None:
         usual = (name for name in _usual_names(item.name) if name in definitions)

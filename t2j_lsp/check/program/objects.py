@@ -119,7 +119,7 @@ def checking_order(objects: list[CheckedObject]) -> list[CheckedObject]:
 
 
 def _class(slicer: Slicer, module: str, name: str) -> ast.ClassDef | None:
-    definition = slicer.load(module)
+    definition = slicer.modules.load(module)
     for index in definition[0].bindings.get(name, ()) if definition else ():
         node = definition[0].body[index] if definition else None
         if isinstance(node, ast.ClassDef):
@@ -134,7 +134,7 @@ def is_module(slicer: Slicer, module: str, name: str, depth: int = 0) -> bool:
         return False
     for base in node.bases:
         text = ast.unparse(base)
-        library = slicer.library_name(module, text)
+        library = slicer.modules.library_name(module, text)
         if (
             library is not None
             and library.startswith("torch.nn.")
@@ -143,7 +143,7 @@ def is_module(slicer: Slicer, module: str, name: str, depth: int = 0) -> bool:
             return True
         if library is None and (text.startswith("nn.") or text in _MODULE_BASES):
             return True  # Behind a star import.
-        home = slicer.home(module, text)
+        home = slicer.modules.home(module, text)
         if home is not None and home != (module, name) and is_module(slicer, *home, depth + 1):
             return True
     return False
@@ -158,11 +158,11 @@ def _has_forward(slicer: Slicer, module: str, name: str, depth: int = 0) -> bool
         return True
     for base in node.bases:
         text = ast.unparse(base)
-        home = slicer.home(module, text)
+        home = slicer.modules.home(module, text)
         if home is not None and home != (module, name):
             if _has_forward(slicer, *home, depth + 1):
                 return True
-        elif (slicer.library_name(module, text) or text).rpartition(".")[2] not in ("Module", "ABC", "object"):
+        elif (slicer.modules.library_name(module, text) or text).rpartition(".")[2] not in ("Module", "ABC", "object"):
             return True
     return False
 

@@ -17,6 +17,7 @@ from typing import Any
 from t2j_lsp.contract import SourceError
 from t2j_lsp.symbols import bound_as
 
+from .modules import ProgramModules
 from .scopes import ModuleScope, Use, read_scope, uses
 from .trimming import conditional_imports, is_main_guard
 from .workspace import Workspace, find_workspace, read_text
@@ -106,16 +107,12 @@ class Slicer:
             self.text = read(self.path) if text is None else text
         except OSError as error:
             raise SourceError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-        self._scopes: dict[str, tuple[ModuleScope, str] | None] = {
-            self.main: (read_scope(self.text, str(self.path)), self.text)
-        }
+        self.modules = ProgramModules(self.workspace, self.path, self.text, read)
 
     @property
     def scope(self) -> ModuleScope:
         """The names of the file itself."""
-        scope = self._scopes[self.main]
-        assert scope is not None
-        return scope[0]
+        return self.modules.scope
 
     def edited(self, text: str) -> Slicer:
         """The same file with another text."""
@@ -187,29 +184,10 @@ class Slicer:
             keep |= dict.fromkeys(kept.scope.future)
         return SlicedModule(name, str(kept.path), kept.text, tuple(sorted(keep.items())), kept.package)
 
-    def load(self, module: str) -> tuple[ModuleScope, str] | None:
-        """The names and the text of a module of the workspace; None where it has no such module or it can't be read."""
-        if module not in self._scopes:
-            file = self.workspace.find(module)
-            self._scopes[module] = None
-            if file is not None:
-                try:
-                    text = self._read(file)
-                    self._scopes[module] = (read_scope(text, str(file)), text)
-                except (OSError, SyntaxError, ValueError):
-                    pass
-        return self._scopes[module]
-
-    @property
-    def neighbours(self) -> set[Path]:
-        """The other files of the workspace that were read so far."""
-        modules = [module for module, paths in self._scopes.items() if paths is not None and module != self.main]
-        return {file for module in modules if (file := self.workspace.find(module)) is not None}
-
     def _keep(self, kept: dict[str, _KeptFile], module: str) -> _KeptFile | None:
         if module in kept:
             return kept[module]
-        scope = self.load(module)
+        scope = self.modules.load(module)
         path = self.path if module == self.main else self.workspace.find(module)
         if scope is None or path is None:
             return None
@@ -300,20 +278,17 @@ class Slicer:
         for alias in statement.names:
             if bound_as(alias) != name or target is None:
                 continue
-            scope = self.load(target)
+            scope = self.modules.load(target)
             if scope is None and self.workspace.find(f"{target}.{alias.name}") is None:
                 continue
-            is_module = self._is_module(target, alias.name)
-            bound = is_module and self.defines(target, alias.name)
+            is_module = self.modules.has(target, alias.name)
+            bound = is_module and self.modules.defines(target, alias.name)
             if scope is not None and (not is_module or bound and target != module):
                 self._keep(kept, target)
                 more.append((target, alias.name, attributes))
             else:
                 more += self._module_value(kept, f"{target}.{alias.name}", attributes)
         return more
-
-    def _is_module(self, package: str, name: str) -> bool:
-        return self.workspace.find(f"{package}.{name}") is not None
 
     def _module_value(self, kept: dict[str, _KeptFile], module: str, attributes: tuple[str, ...]) -> list[_Item]:
         """A module used as a value: the name that is read from it, or all its names."""
@@ -323,7 +298,7 @@ class Slicer:
         if not attributes:
             return [(module, name, ()) for name in part.scope.bindings]
         first, rest = attributes[0], attributes[1:]
-        if self._is_module(module, first) and not self.defines(module, first):
+        if self.modules.has(module, first) and not self.modules.defines(module, first):
             return self._module_value(kept, f"{module}.{first}", rest)
         return [(module, first, rest)]
 
@@ -335,9 +310,9 @@ class Slicer:
             statement = part.scope.body[index]
             assert isinstance(statement, ast.ImportFrom)
             target = self.workspace.absolute(module, part.package, statement.level, statement.module)
-            if target is None or self.load(target) is None:
+            if target is None or self.modules.load(target) is None:
                 part.names[index] = None  # Another library's: all of its names.
-            elif self.defines(target, name):
+            elif self.modules.defines(target, name):
                 names = part.names.setdefault(index, set())
                 assert names is not None
                 names.add(name)
@@ -345,68 +320,3 @@ class Slicer:
         if "__getattr__" in part.scope.bindings:
             return [(module, "__getattr__", ())]
         return []
-
-    def defines(self, module: str, name: str, depth: int = 0) -> bool:
-        """Whether a module of the workspace has ``name``, itself or by ``from m import *``."""
-        scope = self.load(module)
-        if scope is None or depth > 20:
-            return False
-        if name in scope[0].bindings:
-            return True
-        for index in scope[0].stars:
-            statement = scope[0].body[index]
-            assert isinstance(statement, ast.ImportFrom)
-            target = self._imported_module(module, statement)
-            if target is not None and self.defines(target, name, depth + 1):
-                return True
-        return False
-
-    def _imported_module(self, module: str, statement: ast.ImportFrom) -> str | None:
-        """The module that an import in ``module`` takes names from; None where it leads out of the workspace."""
-        path = self.workspace.find(module)
-        package = path is not None and path.name == "__init__.py"
-        return self.workspace.absolute(module, package, statement.level, statement.module)
-
-    def home(self, module: str, name: str, depth: int = 0) -> tuple[str, str] | None:
-        """The module of the workspace that defines what ``name`` means in ``module``, and its name there."""
-        scope = self.load(module)
-        first, _, rest = name.partition(".")
-        if scope is None or depth > 20 or first not in scope[0].bindings:
-            return None
-        statement = scope[0].body[scope[0].bindings[first][-1]]
-        if not isinstance(statement, ast.ImportFrom):
-            return None if rest or isinstance(statement, ast.Import) else (module, first)
-        target = self._imported_module(module, statement)
-        original = next((a.name for a in statement.names if bound_as(a) == first), first)
-        if target is None:
-            return None
-        if rest:
-            return self.home(f"{target}.{original}", rest, depth + 1)
-        return self.home(target, original, depth + 1)
-
-    def library_name(self, module: str, name: str, depth: int = 0) -> str | None:
-        """The full name of what ``name`` means in ``module``, where it is imported from a library.
-
-        ``neural.Linear`` is ``torch.nn.Linear`` behind ``from torch import nn as neural``.
-        """
-        scope = self.load(module)
-        first, _, rest = name.partition(".")
-        if scope is None or depth > 20 or first not in scope[0].bindings:
-            return None
-        statement = scope[0].body[scope[0].bindings[first][-1]]
-        if isinstance(statement, ast.Import):
-            alias = next((a for a in statement.names if bound_as(a) == first), None)
-            if alias is None:
-                return None
-            imported = alias.name if alias.asname else first
-            if rest and self.load(imported) is not None:
-                return self.library_name(imported, rest, depth + 1)
-            return ".".join(part for part in (imported, rest) if part)
-        if not isinstance(statement, ast.ImportFrom):
-            return None
-        target = self._imported_module(module, statement)
-        original = next((a.name for a in statement.names if bound_as(a) == first), first)
-        if target is None:
-            return None
-        whole = ".".join(part for part in (original, rest) if part)
-        return f"{target}.{whole}" if self.load(target) is None else self.library_name(target, whole, depth + 1)

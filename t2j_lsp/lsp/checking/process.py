@@ -124,7 +124,7 @@ class Checker:
             Slicer(converted or source, code, _neighbour(request) if converted is None else _read),
         )
         digests = self._digests(*sides, request)
-        beside = digests_of(sides[0].neighbours | sides[1].neighbours)
+        beside = digests_of(sides[0].modules.neighbours | sides[1].modules.neighbours)
         names = [name for name in request["objects"] or digests if name in digests]
         todo = names if request["explain"] else [n for n in names if self._still(source, n, digests[n]) is None]
         pool = self.workers(request)
@@ -196,7 +196,7 @@ class Checker:
         for item in find_objects(torch_side, None):
             parts = [json.dumps(options), comments, _statements(torch_side, item.name)]
             # Whatever the checker compares an object without a namesake with, it is in that file.
-            named = jax_side.defines(jax_side.main, item.name)
+            named = jax_side.modules.defines(jax_side.main, item.name)
             parts.append(_statements(jax_side, item.name) if named else jax_side.text)
             digests[item.name] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return digests
@@ -248,7 +248,7 @@ def _statements(side: Slicer, name: str) -> str:
     texts: list[str] = []
     for module in part.modules:
         lines = module.text.splitlines()
-        scope = side.load(module.name)
+        scope = side.modules.load(module.name)
         for index, names in module.keep:
             node = scope[0].body[index] if scope is not None else None
             if node is not None:

@@ -393,3 +393,8 @@ class Context:
 
     def fact(self, node: ast.AST) -> Fact:
         return self.inference.fact(node)
+
+    def is_statement(self, node: ast.Call) -> bool:
+        """Whether a call is a statement, of which only the effect matters."""
+        inner = getattr(self.scope.statement, "node", None)
+        return isinstance(inner, ast.Expr) and inner.value is node

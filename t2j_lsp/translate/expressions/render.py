@@ -11,34 +11,26 @@ from functools import cached_property
 from typing import Any
 
 from t2j_lsp.translate.inference.fillers import written_argument
-from t2j_lsp.translate.rule.definitions import Class, Function, is_module, is_module_class
+from t2j_lsp.translate.rule.definitions import Class, Function
 from t2j_lsp.translate.rule.facts import (
     Fact,
-    Layer,
-    ModuleClass,
-    Partial,
     Qual,
     Tensor,
-    is_tensor,
 )
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.rule.one_of import OneOf
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 
 from .annotations import Annotations
 from .any_layer import ParametersOfAnyLayer
-from .array_numbers import number_of_array, numbers_of_format
+from .array_numbers import numbers_of_format
 from .attributes import BY_NAME, Attributes
-from .called_methods import CalledMethods
 from .comprehensions import PICKED, Comprehensions
 from .context import Context
 from .copying import Copier
 from .foreign_children import ForeignChildren
 from .function_values import PARTIAL, FunctionValues
-from .given_numbers import report_given_numbers
 from .handlers import ExpressionRenderer
 from .in_place import InPlace
 from .kinds import Kinds
@@ -50,18 +42,17 @@ from .module_methods import DICTS, FIRST, ModuleMethods
 from .needs import NeededNames
 from .one_of_functions import OneOfFunctions
 from .operators import ASKED, KNOWN, Operators
+from .other_calls import OtherCalls
 from .rule_application import CallSite, RuleApplication
 from .shared_parameters import report_shared_parameters
-from .signatures import report_keywords, report_signatures
 from .subscripts import Subscripts
 from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
 from .torch_only import stays_torch
-from .truth import Truth, note_host_draw
+from .truth import Truth
 from .unknown_makers import asks_by_name
 from .variables import Variables
 
-VALUE_METHODS = names_with(Trait.VALUE)
 Handler = Callable[[Any], Piece | None]
 """What an expression of one kind becomes; None where it is copied, or another handler knows."""
 
@@ -202,6 +193,19 @@ class Renderer:
             self.rules,
             in_place=lambda: self.in_place,
             layers=lambda: self.layers,
+            values=lambda: self.known_values,
+            others=lambda: self.other_calls,
+        )
+
+    @cached_property
+    def other_calls(self) -> OtherCalls:
+        return OtherCalls(
+            self.ctx,
+            self,
+            self.copier,
+            self.rules,
+            in_place=lambda: self.in_place,
+            layers=lambda: self.layers,
             methods=lambda: self.methods,
             tensors=lambda: self.tensors,
             values=lambda: self.known_values,
@@ -299,7 +303,7 @@ class Renderer:
 
 
 class Calls:
-    """What calls become. The parts that know a kind of call are made where they are first asked."""
+    """What calls become: here those of PyTorch."""
 
     def __init__(
         self,
@@ -309,11 +313,8 @@ class Calls:
         rules: RuleApplication,
         in_place: Callable[[], InPlace],
         layers: Callable[[], Layers],
-        methods: Callable[[], ModuleMethods],
-        tensors: Callable[[], TensorMethods],
         values: Callable[[], KnownValues],
-        code: Callable[[], TensorCode],
-        several: Callable[[], OneOfFunctions],
+        others: Callable[[], OtherCalls],
     ) -> None:
         self.ctx = context
         self.renderer = renderer
@@ -321,15 +322,8 @@ class Calls:
         self.rules = rules
         self.in_place = in_place
         self.layers = layers
-        self.methods = methods
-        self.tensors = tensors
         self.values = values
-        self.code = code
-        self.several = several
-
-    @cached_property
-    def called_methods(self) -> CalledMethods:
-        return CalledMethods(self.ctx, self.renderer, self.methods, self.tensors)
+        self.others = others
 
     def call(self, node: ast.Call) -> Piece | None:
         """What a call becomes; None where only its arguments may change."""
@@ -347,78 +341,19 @@ class Calls:
                 node, fact, written, lambda: self._called(node, fact) or self.copier.copy_arguments(node)
             )
         if isinstance(getattr(self.ctx.scope.statement, "node", None), ast.Expr):
-            self.in_place().in_expression(node, fact, alone=self._only_effect(node))
+            self.in_place().in_expression(node, fact, alone=self.ctx.is_statement(node))
         return self._called(node, fact)
 
     def _writes(self, node: ast.Call, fact: Fact) -> bool:
         """Whether a call may write into an argument that is to be bound anew."""
-        return self._only_effect(node) or isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.")
-
-    def _only_effect(self, node: ast.Call) -> bool:
-        """Whether the call is a statement, of which only the effect matters."""
-        inner = getattr(self.ctx.scope.statement, "node", None)
-        return isinstance(inner, ast.Expr) and inner.value is node
-
-    def _default_function(self, node: ast.Call, fact: Fact) -> None:
-        if isinstance(fact, Partial) and isinstance(fact.function, Tensor):
-            self.several().by_default(node)
+        return self.ctx.is_statement(node) or isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.")
 
     def _called(self, node: ast.Call, fact: Fact) -> Piece | None:
-        match fact:
-            case Qual() if is_torch(fact.name):
-                if isinstance(made := self.ctx.fact(node), Tensor) and made.variable:
-                    report_shared_parameters(self.ctx, node, fact)
-                return self._torch_call(node, fact.name)
-            case Qual():
-                report_signatures(self.ctx, node, fact)
-                self.values().handed_out(node, fact.name)
-                return self._library_call(node, fact.name)
-            case OneOf():
-                return self.several().call(node, fact)
-            case Class():
+        if isinstance(fact, Qual) and is_torch(fact.name):
+            if isinstance(made := self.ctx.fact(node), Tensor) and made.variable:
                 report_shared_parameters(self.ctx, node, fact)
-                return self._class_call(node, fact)
-            case ModuleClass():
-                report_keywords(self.ctx, node, fact)
-                return self.copier.of_some_class(node)
-            case Partial() if is_module_class(fact.function, LAYERS) or is_module(fact.function):
-                return self.copier.append_rngs(node) if not is_module(fact.function) else None
-            case Partial(function=Qual() as inner) if is_torch(inner.name) and inner.name not in LAYERS:
-                return self.rules.apply_partial(node, fact, inner.name)
-            case Layer() if fact.name in LAYERS:
-                return self.layers().called(node, LAYERS[fact.name])
-            case Function():
-                report_signatures(self.ctx, node, fact)
-                report_given_numbers(self.ctx, node, fact.info)
-                return self._function_call(node, fact.info.takes_rngs)
-            case _:
-                report_keywords(self.ctx, node, fact)
-                self._default_function(node, fact)
-        if isinstance(node.func, ast.Attribute):
-            self.values().number(node, node.func.value if node.func.attr in VALUE_METHODS else None)
-            if node.func.attr == "format":
-                self.values().text(node)
-            return self.called_methods.call(node, node.func)
-        if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
-            self.values().number(node, node.args[0])
-            return number_of_array(self.ctx, self.renderer, node)
-        if isinstance(node.func, ast.Name) and node.func.id in ("all", "any", "max", "min", "range"):
-            self.values().number(node, next((a for a in node.args if is_tensor(self.ctx.fact(a))), None))
-        if isinstance(node.func, ast.Name) and node.func.id == "format":
-            self.values().text(node)
-        return None
-
-    def _function_call(self, node: ast.Call, rngs: bool) -> Piece | None:
-        func = node.func
-        if isinstance(func, ast.Attribute) and func.attr == "forward" and is_module(self.ctx.fact(func.value)):
-            return self.methods().method(node, func, self.ctx.fact(func.value))
-        return self.copier.append_rngs(node) if rngs else None
-
-    def _class_call(self, node: ast.Call, fact: Class) -> Piece | None:
-        if fact.info.is_module:
-            return self.copier.append_rngs(node)
-        init = fact.info.method("__init__")
-        return self.copier.append_rngs(node) if init is not None and init.takes_rngs else None
+            return self._torch_call(node, fact.name)
+        return self.others().call(node, fact)
 
     def _torch_call(self, node: ast.Call, name: str) -> Piece | None:
         if name in LAYERS:
@@ -440,17 +375,9 @@ class Calls:
             return self._with_out(rule, node, out)
         return self.rules.apply(rule, node, None) or self.copier.copy_arguments(node)
 
-    def _library_call(self, node: ast.Call, name: str) -> Piece | None:
-        note_host_draw(self.ctx, self.code, node)
-        if (rule := REGISTRY.get(name)) is not None:
-            return self.rules.apply(rule, node, None)
-        if self._only_effect(node):
-            self.in_place().by_unknown(node)
-        return None
-
     def _with_out(self, rule: Rule, node: ast.Call, out: ast.keyword) -> Piece | None:
         target = out.value
-        if not self._only_effect(node):
+        if not self.ctx.is_statement(node):
             self.ctx.report.gap(node, rule.name, "out", "out= writes into a tensor; assign the result instead")
             return self.copier.copy_arguments(node)
         piece = self.rules.apply(rule, node, None, skip=out)

@@ -393,36 +393,3 @@ def test_what_is_set_may_come_from_a_layer_in_another_function() -> None:
         "    for i in range(2):\n        out[i] = net(xs[i])\n    return out\n"
     ).code
     assert "out = out.at[i].set(net(xs[i])[0])" in code
-
-
-VIEWS = [
-    ("y[1:][m[1:]] = float('-inf')", "y = y.at[1:].set("),
-    ("y[:, 0][i] += 1.5", "y = y.at[:, 0].set(y[:, 0].at[i].set(y[:, 0][i] + 1.5))"),
-    ("y[1:, 2][y[1:, 2] > 0] = 0.0", "y = y.at[1:, 2].set(set_where(y[1:, 2], y[1:, 2] > 0, 0.0))"),
-    ("y[1:][:2] *= 3", "y = y.at[1:].set(y[1:].at[:2].multiply(3))"),
-    ("y[:-1][i] = x[i] + 1", "y = y.at[:-1].set(y[:-1].at[i].set(x[i] + 1))"),
-]
-
-
-@pytest.mark.parametrize(("store", "wanted"), VIEWS, ids=[store for store, _ in VIEWS])
-def test_a_write_into_a_part_by_slices_reaches_the_whole(store: str, wanted: str) -> None:
-    text = (
-        f"{HEAD}def f(x: torch.Tensor, m: torch.Tensor, i: torch.Tensor):\n    y = x * 2\n    {store}\n    return y\n"
-    )
-    translation = convert(text)
-    assert wanted in translation.code
-    assert not translation.gaps
-    sides: list[dict[str, Any]] = [{}, {}]
-    for side, code in zip(sides, (text, translation.code), strict=True):
-        exec(code, side)
-    x = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
-    given = (x, x > 0.5, np.array([1, 3, 1]))
-    wide = sides[0]["f"](*map(torch.from_numpy, given))
-    np.testing.assert_allclose(sides[1]["f"](*map(jnp.asarray, given)), wide, rtol=1e-6)
-
-
-@pytest.mark.parametrize("part", ["y[i]", "y[m]", "y[1:, i]", "y[pick()]"])
-def test_a_write_into_a_copy_stays(part: str) -> None:
-    head = f"{HEAD}def f(x: torch.Tensor, m: torch.Tensor, i: torch.Tensor, pick):\n    y = x * 2\n"
-    (gap,) = convert(f"{head}    {part}[1:] = 0\n    return y\n").gaps
-    assert "view or temporary array" in gap.reason

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import Comprehension
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.definitions import ClassInfo, Instance, is_module, is_module_class
@@ -387,15 +386,3 @@ def children(attribute: Attribute) -> Iterator[Child]:
     for child in inside:
         if child is not None:
             yield from children(child)
-
-
-def bound_inside(node: ast.AST) -> set[str]:
-    """Names that lambdas and comprehensions inside an expression bind."""
-    names: set[str] = set()
-    for inner in symbols.walk(node):
-        if isinstance(inner, ast.Lambda):
-            names |= symbols.parameter_names(inner)
-        elif isinstance(inner, Comprehension):
-            targets = (n for g in inner.generators for n in symbols.walk(g.target))
-            names |= {n.id for n in targets if isinstance(n, ast.Name)}
-    return names

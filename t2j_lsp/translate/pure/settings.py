@@ -6,13 +6,14 @@ import ast
 from collections.abc import Callable, Container
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import Comprehension
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import Function, is_module
 from t2j_lsp.translate.rule.facts import Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.text import Edit, Source, apply_edits
 
-from .children import Constructor, Setting, Unconvertible, bound_inside
+from .children import Constructor, Setting, Unconvertible
 from .unpacking import given_to
 
 _PURE = frozenset({"torch", "math", "functools", "operator", "numpy", "einops"})
@@ -60,7 +61,7 @@ class ModuleSettings:
 
     def text(self, node: ast.expr) -> str:
         """An expression of the constructor as a function says it. Raises Unconvertible where it can't."""
-        inner = bound_inside(node)
+        inner = _bound_inside(node)
         later = {id(n) for at in symbols.walk(node) if isinstance(at, ast.Lambda) for n in symbols.walk(at.body)}
 
         def instead(one: ast.AST) -> str | None:
@@ -149,3 +150,15 @@ def _bracketed(text: str, node: ast.expr) -> str:
     if isinstance(node, ast.Tuple):
         return text if text.startswith("(") else f"({text})"
     return text if isinstance(node, _ATOMS) else f"({text})"
+
+
+def _bound_inside(node: ast.AST) -> set[str]:
+    """Names that lambdas and comprehensions inside an expression bind."""
+    names: set[str] = set()
+    for inner in symbols.walk(node):
+        if isinstance(inner, ast.Lambda):
+            names |= symbols.parameter_names(inner)
+        elif isinstance(inner, Comprehension):
+            targets = (n for g in inner.generators for n in symbols.walk(g.target))
+            names |= {n.id for n in targets if isinstance(n, ast.Name)}
+    return names

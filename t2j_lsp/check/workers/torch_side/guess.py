@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import collections.abc
 import contextlib
 import inspect
 import math
 import re
-import types
-import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec, Code
 from t2j_lsp.check.program.names import number_for
 from t2j_lsp.check.protocol import leaves
 
+from .annotated import NAMES, by_annotation
 from .lengths import BATCHES, batched, grid
 from .repairs import BY_AXES, LENGTH, REPAIRS, SIDES, Change, changed
 
@@ -192,7 +189,7 @@ class Guesser:
         tries += [(self._alike, main) for main in (*self._main_specs(), _IDS) if not alone]
         for guess, main in tries:
             specs = {name: guess(name, main, index) for index, name in enumerate(names)}
-            annotated = {name: _by_annotation(kinds.get(name, _UNSAID), spec) for name, spec in specs.items()}
+            annotated = {name: by_annotation(kinds.get(name, _UNSAID), spec) for name, spec in specs.items()}
             several = {n: [annotated[n]] * 2 for n in self.several if isinstance(annotated.get(n), Spec)}
             yield annotated | several | {name: value for name, value in self.known.items() if name in annotated}
 
@@ -202,7 +199,7 @@ class Guesser:
         for parameter in self.parameters:
             if isinstance(parameter.annotation, str):
                 with contextlib.suppress(Exception):  # evaluating what a program says may raise anything
-                    values[parameter.name] = eval(parameter.annotation, dict(_NAMES))
+                    values[parameter.name] = eval(parameter.annotation, dict(NAMES))
         return values
 
     def _by_name(self, name: str, main: Spec, index: int) -> Any:
@@ -289,52 +286,6 @@ def _features(layer: nn.Module) -> int | None:
             return int(shape[-1])
         case _:
             return None
-
-
-def _by_annotation(kind: Any, spec: Any) -> Any:
-    text = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
-    if text in ("Size", "torch.Size"):
-        return spec.shape[:2] if isinstance(spec, Spec) else spec
-    if text in _PLAIN_KINDS:
-        return _PLAIN_KINDS[text] if isinstance(spec, Spec) or text != "int" else spec
-    if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind in (dict, "dict"):
-        return {}  # what is asked of it tells its keys
-    if _is_module(kind):
-        return None  # a tensor takes attributes as a module does, and would seem to do
-    if (made := _of_kind(kind, spec)) is not None:
-        return made
-    if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
-        return [spec, spec]
-    if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[int\b", str(kind)):
-        return [1, 2]
-    return None if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[", str(kind)) else spec
-
-
-_NAMES = vars(typing) | {"torch": torch, "nn": nn, "Tensor": torch.Tensor}
-_PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True}
-
-
-def _is_module(kind: Any) -> bool:
-    """Whether an annotation, or the text of one, names a kind of module."""
-    return kind in ("Module", "nn.Module", "torch.nn.Module") or isinstance(kind, type) and issubclass(kind, nn.Module)
-
-
-def _of_kind(kind: Any, spec: Any) -> Any:
-    """A value built as an annotation says: ``list[tuple[Tensor, float]]``; None where it names something else."""
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if kind is torch.Tensor or torch.Tensor in inner and origin in (typing.Union, types.UnionType):
-        return spec
-    if isinstance(kind, type) and kind.__name__ in _PLAIN_KINDS and origin is None:
-        return _PLAIN_KINDS[kind.__name__]
-    if origin not in (list, tuple, collections.abc.Sequence, collections.abc.Iterable) or not inner:
-        return None
-    if origin is tuple and inner[-1] is not Ellipsis:
-        items = [_of_kind(item, spec) for item in inner]
-    else:
-        items = [_of_kind(inner[0], spec)] * 2
-    if any(item is None for item in items) or inner[0] is int:
-        return None
-    return tuple(items) if origin is tuple else items
 
 
 def _lengths_of(main: Spec, first: nn.Module | None) -> np.ndarray:

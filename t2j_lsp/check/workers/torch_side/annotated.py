@@ -1,0 +1,61 @@
+"""What annotations of parameters tell of their values, where no call is found."""
+
+from __future__ import annotations
+
+import collections.abc
+import re
+import types
+import typing
+from typing import Any
+
+import torch
+from torch import nn
+
+from t2j_lsp.check.inputs import ArraySpec
+
+NAMES = vars(typing) | {"torch": torch, "nn": nn, "Tensor": torch.Tensor}
+"""What annotations that are texts name."""
+_PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True}
+
+
+def by_annotation(kind: Any, spec: Any) -> Any:
+    """The value to try for a parameter with an annotation, or the text of one, where a tensor would be ``spec``."""
+    text = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+    if text in ("Size", "torch.Size"):
+        return spec.shape[:2] if isinstance(spec, ArraySpec) else spec
+    if text in _PLAIN_KINDS:
+        return _PLAIN_KINDS[text] if isinstance(spec, ArraySpec) or text != "int" else spec
+    if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind in (dict, "dict"):
+        return {}  # what is asked of it tells its keys
+    if _is_module(kind):
+        return None  # a tensor takes attributes as a module does, and would seem to do
+    if (made := _of_kind(kind, spec)) is not None:
+        return made
+    if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
+        return [spec, spec]
+    if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[int\b", str(kind)):
+        return [1, 2]
+    return None if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[", str(kind)) else spec
+
+
+def _is_module(kind: Any) -> bool:
+    """Whether an annotation, or the text of one, names a kind of module."""
+    return kind in ("Module", "nn.Module", "torch.nn.Module") or isinstance(kind, type) and issubclass(kind, nn.Module)
+
+
+def _of_kind(kind: Any, spec: Any) -> Any:
+    """A value built as an annotation says: ``list[tuple[Tensor, float]]``; None where it names something else."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind is torch.Tensor or torch.Tensor in inner and origin in (typing.Union, types.UnionType):
+        return spec
+    if isinstance(kind, type) and kind.__name__ in _PLAIN_KINDS and origin is None:
+        return _PLAIN_KINDS[kind.__name__]
+    if origin not in (list, tuple, collections.abc.Sequence, collections.abc.Iterable) or not inner:
+        return None
+    if origin is tuple and inner[-1] is not Ellipsis:
+        items = [_of_kind(item, spec) for item in inner]
+    else:
+        items = [_of_kind(inner[0], spec)] * 2
+    if any(item is None for item in items) or inner[0] is int:
+        return None
+    return tuple(items) if origin is tuple else items

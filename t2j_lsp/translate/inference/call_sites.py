@@ -41,14 +41,14 @@ def reached_functions(inference: Inference, code: Iterable[ast.AST]) -> set[Func
     waiting = list(code)
     while waiting:
         for node in walk(waiting.pop()):
-            info = _run_by(inference, node) if isinstance(node, ast.Call) else None
+            info = function_run_by(inference, node) if isinstance(node, ast.Call) else None
             if info is not None and info not in reached:
                 reached.add(info)
                 waiting.append(info.node)
     return reached
 
 
-def _run_by(inference: Inference, call: ast.Call) -> FunctionInfo | None:
+def function_run_by(inference: Inference, call: ast.Call) -> FunctionInfo | None:
     """The function of the file that a call runs, also by the class of the object that has it as a method."""
     info = called_function(inference.fact(call.func))
     owner = inference.fact(call.func.value) if info is None and isinstance(call.func, ast.Attribute) else None

@@ -7,12 +7,13 @@ in JAX what the step is given are numbers, and the policy would never learn.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, nearest
-from t2j_lsp.translate.inference.call_sites import reached_functions
+from t2j_lsp.translate.inference.call_sites import bound_arguments, function_run_by, reached_functions
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Scalar, Tensor
@@ -30,14 +31,13 @@ class LostGradients:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
         self.source = inference.source
+        self._given_to: dict[ast.FunctionDef, dict[str, list[ast.expr]]] = {}
 
     def reason(self, code: Collection[ast.AST], modules: Collection[str] | None, whole: bool = False) -> str | None:
         """Why a step of some code can't be given what it reads; it updates ``modules``, or nobody knows which.
 
         A ``whole`` step plays what it learns from: lists may be filled by functions that it calls.
         """
-        if not self._fills:
-            return None
         moved = dict.fromkeys(node for part in code for node in symbols.walk(part))
         played = [info.node for info in reached_functions(self.inference, code)] if whole else []
         filling = set[ast.AST](moved).union(*map(symbols.walk, played))
@@ -45,7 +45,7 @@ class LostGradients:
         trained = _Updated(names, self._classes(names), modules is None)
         for node in moved:
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-                held = self._lost(node, trained, filling, set())
+                held = self._lost(node, trained, filling, set()) or self._passed(node, trained)
                 if held is not None and not self._is_cut(node):
                     return f"It reads {ast.unparse(held)}, {FILLED_ELSEWHERE}."
         return None
@@ -83,6 +83,38 @@ class LostGradients:
                     if (lost := self._lost(inner, trained, moved, seen)) is not None:
                         return lost
         return None
+
+    def _passed(self, node: ast.expr, trained: _Updated) -> ast.expr | None:
+        """A parameter of the step's function, if a call gives it what a module computed that the step trains."""
+        function = nearest(ast.FunctionDef, node, self.source.parents)
+        if not isinstance(node, ast.Name) or function is None or isinstance(self.inference.fact(node), Scalar):
+            return None
+        for value in self._arguments(function).get(node.id, ()):
+            if self._carries(value, trained, set()):
+                return node
+        return None
+
+    def _arguments(self, function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+        """What calls give the parameters of a function that it doesn't give new values: those may be detached."""
+        if function not in self._given_to:
+            info = self.inference.functions.get(function)
+            names = [n for n in symbols.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+            stored, given = {n.id for n in names}, dict[str, list[ast.expr]]()
+            bound = (bound_arguments(call, info) for call in self._calls_of.get(function, ()) if info is not None)
+            for parameter, value in itertools.chain.from_iterable(bound):
+                if parameter.arg not in stored:
+                    given.setdefault(parameter.arg, []).append(value)
+            self._given_to[function] = given
+        return self._given_to[function]
+
+    @cached_property
+    def _calls_of(self) -> dict[ast.AST, list[ast.Call]]:
+        """The calls of each function of the file, also by an object that has it as a method."""
+        calls: dict[ast.AST, list[ast.Call]] = {}
+        for node in self.source.nodes:
+            if isinstance(node, ast.Call) and (info := function_run_by(self.inference, node)) is not None:
+                calls.setdefault(info.node, []).append(node)
+        return calls
 
     @cached_property
     def _fills(self) -> dict[str, list[tuple[ast.AST, ast.expr, ast.expr]]]:

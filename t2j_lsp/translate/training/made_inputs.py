@@ -94,6 +94,8 @@ class MadeInputs:
         place: ast.AST | None = node
         while isinstance(place, ast.expr | ast.Slice):
             match place:
+                case ast.Subscript(value=ast.Name(id=name), ctx=ast.Load()) if self._is_item(place, exposed):
+                    return place if name in exposed else None
                 case ast.Subscript(ctx=ast.Load()) if (base := held(place)) is not None and self._varies(
                     place, exposed
                 ):
@@ -104,6 +106,17 @@ class MadeInputs:
                     return place if arrays and base.id in exposed else None
             place = self.ctx.source.parents.get(place)
         return None
+
+    def _is_item(self, part: ast.Subscript, exposed: set[str]) -> bool:
+        """Whether it is one array of a list, by a number that is known before the step and no array is in it."""
+        of = self.ctx.fact(part.value)
+        if not isinstance(of, ListOf) or of.keys is not None or not isinstance(of.item, Tensor) or of.item.variable:
+            return False
+        index = [n for n in symbols.walk(part.slice) if isinstance(n, ast.expr)]
+        names = [n for n in index if isinstance(n, ast.Name)]
+        plain = all(isinstance(n, ast.Name | ast.Constant | ast.BinOp | ast.UnaryOp) for n in index)
+        known = all(n.id in exposed and not isinstance(self.ctx.fact(n), Tensor) for n in names)
+        return plain and known and bool(names)
 
     def _varies(self, part: ast.Subscript, exposed: set[str]) -> bool:
         """Whether a part of an array is cut by numbers that are known before the step, and change."""

@@ -31,6 +31,12 @@ FUNCTIONS = {
         "    return grid / embed_dim\n",
         "def f(h, w, embed_dim):\n    return (jnp.arange(h)[:, None] {sign} 2 * jnp.arange(w)) / embed_dim\n",
     ),
+    "a text that is a key": (
+        "def f(kept: dict[str, torch.Tensor], name: str, x: torch.Tensor):\n    kept[name] = 1 - x\n"
+        "    return kept[name]\n",
+        "def f(kept: dict[str, jax.Array], name: str, x: jax.Array):\n    kept[name] = 1 {sign} x\n"
+        "    return kept[name]\n",
+    ),
     "a list of numbers that become sizes": (
         "def f(x, ratio):\n    h, w = int(x.shape[-2] * ratio[0]), int(x.shape[-1] * ratio[1])\n"
         "    return x.sum() - torch.ones(h, w) * ratio[1]\n",

@@ -15,7 +15,7 @@ from t2j_lsp.check.inputs import ArraySpec
 
 NAMES = vars(typing) | {"torch": torch, "nn": nn, "Tensor": torch.Tensor}
 """What annotations that are texts name."""
-_PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True}
+_PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True, "str": "a"}
 
 
 def by_annotation(kind: Any, spec: Any) -> Any:
@@ -24,7 +24,7 @@ def by_annotation(kind: Any, spec: Any) -> Any:
     if text in ("Size", "torch.Size"):
         return spec.shape[:2] if isinstance(spec, ArraySpec) else spec
     if text in _PLAIN_KINDS:
-        return _PLAIN_KINDS[text] if isinstance(spec, ArraySpec) or text != "int" else spec
+        return _PLAIN_KINDS[text] if isinstance(spec, ArraySpec) or text not in ("int", "str") else spec
     if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind in (dict, "dict"):
         return {}  # what is asked of it tells its keys
     if _is_module(kind):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
+from t2j_lsp import convert
 from t2j_lsp.rules.helpers.custom_gradient import Function
 
 
@@ -60,3 +61,16 @@ def test_a_number_of_arrays_that_has_no_gradient_is_left_out() -> None:
             return jnp.full(3, gradient), None
 
     assert jax.grad(lambda x: First.apply(x, jnp.array(1)))(jnp.arange(3.0)).tolist() == [1, 1, 1]
+
+
+def test_what_was_kept_is_read_under_its_old_name_too() -> None:
+    text = (
+        "import torch\n\n\nclass Cube(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        ctx.save_for_backward(x)\n        return x**3\n\n    @staticmethod\n    def backward(ctx, grad):\n"
+        "        (x,) = ctx.saved_variables\n        return 5 * x * grad\n"
+    )
+    translation = convert(text)
+    assert not translation.gaps
+    names: dict[str, Any] = {}
+    exec(translation.code, names)
+    assert float(jax.grad(names["Cube"].apply)(2.0 * jnp.ones(()))) == 10.0

@@ -95,6 +95,8 @@ class Attributes:
             case Object(kind="device") if node.attr == "type" and self._is_shown(node):
                 self.ctx.report.note(node, "device.type", "note", "JAX calls CUDA devices 'gpu'")
                 return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.platform", ATOM)
+            case Object(kind="context") if node.attr == "saved_variables":  # as it was called before
+                return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.saved_tensors", ATOM)
             case Object() if owner.kind in ("dtype", "device"):
                 return self._tensor_attribute(node, owner, f"torch.{owner.kind}.{node.attr}")
             case Tuple(fields=names) if node.attr in names:

@@ -62,7 +62,7 @@ class AttributeFacts:
                 return method.fact if method else owner.info.attribute(name)
             case Tensor():
                 return self._tensor_attribute(owner, name)
-            case Object(kind="context") if name == "saved_tensors":
+            case Object(kind="context") if name in ("saved_tensors", "saved_variables"):
                 return ListOf(TENSOR)
             case UnknownParameter() if name in ("shape", "dtype", "device", "ndim", "requires_grad", "data"):
                 in_module = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.inference.call_sites import called_function
-from t2j_lsp.translate.rule.definitions import Function, is_module
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Object, Qual, Tensor
 from t2j_lsp.translate.rule.join import join_all
 from t2j_lsp.translate.rule.names import is_jax
@@ -33,7 +33,7 @@ class KeptUses:
             if isinstance(node, ast.Call):
                 self._first_batch(node)
                 fact = self.ctx.fact(node.func)
-                if isinstance(fact, Function) and fact.info.node in self.kept and holds_tensors(self.ctx.fact(node)):
+                if isinstance(fact, Function) and self._stays(fact.info) and holds_tensors(self.ctx.fact(node)):
                     self._convert(node)
                 elif (kept := self._kept_lambda(node.func)) is not None and holds_tensors(self.ctx.fact(kept.body)):
                     self._convert(node, isinstance(self.ctx.fact(kept.body), Tensor))
@@ -56,6 +56,10 @@ class KeptUses:
                     self._convert(read, False, mixed=True)
                 if holds_tensors(held) and (made or held != UNKNOWN):
                     self._convert(node, isinstance(held, Tensor))
+
+    def _stays(self, info: FunctionInfo) -> bool:
+        """Whether a function stays in PyTorch, or the class whose method it is."""
+        return info.node in self.kept or info.owner is not None and info.owner.node in self.kept
 
     def _kept_lambda(self, node: ast.expr) -> ast.Lambda | None:
         """The lambda that a name stands for, which stays: ``transform = lambda x: torch.from_numpy(x / 255)``."""
@@ -111,6 +115,8 @@ class KeptUses:
         info = called_function(self.ctx.fact(call.func)) if isinstance(call, ast.Call) else None
         if info is None or not isinstance(call, ast.Call):
             return False
+        if self._stays(info) and info.node not in self.kept:
+            return True
         bound = (one for one in given_arguments(self.ctx.inference, call, info) if one.value is given)
         return any((one.parameter, info.node) in self.data.followed for one in bound)
 

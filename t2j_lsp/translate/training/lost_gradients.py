@@ -16,7 +16,7 @@ from t2j_lsp.symbols import ancestors, nearest
 from t2j_lsp.translate.inference.call_sites import bound_arguments, function_run_by, reached_functions
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Scalar, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .once import FILLED_ELSEWHERE, GROWING
@@ -87,7 +87,10 @@ class LostGradients:
     def _passed(self, node: ast.expr, trained: _Updated) -> ast.expr | None:
         """A parameter of the step's function, if a call gives it what a module computed that the step trains."""
         function = nearest(ast.FunctionDef, node, self.source.parents)
-        if not isinstance(node, ast.Name) or function is None or isinstance(self.inference.fact(node), Scalar):
+        if not isinstance(node, ast.Name) or function is None:
+            return None
+        fact = self.inference.fact(node)
+        if isinstance(fact, Scalar | Object) or is_module(fact) or _names_one(node, trained.names):
             return None
         for value in self._arguments(function).get(node.id, ()):
             if self._carries(value, trained, set()):

@@ -48,11 +48,11 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
         kept = every or held[k].get_metadata("persistent", True)
         if kept and not isinstance(held[k], nnx.RngState):
             yield prefix + names.get(k, k), Place(held[k], k == "kernel" and k in names)
-    around = nnx.Sequential | nnx.SpectralNorm | nnx.WeightNorm
-    bare = ("layers", "layer_instance") if isinstance(module, around) else ()
+    bare = isinstance(module, nnx.Sequential | nnx.SpectralNorm | nnx.WeightNorm)
     for k, part in held.items():
         if isinstance(part, nnx.Pytree):
-            yield from saved_places(part, prefix if k in bare else f"{prefix}{k}.", every)
+            nameless = bare and k in ("layers", "layer_instance")
+            yield from saved_places(part, prefix if nameless else f"{prefix}{k}.", every)
 
 
 def torch_arrays(module: nnx.Module) -> dict[str, jax.Array]:

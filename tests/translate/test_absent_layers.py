@@ -85,6 +85,7 @@ def test_the_table_of_attributes_is_that_of_the_installed_layers() -> None:
         "RMSNorm": nnx.RMSNorm(2, rngs=rngs),
         "Sequential": nnx.Sequential(jax.nn.relu),
         "SpectralNorm": nnx.SpectralNorm(nnx.Linear(2, 3, rngs=rngs), rngs=rngs),
+        "WeightNorm": nnx.WeightNorm(nnx.Linear(2, 3, rngs=rngs), rngs=rngs),
     }
     assert made.keys() == LAYERS
     for attribute, layers in HELD_BY.items():

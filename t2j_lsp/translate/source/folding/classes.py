@@ -27,10 +27,10 @@ from .variables import is_pure, without_assignment
 MODES = frozenset(("deterministic", "use_running_average", "training", "decode"))
 """Attributes that Flax sets from outside."""
 _FLAX_WORDS = """
-_length append apply beta bias deterministic dropout dtype embedding epsilon extend head_dim in_features insert keys
-kernel kernel_size layer_instance layers lower mean module momentum n_steps ndim negative_slope num_embeddings num_heads
-out_features padding rate remove rngs scale scan shape size step T threshold update use_running_average value values
-var zeros
+_length append apply axes beta bias deterministic dropout dtype embedding epsilon extend head_dim in_features insert
+keys kernel kernel_size layer_instance layers lower mean module momentum n_steps ndim negative_slope num_embeddings
+num_heads out_features padding rate remove rngs scale scan shape size step T threshold update use_running_average value
+values var zeros
 """
 _READ_WITH_WEIGHTS = frozenset(("parametrized",))
 FLAX_NAMES = frozenset(_FLAX_WORDS.split()) | _READ_WITH_WEIGHTS

@@ -6,6 +6,8 @@ Where PyTorch returns (values, indices), a helper returns the same named tuple, 
 
 from __future__ import annotations
 
+import ast
+
 from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import Part
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
@@ -28,10 +30,14 @@ def _extreme_fact(call: Call) -> Fact:
 def _second_is_tensor(call: Call) -> bool | None:
     """Whether ``y`` of ``torch.max(x, y)`` is a tensor (element by element) or a dim; None if nothing tells."""
     argument = call["dim"]
-    if call.given("keepdim") or isinstance(argument.fact, Scalar) or "axis" in argument.text or "dim" in argument.text:
+    if call.given("keepdim") or isinstance(argument.fact, Scalar):
         return False
-    if isinstance(argument.fact, Tensor):
+    plain = argument.node is not None and not any(isinstance(n, ast.Call) for n in ast.walk(argument.node))
+    tells = plain and ("axis" in argument.text or "dim" in argument.text)
+    if isinstance(argument.fact, Tensor) and (argument.fact.sure or not tells):
         return True
+    if tells:
+        return False
     return False if call.site.unpacked == 2 else None
 
 

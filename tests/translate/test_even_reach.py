@@ -61,6 +61,7 @@ EVEN_FORWARDS = [
     "h = h + (y if random.random() < 0.5 else h.detach())",
     "rate = random.random()\n        h = h * rate if rate > 0.5 else h",
     "if (h > 9).any():\n            raise ValueError\n        h = 2 * h",
+    "if (h > 9).any():\n            raise ValueError\n        else:\n            h = self.b(h)",
     "for t in range(3):\n            h = self.b(h)\n            if h[0, 0].item() > 5:\n                break",
 ]
 UNEVEN_FORWARDS = [
@@ -106,3 +107,19 @@ def test_a_loss_may_add_what_other_parts_of_it_reach_too(penalty: str) -> None:
 def test_what_only_one_way_of_a_loss_reads_is_a_gap() -> None:
     only = "extra = seen.sum()\n    out = out.square() if count > 0 else seen"
     assert any("decides" in one for one in reasons(penalty=only))
+
+
+@pytest.mark.parametrize(
+    ("more", "is_even"),
+    [
+        ("if (y > 0).sum() > 0:\n        loss = loss + out.abs().mean()", True),
+        ("if random.random() < 0.5:\n        loss = 2 * loss", True),
+        ("if (y > 0).sum() > 0:\n        loss = loss + net.b(y).mean()", False),
+        ("if (y > 0).sum() > 0:\n        loss = seen.sum() * out.mean()", False),
+    ],
+)
+def test_what_a_step_adds_to_its_loss(more: str, is_even: bool) -> None:
+    text = TEXT.format(forward=KEEP, penalty=NONE, optimizer=ADAM)
+    loss = "loss = penalty(out, seen, y)"
+    gaps = convert(text.replace(loss, f"{loss}\n    {more}")).gaps
+    assert (not gaps) == is_even, [gap.reason for gap in gaps]

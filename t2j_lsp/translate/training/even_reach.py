@@ -33,6 +33,7 @@ class EvenReach:
         self.inference = inference
         self.source = inference.source
         self.code = [*code]
+        self.losses = [part for part in code if isinstance(part, ast.expr)]
         self.written = written
         """What the step computes: other variables come from outside of it, and no gradient flows through them."""
         self.functions = run_by(inference, self.code)
@@ -125,13 +126,13 @@ class EvenReach:
 
     def _is_even(self, node: ast.If | ast.IfExp) -> bool:
         first, second = [[*arm] if isinstance(arm, list) else [arm] for arm in (node.body, node.orelse)]
+        if any(isinstance(inner, ast.Raise) for inner in (*first, *second)):
+            return True  # no step is made of the other one
         if not all(self._goes_on(node, inner) for arm in (first, second) for inner in arm):
             return False
         if self._modules(first) != self._modules(second):
             return False
         one, other = self._reads(first), self._reads(second)
-        if any(isinstance(inner, ast.Raise) for inner in first):
-            return True
         inside = {n for part in (*first, *second, node.test) for n in symbols.walk(part)}
         where = self._function(node)
         bound = self._bound(first) | self._bound(second)
@@ -183,6 +184,7 @@ class EvenReach:
         return {name for name in bound if self._carries(name, where, ())}
 
     def _is_bound_outside(self, name: str, where: ast.AST | None, inside: Collection[ast.AST]) -> bool:
+        """Whether a variable that an arm binds has a value without it, too."""
         info = self._mine.get(where)
         if info is not None and any(a.arg == name for a in named_parameters(info.node)):
             return True
@@ -273,10 +275,12 @@ class EvenReach:
 
     def _flows(self, statement: ast.stmt, where: ast.AST | None, seen: Collection[ast.stmt]) -> bool:
         """Whether what a statement computes goes on into what the function gives, or into the loss."""
-        if isinstance(statement, ast.Return) or where is None and statement in self.code[-1:]:
+        if isinstance(statement, ast.Return):
             return True
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
         names = {n.id for t in targets if t is not None for n in symbols.walk(t) if isinstance(n, ast.Name)}
+        if where is None and any(names & {n.id for n in self._read_in(loss)} for loss in self.losses):
+            return True
         for other in self._statements(where):
             if other in seen or other is statement:
                 continue

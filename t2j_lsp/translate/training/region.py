@@ -226,9 +226,11 @@ class Region:
         return lines
 
     def _delayed(self, update: Update, statements: StatementRewriter) -> list[str]:
-        """What waited for the step."""
+        """What waited for the step, but for what is part of another one."""
         lines: list[str] = []
-        for index in sorted([*update.slice.delayed, *update.slice.split]):
+        others = [one.slice for one in self.updates if one is not update]
+        elsewhere = {i for made in others for i in made.moved if i not in made.shared}
+        for index in sorted({*update.slice.delayed, *update.slice.split} - elsewhere):
             node = self.items[index].node
             for (writer, held), waiting in update.slice.saved.items():
                 for read in symbols.walk(node) if index in waiting else ():

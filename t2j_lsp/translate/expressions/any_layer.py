@@ -46,7 +46,13 @@ class ParametersOfAnyLayer:
         return self.looked_up(node.value, node.attr)
 
     def by_name(self, node: ast.Call) -> Piece | None:
-        """``getattr(bn, "weight", None) is not None``: whether a layer has the parameter, and no more."""
+        """``hasattr(m, "weight")``, ``getattr(bn, "weight", None) is not None``: whether a layer has it, no more."""
+        match node:
+            case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str() as name)]):
+                if name not in RENAMED or self.ctx.options.target != "nnx":
+                    return None
+                text = self.renderer.argument(owner).text
+                return Piece(f'hasattr({text}, {self.renderer.need("flax_name")}({text}, "{name}"))', ATOM)
         match self.ctx.source.parents.get(node), node:
             case (
                 ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]),

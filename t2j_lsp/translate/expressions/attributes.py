@@ -312,6 +312,9 @@ class Attributes:
             self.ctx.report.gap(node, f"torch.nn.Module.{name}", "refused", reason)
             return Piece(self.ctx.source.segment(node))
         forms = flax_names(fact, name)
+        unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
+        if unknown and name in RENAMED and self.ctx.inference.imports_torch:
+            return self.any_layer.by_name(node)  # what isn't a layer has the name itself
         if not forms and fact == AnyModule() and name in RENAMED or len(forms) > 1:
             if (value := self.any_layer.by_name(node)) is not None:
                 return value

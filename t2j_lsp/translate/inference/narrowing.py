@@ -103,24 +103,28 @@ class Narrowing:
             env[fact.name] = AnyModule(names) if len(names) > 1 else Layer(next(iter(names)))
 
     def _narrow_any(self, test: ast.BoolOp, env: Env) -> None:
-        """``isinstance(m, A) or type(m) == B`` says that m is one of the two."""
-        names: set[str] = set()
-        targets: set[str] = set()
-        for value in test.values:
-            match value:
-                case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as target, cls]):
-                    names |= _names(self.facts.get(cls, UNKNOWN))
-                    targets.add(dotted(target))
-                case ast.Compare() if (asked := type_comparison(value)) is not None and asked.holds:
-                    listed_names = [class_names(self.facts.get(cls, UNKNOWN)) for cls in listed(asked.classes)]
-                    if not all(listed_names):
-                        return
-                    names |= {name for each in listed_names for name in each}
-                    targets.add(dotted(asked.subject))
-                case _:
-                    return
-        if len(targets) == 1 and names and names <= set(LAYERS):
-            env[targets.pop()] = AnyModule(frozenset(names))
+        """``isinstance(m, A) or type(m) == B`` says that m is one of the two; so do parts of their classes' names."""
+        told = [self._layers_told(value) for value in test.values]
+        targets = {target for one in told for target in one}
+        if len(targets) == 1 and all(told):
+            [target] = targets
+            env[target] = AnyModule(frozenset[str]().union(*(one[target] for one in told)))
+
+    def _layers_told(self, test: ast.expr) -> dict[str, frozenset[str]]:
+        """The layers that each name may be that a condition tells of, where nothing else is told."""
+        env: Env = {}
+        self.narrow(test, env)
+        told = {key: _layers(fact) for key, fact in env.items()}
+        return told if all(told.values()) else {}
+
+
+def _layers(fact: Fact) -> frozenset[str]:
+    match fact:
+        case Layer(name=name):
+            return frozenset({name})
+        case AnyModule(names=names):
+            return names
+    return frozenset()
 
 
 def _names(fact: Fact) -> frozenset[str]:

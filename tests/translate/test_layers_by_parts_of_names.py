@@ -1,0 +1,59 @@
+"""Layers that a program tells by parts of their classes' names, and by what they have: functions for `apply`."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+TEXT = """\
+from torch import nn
+
+def fill(m):
+    name = m.__class__.__name__
+    if {asked}:
+        nn.init.normal_(m.weight, 0.0, 0.02)
+
+net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Linear(3, 3))
+net.apply(fill)
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "name.find('Conv') != -1 or name.find('Linear') != -1",
+        "'Conv' in name or 'Linear' in name",
+        "'Conv' in name or isinstance(m, nn.Linear)",
+        "hasattr(m, 'weight') and ('Conv' in name or 'Linear' in name)",
+    ],
+)
+def test_one_of_several_names_tells_the_layers(asked: str) -> None:
+    done = convert(TEXT.format(asked=asked))
+    assert not done.gaps
+    assert "= m.kernel if isinstance(" in done.code or "m.kernel[...] = 0.02" in done.code
+
+
+@pytest.mark.parametrize("asked", ["'Conv' in name or m.training", "'Conv' in name or len(name) > 3"])
+def test_what_may_be_another_class_is_not_told(asked: str) -> None:
+    done = convert(TEXT.format(asked=asked))
+    assert done.gaps and "kernel" not in done.code
+
+
+@pytest.mark.parametrize(
+    ("asked", "written"),
+    [
+        ("hasattr(m, 'weight') and isinstance(m, nn.Linear)", 'hasattr(m, flax_name(m, "weight"))'),
+        (
+            "getattr(m, 'weight', None) is not None and 'Linear' in name",
+            'torch_parameter(m, "weight", None) is not None',
+        ),
+        ("isinstance(m, nn.Linear) and hasattr(m, 'weight')", 'hasattr(m, "kernel")'),
+        ("hasattr(m, 'bias') and isinstance(m, nn.Linear)", "hasattr(m, 'bias')"),
+    ],
+)
+def test_what_an_unknown_layer_has_is_asked_under_its_name_in_flax(asked: str, written: str) -> None:
+    """`hasattr(m, "weight")` is False for a layer of Flax, and its weights would stay as they were, in silence."""
+    done = convert(TEXT.format(asked=asked))
+    assert not done.gaps
+    assert written in done.code

@@ -144,10 +144,11 @@ class A(nn.Linear):
 def test_attributes_asked_for_by_name_are_asked_for_under_flaxs() -> None:
     code = held("self.has = hasattr(self.fc, 'weight'), hasattr(self.fc, 'bias'), getattr(self.norm, 'weight')")
     assert code.strip() == "self.has = hasattr(self.fc, \"kernel\"), hasattr(self.fc, 'bias'), self.norm.scale"
-    (gap,) = convert(
+    done = convert(
         "from torch import nn\n\n\ndef f(m: nn.Module):\n    return hasattr(m, 'weight') or hasattr(m, 'eps')\n"
-    ).gaps
-    assert gap.code == "unsure" and "m isn't known" in gap.reason
+    )
+    assert not done.gaps
+    assert "return hasattr(m, flax_name(m, \"weight\")) or hasattr(m, 'eps')" in done.code
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_one_of_several_names_tells_the_layers(asked: str) -> None:
 @pytest.mark.parametrize("asked", ["'Conv' in name or m.training", "'Conv' in name or len(name) > 3"])
 def test_what_may_be_another_class_is_not_told(asked: str) -> None:
     done = convert(TEXT.format(asked=asked))
-    assert done.gaps and "kernel" not in done.code
+    assert done.gaps and "m.kernel" not in done.code
 
 
 @pytest.mark.parametrize(

@@ -104,18 +104,18 @@ class Narrowing:
 
     def _narrow_any(self, test: ast.BoolOp, env: Env) -> None:
         """``isinstance(m, A) or type(m) == B`` says that m is one of the two; so do parts of their classes' names."""
-        told = [self._layers_told(value) for value in test.values]
-        targets = {target for one in told for target in one}
-        if len(targets) == 1 and all(told):
+        layers = [self._layers_named(value) for value in test.values]
+        targets = {target for one in layers for target in one}
+        if len(targets) == 1 and all(layers):
             [target] = targets
-            env[target] = AnyModule(frozenset[str]().union(*(one[target] for one in told)))
+            env[target] = AnyModule(frozenset[str]().union(*(one[target] for one in layers)))
 
-    def _layers_told(self, test: ast.expr) -> dict[str, frozenset[str]]:
-        """The layers that each name may be that a condition tells of, where nothing else is told."""
+    def _layers_named(self, test: ast.expr) -> dict[str, frozenset[str]]:
+        """The layers that a condition says each variable may be, where it says no more."""
         env: Env = {}
         self.narrow(test, env)
-        told = {key: _layers(fact) for key, fact in env.items()}
-        return told if all(told.values()) else {}
+        layers = {key: _layers(fact) for key, fact in env.items()}
+        return layers if all(layers.values()) else {}
 
 
 def _layers(fact: Fact) -> frozenset[str]:

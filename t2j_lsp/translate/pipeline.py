@@ -28,6 +28,7 @@ from t2j_lsp.translate.inference.neighbours import Neighbours
 from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.layout.short import short_layers
+from t2j_lsp.translate.output import class_names
 from t2j_lsp.translate.output.along import report_files_to_convert
 from t2j_lsp.translate.output.helper_module import module_beside
 from t2j_lsp.translate.output.helper_place import WrittenCode
@@ -234,6 +235,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         report_leftovers(context, needs.claimed)
     if options.alone:
         report_files_to_convert(context)
+    if inference.has(class_names.NEEDS):
+        class_names.report_class_names(context)
     _mark_todos(context)
     _keep_comments(context.edits)
     own = frozenset(context.edits.made)
@@ -251,7 +254,7 @@ def _planned(inference: Inference, options: Options, known: Known) -> Context:
     if inference.draws:
         plan_rngs(inference, known.untouched)
     plan = Plan(factory_dicts=inference.factory_dicts, left=known.left)
-    if inference.has(layout.NEEDS):
+    if inference.has(layout.NEEDS) and not class_names.asks_for_full_names(inference):
         plan.layout = layout.plan_layout(inference, options)
         for node, text in plan.layout.texts.items():
             plan.expression_handlers[node] = written_as(text)

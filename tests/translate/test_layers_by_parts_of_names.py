@@ -57,3 +57,44 @@ def test_what_an_unknown_layer_has_is_asked_under_its_name_in_flax(asked: str, w
     done = convert(TEXT.format(asked=asked))
     assert not done.gaps
     assert written in done.code
+
+
+NAMED = """\
+from torch import nn
+
+net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.Linear(3, 3))
+for m in net.modules():
+    if {asked}:
+        m.weight.data.fill_(0.02)
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "m.__class__.__name__ == 'Conv2d'",
+        "type(m).__name__ in ('Conv2d', 'Linear')",
+        "m.__class__.__name__.startswith('Conv')",
+        "m.__class__.__name__.find('BatchNorm2d') != -1",
+        "'Conv2d' in str(type(m))",
+    ],
+)
+def test_layers_keep_their_classes_where_these_are_told_by_their_names(asked: str) -> None:
+    done = convert(NAMED.format(asked=asked))
+    assert not done.gaps
+    assert "class Conv2d(" in done.code and "class BatchNorm2d(" in done.code
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["m.__class__.__name__ == 'Embedding'", "type(m).__name__ in ['ReLU']", "'BatchNorm2d' in str(m)"],
+)
+def test_a_name_that_no_layer_of_flax_has_is_a_gap(asked: str) -> None:
+    """What it guards would be left out in silence."""
+    assert any("other class names" in gap.reason for gap in convert(NAMED.format(asked=asked)).gaps)
+
+
+@pytest.mark.parametrize("asked", ["m.__class__.__name__ == 'Linear'", "'Conv' in type(m).__name__"])
+def test_names_that_both_have_change_nothing(asked: str) -> None:
+    done = convert(NAMED.format(asked=asked))
+    assert not done.gaps and "class Conv2d(" not in done.code

@@ -173,7 +173,7 @@ def test_a_test_of_the_class_name_tells_the_layer(test: str) -> None:
 )
 def test_what_depends_on_the_layer_is_left_and_marked(test: str, statement: str) -> None:
     translation = translate(INIT.format(test=test, statement=statement), Options())
-    assert len(translation.gaps) == 1
+    assert len([gap for gap in translation.gaps if gap.name != "class name"]) == 1
 
 
 @pytest.mark.parametrize(

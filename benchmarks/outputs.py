@@ -1,12 +1,15 @@
 """What of the output changed since another revision: every corpus converted by both, and the differences.
 
     python -m benchmarks.outputs --since REVISION [FILE_OR_FOLDER ...] [--wheel PATH] [--helpers import] [--keep FOLDER]
+        [--counts]
 
 The sources are those of this checkout, the same for both: without paths, the corpora of `CORPORA` and torchvision's
 sources. The revision's files are unpacked into a temporary folder, and each side converts in a process of its own,
 which imports t2j from there. Printed are a unified diff for each file whose output differs, from the revision's to the
 present one, with the findings and what a side failed on, and how many files differ. ``--helpers import`` leaves copied
-helpers out, so that what differs is what became of the user's own lines. The exit status is 0 if no output differs.
+helpers out, so that what differs is what became of the user's own lines. ``--counts`` prints a line for each file
+instead of its diff, for revisions too far apart to be read: its gaps and its lines of code, before and after. The exit
+status is 0 if no output differs.
 """
 
 from __future__ import annotations
@@ -90,6 +93,29 @@ def differences(paths: Iterable[Path], before: Iterable[str], after: Iterable[st
             yield path, "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
+def gaps_and_lines(output: str) -> tuple[int, int]:
+    """How many gaps an output was handed over with, and how many of its lines are neither blank nor a comment."""
+    lines = output.splitlines()
+    return sum(line.startswith("# gap: ") for line in lines), sum(
+        bool(line.strip()) and line.lstrip()[0] != "#" for line in lines
+    )
+
+
+def print_counts(paths: Iterable[Path], before: Iterable[str], after: Iterable[str]) -> None:
+    """Print gaps and lines of each file that became something else, more gaps first, and their sums over all files."""
+    rows = [
+        (path, gaps_and_lines(old), gaps_and_lines(new))
+        for path, old, new in zip(paths, before, after, strict=True)
+        if old != new
+    ]
+    for path, (old_gaps, old_lines), (new_gaps, new_lines) in sorted(rows, key=lambda row: row[1][0] - row[2][0]):
+        print(f"{old_gaps:4} -> {new_gaps:4} gaps {old_lines:5} -> {new_lines:5} lines  {path}")
+    for name, which in (("gaps", 0), ("lines", 1)):
+        print(
+            f"{name} of files that differ: {sum(row[1][which] for row in rows)} -> {sum(row[2][which] for row in rows)}"
+        )
+
+
 def sources(folders: Iterable[Path]) -> Iterator[Path]:
     """The Python files of folders, and files that are named themselves."""
     for path in folders:
@@ -113,6 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--wheel", type=Path, help="a torchvision wheel, or a folder that holds torchvision/")
     parser.add_argument("--helpers", choices=("inline", "import"), default="inline", help="where helpers stand")
     parser.add_argument("--keep", type=Path, help="unpack the revision here, and leave it there")
+    parser.add_argument("--counts", action="store_true", help="gaps and lines of each file instead of its diff")
     options = parser.parse_args(arguments)
     paths = list(sources(options.paths or default_folders(options.wheel)))
     with tempfile.TemporaryDirectory(prefix="t2j-outputs-") as temporary:
@@ -123,7 +150,9 @@ def main(arguments: list[str] | None = None) -> int:
             return 2
         before, after = (outputs(side, paths, options.helpers) for side in (folder.resolve(), ROOT))
     changed = dict(differences(paths, before, after))
-    for path, diff in changed.items():
+    if options.counts:
+        print_counts(paths, before, after)
+    for path, diff in () if options.counts else changed.items():
         print(f"== {path}\n{diff}")
     print(f"{len(changed)} of {len(paths)} files differ")
     return 1 if changed else 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.outputs import ROOT, differences, outputs, sources, unpack
+from benchmarks.outputs import ROOT, differences, outputs, print_counts, sources, unpack
 
 OTHER = """
 from types import SimpleNamespace
@@ -57,3 +57,15 @@ def test_the_same_checkout_makes_no_difference(tmp_path: Path) -> None:
     path.write_text("import torch\nx = torch.sparse_coo_tensor(i, v).storage()\n")
     before, after = outputs(ROOT, [path]), outputs(ROOT, [path], "import")
     assert "# gap: line 2: " in before[0] and dict(differences([path], before, after)) == {}
+
+
+def test_gaps_and_lines_are_counted_of_files_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    before = ["x = torch.a()\n# gap: line 1: no\n# gap: line 2: no\n# note: line 3: yes\n", "x = 1\n", "y = 2\n"]
+    after = ["# why\n\nx = jnp.a()\nprint(x)\n", "x = 1\n", "y = 3\n# gap: line 1: no\n"]
+    print_counts([Path("a.py"), Path("b.py"), Path("c.py")], before, after)
+    printed = capsys.readouterr().out
+    assert [line.split() for line in printed.splitlines()[:2]] == [
+        ["0", "->", "1", "gaps", "1", "->", "1", "lines", "c.py"],
+        ["2", "->", "0", "gaps", "1", "->", "2", "lines", "a.py"],
+    ]
+    assert printed.splitlines()[2:] == ["gaps of files that differ: 2 -> 1", "lines of files that differ: 2 -> 3"]

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from .names import LAYERS_WITH_WEIGHTS
+from .names import LAYERS_WITH_WEIGHTS, is_nameless
 
 TORCH_NAMES = {
     "kernel": "weight",
@@ -48,11 +48,9 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
         kept = every or held[k].get_metadata("persistent", True)
         if kept and not isinstance(held[k], nnx.RngState):
             yield prefix + names.get(k, k), Place(held[k], k == "kernel" and k in names)
-    bare = isinstance(module, nnx.Sequential | nnx.SpectralNorm | nnx.WeightNorm)
     for k, part in held.items():
         if isinstance(part, nnx.Pytree):
-            nameless = bare and k in ("layers", "layer_instance")
-            yield from saved_places(part, prefix if nameless else f"{prefix}{k}.", every)
+            yield from saved_places(part, prefix if is_nameless(module, k) else f"{prefix}{k}.", every)
 
 
 def torch_arrays(module: nnx.Module) -> dict[str, jax.Array]:

@@ -24,13 +24,20 @@ def torch_name(module: nnx.Module, path: Sequence[str | int]) -> str:
     for part in path:
         if isinstance(owner, LAYERS_WITH_WEIGHTS) and part in ("kernel", "scale", "embedding"):
             parts.append("weight")
-        elif not (
-            isinstance(owner, nnx.Sequential | nnx.SpectralNorm | nnx.WeightNorm)
-            and part in ("layers", "layer_instance")
-        ):
+        elif not is_nameless(owner, part):
             parts.append(str(part))
         owner = owner[part] if isinstance(part, int) else getattr(owner, part)
     return ".".join(parts)
+
+
+def is_nameless(owner: nnx.Module, key: str | int) -> bool:
+    """Whether PyTorch's names leave a part out: the list of `nnx.Sequential`, and a layer that another one norms.
+
+    A `Sequential` that has its parts under their `_names` may have one of the name "layers".
+    """
+    if isinstance(owner, nnx.Sequential):
+        return key == "layers" and not hasattr(owner, "_names")
+    return isinstance(owner, nnx.SpectralNorm | nnx.WeightNorm) and key == "layer_instance"
 
 
 def named_children(module: nnx.Module) -> list[tuple[str, nnx.Module]]:
@@ -38,8 +45,8 @@ def named_children(module: nnx.Module) -> list[tuple[str, nnx.Module]]:
 
     Those of `nnx.Sequential` are its layers; functions among them, which PyTorch has modules for, are left out.
     """
-    while isinstance(module, nnx.Sequential | nnx.SpectralNorm | nnx.WeightNorm):
-        module = module.layers if isinstance(module, nnx.Sequential) else module.layer_instance
+    while nameless := [key for key in ("layers", "layer_instance") if is_nameless(module, key)]:
+        module = getattr(module, nameless[0])
     walk = (((key,), child) for key, child in nnx.iter_module_children(module))
     children: dict[int, tuple[str, nnx.Module]] = {}
     for (key,), child in in_torch_order(module, walk):

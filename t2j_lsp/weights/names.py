@@ -201,7 +201,9 @@ class ModuleNames:
                 if (key, "kernel") in done:
                     continue
                 listed = isinstance(value, nnx.List | nnx.Dict)
-                unnamed = isinstance(owner, nnx.Sequential) and key == "layers" and listed
+                unnamed = (
+                    isinstance(owner, nnx.Sequential) and key == "layers" and listed and not hasattr(owner, "_names")
+                )
                 wrapped = isinstance(owner, nnx.SpectralNorm | nnx.WeightNorm) and key == "layer_instance"
                 child = prefix if unnamed or wrapped else prefixes.get(str(key), f"{prefix}{key}.")
                 yield from self.entries(value, child, place, inside, index)

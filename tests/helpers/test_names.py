@@ -1,9 +1,13 @@
 """PyTorch's names of what stands at a path of a module."""
 
+from collections import OrderedDict
+
 import jax.numpy as jnp
 import torch
 from flax import nnx
 
+from t2j_lsp.rules.helpers.checkpoints import StateDict
+from t2j_lsp.rules.helpers.container import Sequential
 from t2j_lsp.rules.helpers.names import in_torch_order, named_children, torch_name
 
 
@@ -102,3 +106,14 @@ def test_children_have_pytorchs_names_and_order_also_behind_jit() -> None:
         layers = [n for n, child in wanted.named_children() if not isinstance(child, torch.nn.ReLU)]
         assert [name for name, _ in named_children(own)] == layers
         assert all(isinstance(child, nnx.Module) for _, child in named_children(own))
+
+
+def test_a_sequential_of_names_may_have_a_part_named_layers() -> None:
+    parts = {"layers": nnx.Linear(2, 3, rngs=nnx.Rngs(0)), "1": nnx.Linear(3, 2, rngs=nnx.Rngs(0))}
+    own = Sequential(parts)
+    wanted = torch.nn.Sequential(OrderedDict(layers=torch.nn.Linear(2, 3)))
+    wanted.add_module("1", torch.nn.Linear(3, 2))
+    assert [name for name, _ in named_children(own)] == [name for name, _ in wanted.named_children()]
+    assert list(StateDict(own)) == list(wanted.state_dict())
+    assert torch_name(own, ("layers", "kernel")) == "layers.weight"
+    assert torch_name(nnx.Sequential(*parts.values()), ("layers", 0, "kernel")) == "0.weight"

@@ -116,6 +116,32 @@ def test_the_children_of_a_module_list_are_its_items() -> None:
     assert "for m in self.layers:" in code
 
 
+OWN_LISTS = """import torch.nn as nn
+
+
+class Net(nn.{base}):
+    def __init__(self, d):
+        super().__init__({arguments})
+        for {target} in self.{method}():
+            if isinstance(m, nn.Linear):
+                nn.init.ones_(m.bias)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "arguments"), [("Sequential", "nn.Linear(d, d), nn.ReLU()"), ("ModuleList", "[nn.Linear(d, d)]")]
+)
+@pytest.mark.parametrize(("target", "method"), [("m", "children"), ("name, m", "named_children")])
+def test_the_children_of_an_own_list_are_walked(base: str, arguments: str, target: str, method: str) -> None:
+    source = OWN_LISTS.format(base=base, arguments=arguments, target=target, method=method)
+    done = translate(source, Options(helpers="import"))
+    assert not done.gaps and "for _, m in named_children(self):" in done.code
+    made: dict[str, Any] = {"__name__": "converted"}
+    exec(done.code, made)
+    net = made["Net"](2, rngs=nnx.Rngs(0))
+    assert net[0].bias[...].tolist() == [1, 1]
+
+
 def test_named_children_of_a_list_are_marked() -> None:
     loop = "for n, m in nn.Sequential(nn.Linear(d, d)).named_children():\n            print(n, m)"
     gaps = translate(SOURCE.format(loop=loop), Options()).gaps

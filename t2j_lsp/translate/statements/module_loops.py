@@ -38,7 +38,7 @@ class ModuleLoops:
         owner_fact = self.ctx.fact(call.func.value)
         if kind not in WALKS or not is_module(owner_fact):
             return False
-        if kind == "children" and (names := layer_names(owner_fact)) & _LISTS:
+        if kind == "children" and not isinstance(owner_fact, Instance) and (names := layer_names(owner_fact)) & _LISTS:
             return not named and isinstance(owner_fact, Layer) and names <= _LISTS and self._items(call)
         if node.body[0].lineno == node.lineno:
             return False

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Scalar, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.library import Trait, sized_by, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
 
@@ -28,10 +28,10 @@ from ._arguments import (
     spread,
 )
 from ._facts import is_bool, is_integer
+from ._unknown_values import is_unknown_parameter, may_be_tensor, operands
 
 sized_by("size", "sizes", "shape", "split_size", "split_sizes", "split_size_or_sections", "chunks", "length", "steps")
 sized_by("output_size", "window_length", "row", "col", "num_classes", "num_samples")
-sized_by("start", "end", "step", of="torch.arange")
 sized_by("n", "m", of="torch.eye")
 sized_by("n", of="torch.randperm")
 sized_by("k", of="torch.topk")
@@ -90,89 +90,7 @@ def full_like(call: Call) -> Piece:
     return fill(call, "jnp.full_like({input}, {fill_value}, dtype={dtype?})", floats=False)
 
 
-# Sequences ------------------------------------------------------------------------------------------------------
-
-
-def _is_whole(call: Call) -> bool:
-    """Whether the dtype that is asked for is surely one of integers."""
-    return call.given("dtype") and is_integer(Tensor(dtype=dtype_kind(call["dtype"])))
-
-
-def _arange(call: Call) -> Tensor:
-    numbers = [call[n] for n in ("start", "end", "step") if n in call.arguments]
-    whole = all(is_integer(a.fact) for a in numbers)
-    kind = "float" if any(map(has_float, numbers)) else "int" if whole else None
-    return Tensor(1, dtype_kind(call["dtype"]) if call.given("dtype") else kind)
-
-
-@rule(
-    f"torch.arange(end, *, {FACTORY})",
-    f"torch.arange(start, end, step=1, *, {FACTORY})",
-    jax="jnp.arange(start, end, step, dtype)",
-    result=_arange,
-)
-def arange(call: Call) -> Piece | Refusal:
-    bounds = [call[n] for n in ("start", "end", "step") if n in call.arguments]
-    floats = any(map(has_float, bounds))
-    if floats and _is_whole(call):
-        # with an integer dtype PyTorch cuts the fractions off first
-        return call.emit("jnp.arange({bounds}, dtype={dtype})", bounds=", ".join(map(_cut, bounds)))
-    if "start" not in call.arguments or (call["start"].literal == 0 and not call.given("step")):
-        return fill(call, "jnp.arange({end}, dtype={dtype?})", floats)
-    step = ", {step}" if call.given("step") else ""
-    return fill(call, f"jnp.arange({{start}}, {{end}}{step}, dtype={{dtype?}})", floats)
-
-
-def _cut(number: Argument) -> str:
-    """A number without its fraction, as int() cuts it."""
-    value = number.literal
-    if isinstance(value, int | float):
-        return str(int(value))
-    return f"int({number.text})" if has_float(number) else number.text
-
-
-def _linspace(call: Call) -> Tensor:
-    return Tensor(1, dtype_kind(call["dtype"]) if call.given("dtype") else "float")
-
-
-def _whole_steps(call: Call, name: str, rest: str) -> Piece:
-    """An integer dtype cuts the ends' fractions off first, and of each step what is behind the point."""
-    call.note("A step that rounding puts just below a whole number is cut to the one before, in either library.")
-    names = ("start", "end")
-    whole = {f"whole_{n}": _cut(call[n]) for n in names if not is_tensor(call[n].fact)}
-    ends = [f"{{whole_{n}}}" if f"whole_{n}" in whole else f"{{{n}}}.astype({{dtype}})" for n in names]
-    return call.emit(f"jnp.{name}({', '.join(ends)}, {rest}).astype({{dtype}})", **whole)
-
-
-def _ends(call: Call) -> str:
-    """Where steps begin and end: of tensors PyTorch takes the values, through which no gradient flows."""
-    stops = {name: is_tensor(call[name].fact) and not call.site.without_gradient for name in ("start", "end")}
-    return ", ".join(f"lax.stop_gradient({{{name}}})" if stop else f"{{{name}}}" for name, stop in stops.items())
-
-
-@rule(
-    f"torch.linspace(start, end, steps, *, {FACTORY})",
-    jax="jnp.linspace(start, end, steps, dtype)",
-    result=_linspace,
-)
-def linspace(call: Call) -> Piece | Refusal:
-    if _is_whole(call):
-        return _whole_steps(call, "linspace", "{steps}")
-    return fill(call, f"jnp.linspace({_ends(call)}, {{steps}}, dtype={{dtype?}})")
-
-
-@rule(
-    f"torch.logspace(start, end, steps, base=10.0, *, {FACTORY})",
-    jax="jnp.logspace(start, end, steps, base, dtype)",
-    result="float tensor",
-)
-def logspace(call: Call) -> Piece | Refusal:
-    if _is_whole(call):
-        return _whole_steps(call, "logspace", "{steps}, base={base?}")
-    return fill(call, f"jnp.logspace({_ends(call)}, {{steps}}, base={{base?}}, dtype={{dtype?}})")
-
-
-refuse("torch.range", "torch.range is deprecated and includes its end: write jnp.arange(start, end + step, step).")
+# Matrices -------------------------------------------------------------------------------------------------------
 
 
 def _square(call: Call) -> Tensor:
@@ -262,32 +180,14 @@ def _has_tensors(call: Call, argument: Argument) -> bool:
         return True
     rows = argument.node.elts if isinstance(argument.node, ast.List | ast.Tuple) else []
     items = [item for row in rows if isinstance(row, ast.List | ast.Tuple) for item in row.elts]
-    return any(is_tensor(call.site.fact(item)) or _may_be_tensor(item, call) for item in items)
-
-
-def _may_be_tensor(node: ast.expr, call: Call) -> bool:
-    """Whether nothing is known of a value that is named or computed."""
-    return isinstance(node, ast.Name | ast.Call | ast.Subscript) and call.site.fact(node) == UNKNOWN
+    return any(is_tensor(call.site.fact(item)) or may_be_tensor(item, call) for item in items)
 
 
 def _is_passed(call: Call, argument: Argument) -> bool:
     """Whether it is a parameter of which nothing is known, which may be a tensor, or computed from such."""
-    known = Scalar | ListOf | Tuple | Shape | Object | Qual
     names = list(operands(argument.node)) if argument.node is not None else []
     facts = [argument.fact if name is argument.node else call.site.fact(name) for name in names]
-    return any(fact != UNKNOWN and not isinstance(fact, known) for fact in facts)
-
-
-def operands(node: ast.expr) -> Iterator[ast.Name]:
-    """The names that arithmetic computes with: those of ``m + 2 * n``."""
-    match node:
-        case ast.Name():
-            yield node
-        case ast.UnaryOp(operand=inner):
-            yield from operands(inner)
-        case ast.BinOp(left=left, right=right):
-            yield from operands(left)
-            yield from operands(right)
+    return any(map(is_unknown_parameter, facts))
 
 
 def _collects(argument: Argument) -> bool:

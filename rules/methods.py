@@ -43,6 +43,8 @@ BARE = """
     positive short sign t trunc
 """
 trait(Trait.TENSOR_ONLY_BARE, *BARE.split())
+ATTRIBUTES = "grad_fn is_cpu is_cuda is_leaf is_mkldnn is_nested is_quantized is_sparse is_sparse_csr mH requires_grad"
+trait(Trait.TENSOR_ATTRIBUTE, *ATTRIBUTES.split())
 TORCH_ONLY = """
     add_ backward clamp_ clamp_max clamp_min copy_ detach_ div_ expand_as fill_ index_add_ index_copy_ index_select
     log_softmax logsumexp masked_fill masked_fill_ masked_scatter masked_select mul_ new_full new_ones new_zeros
@@ -59,7 +61,7 @@ trait(Trait.OPERATOR_METHOD, *OPERATORS.split())
 AMBIGUOUS = """
     adjoint allclose angle bernoulli corrcoef cov cross cummax cummin diag diff dist equal flip gcd ger histogram
     inner inverse isclose kron lcm maximum median minimum mode moveaxis mv norm outer qr quantile remainder roll
-    stft stride svd tile type unique vdot where
+    select stft stride svd tile type unique vdot where
 """
 trait(Trait.AMBIGUOUS, *AMBIGUOUS.split())
 

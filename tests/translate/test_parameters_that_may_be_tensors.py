@@ -21,6 +21,29 @@ def test_a_tensor_made_of_numbers_has_none_to_lose(value: str) -> None:
     assert "stop_gradient" not in convert(HEAD + f"def f(m):\n    return torch.tensor({value}) * torch.ones(2)\n").code
 
 
+STEPS = "def f(x: torch.Tensor, end, n, c):\n    {}\n    return torch.{}(0, {}, n) + x\n"
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+@pytest.mark.parametrize(
+    ("before", "end", "stopped"),
+    [
+        ("pass", "end", True),
+        ("pass", "2 * end", True),
+        ("if not end:\n        end = x.max()", "end", True),
+        ("end = c(x)", "end", True),
+        ("pass", "n - 1", False),
+        ("end = x.shape[0]", "end", False),
+        ("end = 3.0", "end / 2", False),
+        ("pass", "c.end", False),
+    ],
+)
+def test_steps_up_to_what_may_be_a_tensor_carry_no_gradient(name: str, before: str, end: str, stopped: bool) -> None:
+    code = convert(HEAD + STEPS.format(before, name, end)).code
+    assert (f"lax.stop_gradient({end})" in code) is stopped
+    assert f"jnp.{name}(" in code
+
+
 @pytest.mark.parametrize(("argument", "gap"), [("x.view(-1)", True), ("x[0]", True), ("x + 1", False)])
 def test_a_view_that_is_handed_over_to_be_written(argument: str, gap: bool) -> None:
     text = HEAD + FILL + f"def f(x: torch.Tensor, i):\n    fill({argument}, i)\n    return 2 * x\n"

@@ -16,18 +16,21 @@ from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_mod
 from t2j_lsp.translate.rule.facts import PACKED, UNKNOWN, AnyModule, Fact, Layer, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_rules, keeps_methods, names_with
-from t2j_lsp.translate.rule.names import is_torch, only_tensor
+from t2j_lsp.translate.rule.names import TENSOR_ATTRIBUTES, is_torch, only_tensor
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 from t2j_lsp.translate.source.assignments import assigned
 
 from .any_layer import RENAMED, ParametersOfAnyLayer
+from .base_methods import base_method
 from .context import Context
 from .handlers import ExpressionRenderer
 from .library_objects import LibraryObjects
 from .module_methods import RESETS
 from .rule_application import RuleApplication
 from .subscripts import UNPADDED
+from .taken_for_tensors import note_device, note_taken
+from .tensor_code import TensorCode
 from .variables import Variables
 from .wrapped_layers import INSIDE, is_being_built, is_wrapped, shares_weight
 
@@ -50,6 +53,7 @@ class Attributes:
         rules: RuleApplication,
         objects: LibraryObjects,
         any_layer: ParametersOfAnyLayer,
+        code: TensorCode,
     ) -> None:
         self.ctx = context
         self.renderer = renderer
@@ -57,6 +61,7 @@ class Attributes:
         self.rules = rules
         self.objects = objects
         self.any_layer = any_layer
+        self.code = code
 
     def attribute(self, node: ast.Attribute) -> Piece | None:
         """An attribute that is read."""
@@ -69,6 +74,8 @@ class Attributes:
             return self.objects.function_with_rngs(node)
         if isinstance(fact, Object) and fact.kind == "class name":
             self._note_printed_class(node)
+        if symbols.is_super(node.value):
+            return base_method(self.ctx, node)
         if isinstance(node.value, ast.Call) and isinstance(part := self.renderer.render(node.value), Part):
             return Piece(part.text, part.precedence)
         owner = self.ctx.fact(node.value)
@@ -147,6 +154,11 @@ class Attributes:
         if node.attr == "data" and (given is False or self._is_parameter(node.value) or self._is_item(node)):
             reason = "if this is a tensor, JAX says 'lax.stop_gradient(array)': say so by an annotation"
             self.ctx.report.gap(node, f"torch.Tensor.{node.attr}", "unsure", reason)
+        if node.attr in TENSOR_ATTRIBUTES and self.code.among_tensors:
+            why = f"only tensors have .{node.attr}"
+            note_taken(self.ctx, node, node.value, node.attr, certain=True, why=why)
+            return self._tensor_attribute(node, Tensor(sure=False))
+        note_device(self.ctx, node)
         if node.attr in _CHILDREN:
             return self._unsure(node, "if this is a module, Flax's keep no such dict: their parts are attributes")
         if node.attr in RENAMED and self._is_read_as_tensor(node) and not self.variables.is_initialised(node):

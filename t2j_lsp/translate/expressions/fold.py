@@ -1,4 +1,4 @@
-"""Conditions whose value is known: no TorchScript, no old PyTorch, no tracing, all parameters of a file trained."""
+"""Conditions whose value is known: no TorchScript, no old PyTorch, no tracing, one device, all parameters trained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Fact, Object, Qual, Tensor
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import PLATFORMS, Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
@@ -38,6 +39,21 @@ def _of_version(node: ast.Compare, inference: Inference) -> bool | None:
                 return None
             if isinstance(operator, ast.Lt | ast.GtE):
                 return isinstance(operator, ast.GtE)
+    return None
+
+
+def _of_devices(node: ast.Compare, inference: Inference) -> bool | None:
+    """``x.device == y.device`` of a tensor and another: traced arrays know none, and all have the same."""
+    match node:
+        case ast.Compare(
+            left=ast.Attribute(attr="device", value=one),
+            ops=[ast.Eq() | ast.NotEq() as operator],
+            comparators=[ast.Attribute(attr="device", value=other)],
+        ):
+            owners = [inference.fact(one), inference.fact(other)]
+            unknown = all(isinstance(fact, Tensor | UnknownParameter) or fact == UNKNOWN for fact in owners)
+            known = any(isinstance(fact, Tensor) for fact in owners)
+            return isinstance(operator, ast.Eq) if known and unknown else None
     return None
 
 
@@ -89,7 +105,7 @@ def fold(node: ast.expr, inference: Inference) -> bool | None:
             asked = asked_platforms(node, inference.fact)
             if asked is not None and not asked[1]:  # no device of JAX's is one
                 return isinstance(node.ops[0], ast.NotEq | ast.NotIn)
-            return _of_version(node, inference)
+            return _of_version(node, inference) if (same := _of_devices(node, inference)) is None else same
         case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str() as name)]):
             return _has_rule(owner, name, inference)
         case ast.Call():

@@ -8,7 +8,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
 from t2j_lsp.translate.inference.ordered_walks import flattens
-from t2j_lsp.translate.rule.definitions import ClassInfo, Instance, is_module, is_module_base, layer_names
+from t2j_lsp.translate.rule.definitions import Instance, is_module, is_module_base, layer_names
 from t2j_lsp.translate.rule.facts import AnyModule, Fact, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import is_dtype
@@ -17,12 +17,14 @@ from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
 
 from .base_constructors import BaseConstructors
+from .base_methods import called_in_flax, refused_of_base
 from .context import Context
 from .copying import Copier, arguments_only
 from .forward_hooks import HOOKS, problem_of_hook
 from .frozen_parameters import has_buffers, lists_frozen
 from .handlers import ExpressionRenderer
 from .module_modes import ModuleModes
+from .module_refusals import ASSIGN, CAST, REFUSED, REFUSED_OF_LAYERS, STAYS
 from .rngs import rngs_expression
 from .state_dicts import problem_of_state
 from .state_snapshots import read_at_once
@@ -31,34 +33,6 @@ from .walk_order import WALKING, order_matters, writes_to_parts
 
 DROPPED_METHODS = frozenset({"cuda", "cpu", "float", "requires_grad_", "share_memory", "compile"})
 
-_ORDER = "Flax keeps the parts of a module in alphabetical order; name them one by one"
-_CAST = "cast the parameters with jax.tree.map over nnx.state(model)"
-_STAYS = "torch.float64 is float32 here: convert with x64 to keep 64 bits."
-_HOOKS = "NNX modules carry no hooks; override __call__ instead"
-_ASSIGN = "assign= has no counterpart: arrays take the dtypes that the module has"
-_PATHS = "use nnx.to_flat_state(nnx.state(model, nnx.Param)), whose paths are tuples"
-_TORCH_METHODS = (
-    *("apply", "get_buffer", "get_extra_state", "set_extra_state", "set_submodule", "to_empty", "type"),
-    *("add_module", "register_module", "register_full_backward_pre_hook", "register_load_state_dict_post_hook"),
-    *("register_load_state_dict_pre_hook", "register_state_dict_post_hook", "register_state_dict_pre_hook"),
-)
-REFUSED = {
-    **dict.fromkeys(_TORCH_METHODS, "nnx.Module has no such method"),
-    **dict.fromkeys(("children", "named_children"), _ORDER),
-    **dict.fromkeys(("half", "double", "bfloat16"), _CAST),
-    "state_dict": "only the whole state under the module's own names has one",
-    "load_state_dict": _ASSIGN,
-    "zero_grad": "JAX gradients are values, not state: there is nothing to zero",
-    **dict.fromkeys(("register_full_backward_hook", "register_backward_hook"), _HOOKS),
-    **dict.fromkeys(("named_parameters", "named_buffers", "get_parameter", "get_submodule"), _PATHS),
-}
-"""Methods without a sure form, and what to do instead."""
-_REFUSED_OF_LAYERS = {
-    **dict.fromkeys(("reset_parameters", "reset_running_stats"), "Flax draws values as a layer is made: make it anew"),
-    "_fill_padding_idx_with_zero": "set the row to zero: self.embedding[...] = self.embedding.at[i].set(0)",
-    **dict.fromkeys(("check_input", "check_hidden_size", "merge_masks"), "the layer that stands for it has none"),
-}
-"""The same of methods that layers have and other modules have not."""
 RESETS = frozenset({"reset_parameters", "reset_running_stats"})
 """Those of them that programs ask any module for."""
 FIRST = Gate(words=frozenset({"next"}))
@@ -129,7 +103,7 @@ class ModuleMethods:
                 )
         piece = self._parts(node, name, receiver) or self._kept(node, name, receiver)
         any_layer = layer_names(owner) or name in RESETS and not isinstance(owner, Instance)
-        refused = REFUSED | _REFUSED_OF_LAYERS if any_layer else REFUSED
+        refused = REFUSED | REFUSED_OF_LAYERS if any_layer else REFUSED
         if piece is not None or name not in refused:
             return piece
         return self._refused(node, name, refused[name])
@@ -188,7 +162,7 @@ class ModuleMethods:
         given = [("", state), ("strict=", strict), ("**", more)]
         texts = [f"{start}{self.renderer.argument(value).text}" for start, value in given if value is not None]
         if more is not None:
-            reason = f"Of keywords it takes strict=: {_ASSIGN}."
+            reason = f"Of keywords it takes strict=: {ASSIGN}."
             self.ctx.report.note(node, f"torch.nn.Module.{name}", "note", reason)
         return Piece(f"{self.renderer.need(name)}({', '.join([module, *texts])})")
 
@@ -213,7 +187,7 @@ class ModuleMethods:
         info = self.ctx.scope.class_info
         if info is None or not info.is_module:
             return None
-        if (reason := _refused_of_base(info, func.attr)) is not None:
+        if (reason := refused_of_base(info, func.attr)) is not None:
             function = self.ctx.scope.function
             own = function.node.args.args[:1] if function is not None and function.owner is info else []
             given = _loaded(node) if func.attr == "load_state_dict" else None
@@ -227,7 +201,7 @@ class ModuleMethods:
             if func.attr == "to":
                 return self._to(node, receiver)
             return receiver if func.attr != "double" else self._in_float32(node, func.attr, receiver)
-        name = "__call__" if func.attr == "forward" and not info.has_own_call else func.attr
+        name = called_in_flax(info, func.attr)
         if func.attr == "__call__" and not any(i.methods.get("__call__") for i in info.ancestry()[1:]):
             forward = info.method("forward")
             if forward is not None and forward.owner is not None and not forward.owner.calls_forward:
@@ -311,12 +285,12 @@ class ModuleMethods:
                 self._in_float32(node, "to", receiver)
             elif isinstance(fact, Object) and fact.kind == "dtype" or isinstance(fact, Qual):
                 if wanted not in ("float", "float32"):
-                    return self._refused(node, "to", _CAST)
+                    return self._refused(node, "to", CAST)
         return receiver
 
     def _in_float32(self, node: ast.Call, name: str, receiver: Piece) -> Piece:
         """``model.double()`` without x64: parameters are float32, as what the program casts to float64 is."""
-        self.ctx.report.note(node, f"torch.nn.Module.{name}", "note", _STAYS)
+        self.ctx.report.note(node, f"torch.nn.Module.{name}", "note", STAYS)
         return receiver
 
     def registered(self, value: ast.expr, name: str, persistent: ast.expr | None) -> str:
@@ -367,11 +341,3 @@ def _loaded(call: ast.Call) -> tuple[ast.expr, ast.expr | None, ast.expr | None]
 def _is_plain(owner: Fact) -> bool:
     """Whether it is a module of the file's own making, in which a child is an attribute."""
     return isinstance(owner, Instance) and owner.cls.info.layer_base is None
-
-
-def _refused_of_base(info: ClassInfo, name: str) -> str | None:
-    """Why a method that a class has of PyTorch's module or layer alone, and calls by ``super()``, has no form."""
-    if any(name in other.methods for other in info.ancestry()[1:]):
-        return None
-    of_layer = any(base in LAYERS for base in info.torch_bases)
-    return (REFUSED | _REFUSED_OF_LAYERS if of_layer else REFUSED).get(name)

@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may
 from .copying import Copier
 from .device_branches import differ_by_device
 from .fold import asked_platforms, fold
+from .given_values import is_given
 from .handlers import ExpressionRenderer
 from .truth import Truth
 from .variables import Variables
@@ -88,21 +89,21 @@ class Operators:
     def asked_for_module(self, node: ast.Call) -> Piece | None:
         """``isinstance(act, nn.Module)`` of what a function is given: activations are functions in JAX."""
         match node:
-            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
+            case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kind]):
                 fact, function = self.inference.fact(kind), self.truth.ctx.scope.function
             case _:
                 return None
         if not isinstance(fact, Qual) or fact.name != "torch.nn.Module" or function is None:
             return None
-        if name not in symbols.parameter_names(function.node):
+        if not is_given(asked, symbols.parameter_names(function.node), self.inference.source.parents):
             return None
-        given = self.inference.fact(node.args[0])
+        given = self.inference.fact(asked)
         if is_module(given) and not (isinstance(given, Layer) and LAYERS[given.name].function) and given != AnyModule():
             return None
         reason = "activations are functions in JAX, so that any function counts as a module here"
         self.truth.ctx.report.note(node, "torch.nn.Module", "note", reason)
-        kept = self.copier.copy_arguments(node).text
-        return Piece(f"({kept} or callable({name}) and not isinstance({name}, type))")
+        kept, value = self.copier.copy_arguments(node).text, self.renderer.render(asked).text
+        return Piece(f"({kept} or callable({value}) and not isinstance({value}, type))")
 
     def of_object(self, node: ast.BinOp) -> None:
         """``adj + 1`` of a sparse matrix, which is no array: only ``@``, and products with a number, are the same."""

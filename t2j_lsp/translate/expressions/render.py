@@ -223,7 +223,7 @@ class Renderer:
 
     @cached_property
     def attributes(self) -> Attributes:
-        return Attributes(self.ctx, self, self.variables, self.rules, self.objects, self.any_layer)
+        return Attributes(self.ctx, self, self.variables, self.rules, self.objects, self.any_layer, self.tensor_code)
 
     @cached_property
     def operators(self) -> Operators:

@@ -25,6 +25,7 @@ from .context import Context
 from .copying import Copier
 from .in_place import InPlace
 from .rule_application import RuleApplication
+from .taken_for_tensors import note_taken
 from .tensor_code import TensorCode
 
 
@@ -100,10 +101,7 @@ class TensorMethods:
             piece = self.method(node, func, Tensor(sure=False))
             certain = name in TENSOR_ONLY or name in TENSOR_ONLY_BARE
             why = f"only tensors have .{name}()" if certain else f"of how .{name}() is called"
-            receiver = self.ctx.source.segment(func.value)
-            receiver = f"'{receiver}'" if len(receiver) <= 30 and "\n" not in receiver else "this"
-            reason = f"{receiver} is taken for a tensor, because {why}"
-            self.ctx.report.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
+            note_taken(self.ctx, node, func.value, name, certain, why)
             return piece
         if name in AMBIGUOUS and (self.code.among_tensors or self._is_passed(node)):
             reason = f"JAX arrays have no .{name}(): if this is a tensor, annotate it as torch.Tensor"

@@ -105,6 +105,8 @@ class AttributeFacts:
                 every = [{own} for own in owner.fields] or _FIELDS
                 places = [place for place, names in enumerate(every) if name in names]
                 return owner.items[places[0]] if places and places[0] < len(owner.items) else UNKNOWN
+            case _ if owner == UNKNOWN and name == "device" and isinstance(node.value, ast.Subscript):
+                return Object("device")  # xs[0].device
             case _:
                 return UNKNOWN
 

@@ -225,7 +225,7 @@ class Bodies:
         returns = [ListOf(join_all(body.yielded))] if body.yielded else body.returned
         self.state.function, self.state.body = saved
         declared = self._declared_return(info)
-        out: Fact = returns[0] if returns else NONE
+        out: Fact = returns[0] if returns else UNKNOWN if _is_left_to_others(info) else NONE
         for fact in returns[1:]:
             out = join(out, fact)
         for made in body.tuples:
@@ -308,6 +308,16 @@ class Bodies:
                 self.state.function.callees.add(info)
                 self.infer_function(info)
         return True
+
+
+def _is_left_to_others(info: FunctionInfo) -> bool:
+    """Whether a method only raises, or does nothing: classes that derive from its own say what it gives."""
+    body = info.node.body
+    empty = all(
+        isinstance(node, ast.Pass) or isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for node in body
+    )
+    return info.owner is not None and (empty or isinstance(body[-1], ast.Raise))
 
 
 def _of_own_gradient(info: FunctionInfo, index: int) -> Fact:

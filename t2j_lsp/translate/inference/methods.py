@@ -27,7 +27,14 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.library import Trait, has_rules, names_with
-from t2j_lsp.translate.rule.names import MODULE_HOOKS, MODULE_ONLY, TENSOR_ONLY, means_other_on_arrays, only_tensor
+from t2j_lsp.translate.rule.names import (
+    AMBIGUOUS,
+    MODULE_HOOKS,
+    MODULE_ONLY,
+    TENSOR_ONLY,
+    means_other_on_arrays,
+    only_tensor,
+)
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 
 from .bindings import Bindings
@@ -131,7 +138,7 @@ class Methods:
             else:
                 self.evidence.add_weak(owner)
             return self._tensor_method(node, Tensor(sure=True), name, arguments)
-        self.state.asks_callers |= means_other_on_arrays(name, node)
+        self.state.asks_callers |= name in AMBIGUOUS or means_other_on_arrays(name, node)
         return UNKNOWN
 
     def _super_call(self, func: ast.Attribute, name: str) -> Fact:

@@ -197,6 +197,7 @@ class Trait(Enum):
     ABOUT = "a tensor's attribute or method that tells of it, and nothing of its values"
     TENSOR_ONLY = "a method that tensors have and that arrays, data frames, strings, sets and dicts do not"
     TENSOR_ONLY_BARE = "such a method if it is called without arguments"
+    TENSOR_ATTRIBUTE = "an attribute that tensors have and arrays, modules and settings do not"
     TORCH_ONLY = "a method that no other library's objects have, so that a file that calls it computes with torch"
     TORCH_ONLY_BARE = "such a method where it is called without arguments"
     OPERATOR_METHOD = "a method that means what an operator or abs does, of whatever has it"

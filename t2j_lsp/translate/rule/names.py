@@ -75,6 +75,8 @@ def is_dtype(name: str) -> bool:
 TENSOR_ONLY = names_with(Trait.TENSOR_ONLY)
 """A call of one of these on a receiver of unknown type is taken for a tensor's, and the conversion is noted."""
 TENSOR_ONLY_BARE = names_with(Trait.TENSOR_ONLY_BARE)
+TENSOR_ATTRIBUTES = names_with(Trait.TENSOR_ATTRIBUTE)
+"""One of these of a value of unknown type, where tensors are computed with, is taken for a tensor's."""
 TORCH_ONLY = names_with(Trait.TORCH_ONLY)
 TORCH_ONLY_BARE = names_with(Trait.TORCH_ONLY_BARE)
 OPERATOR_METHODS = names_with(Trait.OPERATOR_METHOD)

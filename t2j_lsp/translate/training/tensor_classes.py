@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import blocks, walk
-from t2j_lsp.translate.expressions.module_methods import DROPPED_METHODS, REFUSED
+from t2j_lsp.translate.expressions.module_methods import DROPPED_METHODS
+from t2j_lsp.translate.expressions.module_refusals import REFUSED
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import ListOf, Object, Qual, Scalar, Tuple
 from t2j_lsp.translate.source.rearranged import RearrangedText

@@ -1,0 +1,107 @@
+"""Attributes and methods of values of unknown type: a tensor's are converted, or said; none stays in silence."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+HEAD = "import torch\nfrom torch import nn\n\n\n"
+
+
+def asked(line: str) -> str:
+    """A function that computes with tensors, and asks for something of a value that isn't one for sure."""
+    return HEAD + f"def f(x, xs, y: torch.Tensor):\n    if {line}:\n        return y * 2\n    return torch.relu(y)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("x.is_cuda", 'jax.default_backend() == "gpu"'),
+        ("xs[0].is_cuda", 'jax.default_backend() == "gpu"'),
+        ("x.is_sparse", "if False"),
+    ],
+)
+def test_what_only_tensors_have_is_asked_of_a_tensor(line: str, written: str) -> None:
+    translation = convert(asked(line))
+    assert written in translation.code and not translation.gaps
+    assert any("is taken for a tensor" in note.reason for note in translation.findings)
+
+
+@pytest.mark.parametrize("name", ["requires_grad", "grad_fn", "is_leaf"])
+def test_what_arrays_do_not_have_is_a_gap(name: str) -> None:
+    assert [gap.name for gap in convert(asked(f"x.{name}")).gaps] == [f"torch.Tensor.{name}"]
+
+
+@pytest.mark.parametrize("text", [asked("x.is_ready"), "def f(x):\n    return x.is_cuda\n"])
+def test_attributes_of_other_objects_stay(text: str) -> None:
+    assert not convert(text).findings
+
+
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ("y.device == x.grid.device", "return y * 2"),
+        ("y.device != x.device", "return jax.nn.relu(y)"),
+        ("x.device != y.device", "return jax.nn.relu(y)"),
+    ],
+)
+def test_one_device_has_every_array(line: str, left: str) -> None:
+    code = convert(asked(line)).code
+    assert "device" not in code and code.partition("):\n")[2].strip().startswith(left)
+
+
+def test_devices_of_what_is_not_known_may_not_be_compared_under_jit() -> None:
+    notes = [f for f in convert(asked("x.device != xs.device")).findings if f.name == "torch.Tensor.device"]
+    assert [note.code for note in notes] == ["value-needed"]
+
+
+@pytest.mark.parametrize("line", ['x.device == "cuda"', "x.device == y.place", "x.place != xs.place"])
+def test_other_comparisons_say_nothing_of_devices(line: str) -> None:
+    assert not [f for f in convert(asked(line)).findings if f.code == "value-needed"]
+
+
+def test_the_device_of_an_argument_among_many_goes_with_its_uses() -> None:
+    text = "class Net(nn.Module):\n    def forward(self, *many):\n        at = many[-1].device\n"
+    code = convert(HEAD + text + "        return torch.zeros(2).to(at) + many[0]\n").code
+    assert "device" not in code and "return jnp.zeros(2) + many[0]" in code
+
+
+SELECT = "def steps(x, dim):\n    return torch.stack([x.select(dim, t) for t in range(x.shape[dim])], dim)\n"
+
+
+def test_the_step_of_an_unknown_value_is_a_gap() -> None:
+    assert [gap.name for gap in convert(HEAD + SELECT).gaps] == ["torch.Tensor.select"]
+
+
+def test_the_step_of_what_a_caller_gives_is_an_arrays() -> None:
+    translation = convert(HEAD + SELECT + "\n\ndef last(y: torch.Tensor):\n    return steps(y, -1)\n")
+    assert "jnp.take(x, t, axis=dim)" in translation.code and not translation.gaps
+
+
+BASE = """
+class Node(nn.Module):
+    def charge(self, x, v):
+        {body}
+
+    def forward(self, x: torch.Tensor):
+        v = self.charge(x, x)
+        spike = (v >= 0.5).to(x)
+        return spike.unsqueeze(0)
+
+
+class Plain(Node):
+    def charge(self, x, v):
+        return x + v
+"""
+
+
+@pytest.mark.parametrize("body", ["raise NotImplementedError", '"""To be written."""', "pass", "..."])
+def test_what_a_method_gives_that_derived_classes_write_is_not_known(body: str) -> None:
+    translation = convert(HEAD + BASE.format(body=body))
+    assert "(v >= 0.5).astype(x.dtype)" in translation.code and not translation.gaps
+
+
+def test_what_a_method_gives_that_returns_nothing_is_none() -> None:
+    body = "self.seen = x.shape"
+    assert "(v >= 0.5).to(x)" in convert(HEAD + BASE.format(body=body)).code

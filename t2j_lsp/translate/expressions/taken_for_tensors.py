@@ -16,8 +16,8 @@ def note_taken(ctx: Context, node: ast.expr, receiver: ast.expr, name: str, cert
     """Say that a receiver is taken for a tensor: `certain` if only tensors have what it is asked for."""
     text = ctx.source.segment(receiver)
     shown = f"'{text}'" if len(text) <= _SHOWN and "\n" not in text else "this"
-    code = "tensor-method" if certain else "probable"
-    ctx.report.note(node, f"torch.Tensor.{name}", code, f"{shown} is taken for a tensor, because {why}")
+    reason = f"{shown} is taken for a tensor, because {why}"
+    ctx.report.note(node, f"torch.Tensor.{name}", "tensor-method" if certain else "probable", reason)
 
 
 def note_device(ctx: Context, node: ast.Attribute) -> None:

@@ -55,7 +55,7 @@ METHOD_TABLES = {
     ("rule/definitions.py", "_DATA"): "the words of annotations that name no class of the file",
     ("training/named_modules.py", "_SAME"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/module_methods.py", "DROPPED_METHODS"): "methods of nn.Module: the class itself is the engine's",
-    ("expressions/module_methods.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",
+    ("expressions/module_refusals.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",
     ("output/outcomes.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",
     ("expressions/walk_order.py", "_UNORDERED"): "Python's own functions",
     ("scan/arguments.py", "_SAME_EACH_TIME"): "Python's own functions",

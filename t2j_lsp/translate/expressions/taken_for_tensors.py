@@ -23,7 +23,7 @@ def note_taken(ctx: Context, node: ast.expr, receiver: ast.expr, name: str, cert
 def note_device(ctx: Context, node: ast.Attribute) -> None:
     """Say that what two values of unknown type have as their device may not be compared under jit."""
     if node.attr == "device" and _is_compared(node, ctx.source.parents):
-        ctx.report.note(node, "torch.Tensor.device", "value-needed", _NO_DEVICE)
+        ctx.report.note(node, f"torch.Tensor.{node.attr}", "value-needed", _NO_DEVICE)
 
 
 def _is_compared(node: ast.Attribute, parents: Mapping[ast.AST, ast.AST]) -> bool:

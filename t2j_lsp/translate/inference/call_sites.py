@@ -109,8 +109,8 @@ def with_call_sites(inference: Inference) -> Inference:
         if state.calls_unknown:
             facts = {node: some_maker(fact) for node, fact in handed.items() if _holds_makers(fact)}
         if state.asks_callers:
-            told = _told_by_use(inference)
-            facts |= {node: TENSOR for node, fact in handed.items() if isinstance(fact, Tensor) and node not in told}
+            used = _shown_by_use(inference)
+            facts |= {node: TENSOR for node, fact in handed.items() if isinstance(fact, Tensor) and node not in used}
             facts |= dict.fromkeys(_arrays_of_modules(inference), TENSOR)
         if state.hands_modules:
             facts.update(_modules_handed(inference))
@@ -121,8 +121,8 @@ def with_call_sites(inference: Inference) -> Inference:
     return inference
 
 
-def _told_by_use(inference: Inference) -> set[ast.AST]:
-    """Parameters that their use shows to be tensors: callers are told so as well, which an assumption wouldn't do."""
+def _shown_by_use(inference: Inference) -> set[ast.AST]:
+    """Parameters whose use shows that they are tensors, and so what callers give: an assumption would not."""
     functions = inference.functions.values()
     return {p for f in functions for p in named_parameters(f.node) if isinstance(f.learned.get(p.arg), Tensor)}
 

@@ -8,6 +8,7 @@ import zipfile
 from collections import OrderedDict, UserDict, namedtuple
 from collections.abc import Iterator, KeysView, Mapping
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import jax
@@ -25,37 +26,31 @@ TORCH_NAMES = {
     "var": "running_var",
 }
 
-# Where a parameter or buffer is kept, and whether as a kernel of Flax, (*size, in, out): in PyTorch (out, in, *size).
-Place = namedtuple("Place", "variable is_kernel")
+
+def torch_array(variable: nnx.Variable[Any], is_kernel: bool) -> jax.Array:
+    """What a variable holds, in PyTorch's layout: a kernel of Flax, (*size, in, out), is (out, in, *size) there."""
+    return jnp.moveaxis(variable[...], (-1, -2), (0, 1)) if is_kernel else variable[...]
 
 
-def torch_array(place: Place) -> jax.Array:
-    """What is kept in a place, in PyTorch's layout."""
-    array = place.variable[...]
-    return jnp.moveaxis(array, (-1, -2), (0, 1)) if place.is_kernel else array
+def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> Iterator[tuple[str, Any]]:
+    """PyTorch's names of what it saves of a module, with the variables, and whether these are kernels of Flax.
 
-
-def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> Iterator[tuple[str, Place]]:
-    """PyTorch's names of what it saves of a module, with the places: parameters, buffers, then the parts.
-
-    With `every`, also of the buffers that it doesn't save. They come in the order of their assignment, which Flax keeps
-    in `_pytree__nodes`; `vars(module)` is in alphabetical order once `nnx.jit` was given the module.
+    With `every`, also of the buffers that it doesn't save. Parameters, buffers and the parts come in the order of their
+    assignment, which Flax keeps in `_pytree__nodes`; `vars(module)` is in alphabetical order behind `nnx.jit`.
     """
     names = TORCH_NAMES if isinstance(module, LAYERS_WITH_WEIGHTS) else {}
     held = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
-    own = [k for k, v in held.items() if isinstance(v, nnx.Variable)]
-    for k in sorted(own, key=lambda k: (not isinstance(held[k], nnx.Param), k not in names)):
-        kept = every or held[k].get_metadata("persistent", True)
-        if kept and not isinstance(held[k], nnx.RngState):
-            yield prefix + names.get(k, k), Place(held[k], k == "kernel" and k in names)
-    for k, part in held.items():
-        if isinstance(part, nnx.Pytree):
-            yield from saved_places(part, prefix if is_nameless(module, k) else f"{prefix}{k}.", every)
+    kinds = {k: isinstance(v, nnx.Variable) + isinstance(v, nnx.Param) for k, v in held.items()}
+    for k in sorted(held, key=lambda k: (-kinds[k], k not in names)):
+        if isinstance(held[k], nnx.Pytree):
+            yield from saved_places(held[k], prefix if is_nameless(module, k) else f"{prefix}{k}.", every)
+        elif kinds[k] and (every or held[k].get_metadata("persistent", True)) and not isinstance(held[k], nnx.RngState):
+            yield prefix + names.get(k, k), (held[k], k == "kernel" and k in names)
 
 
 def torch_arrays(module: nnx.Module) -> dict[str, jax.Array]:
     """A module's parameters and buffers under PyTorch's names and in PyTorch's layouts."""
-    return {name: torch_array(place) for name, place in saved_places(module)}
+    return {name: torch_array(*place) for name, place in saved_places(module)}
 
 
 class StateDict(UserDict[str, Any]):
@@ -66,11 +61,11 @@ class StateDict(UserDict[str, Any]):
     """
 
     def __init__(self, module: nnx.Module):
-        super().__init__(saved_places(module))
+        super().__init__({name: partial(torch_array, *place) for name, place in saved_places(module)})
 
     def __getitem__(self, name: str) -> Any:
         value = self.data[name]
-        return torch_array(value) if isinstance(value, Place) else value
+        return value() if isinstance(value, partial) else value
 
     def keys(self) -> KeysView[str]:
         """The names, which show themselves as PyTorch's do."""
@@ -93,16 +88,15 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
     Raises RuntimeError where names or shapes differ; names only if `strict`.
     """
     places = dict(saved_places(module))
-    arrays = {k: v for k, v in state.items() if "num_batches_tracked" not in k}
-    missing = [k for k in places if k not in arrays]
-    unexpected = [k for k in arrays if k not in places]
-    shared = [k for k in places if k in arrays]
-    misshapen = [k for k in shared if torch_array(places[k]).shape != np.shape(arrays[k])]
+    missing = [k for k in places if k not in state]
+    unexpected = [k for k in state if k not in places and "num_batches_tracked" not in k]
+    shared = [k for k in places if k in state]
+    misshapen = [k for k in shared if torch_array(*places[k]).shape != np.shape(state[k])]
     if misshapen or strict and (missing or unexpected):
         raise RuntimeError(f"Can't load: {missing=}, {unexpected=}, {misshapen=}")
     for name in shared:
         variable, is_kernel = places[name]
-        array = jnp.array(arrays[name], variable[...].dtype)
+        array = jnp.array(state[name], variable.dtype)
         variable.set_value(jnp.moveaxis(array, (0, 1), (-1, -2)) if is_kernel else array)
     return IncompatibleKeys(missing, unexpected)
 

@@ -17,10 +17,10 @@ from .checkpoints import saved_places, torch_array
 def named_arrays(module: nnx.Module, parameters: bool = True) -> OrderedDict[str, jax.Array]:
     """A module's parameters, or else its buffers, in PyTorch's order; what is shared is under its first name."""
     arrays, seen = OrderedDict(), set()
-    for name, place in saved_places(module, every=True):
-        if isinstance(place.variable, nnx.Param) == parameters and id(place.variable) not in seen:
-            arrays[name] = torch_array(place)
-        seen.add(id(place.variable))
+    for name, (variable, is_kernel) in saved_places(module, every=True):
+        if isinstance(variable, nnx.Param) == parameters and id(variable) not in seen:
+            arrays[name] = torch_array(variable, is_kernel)
+        seen.add(id(variable))
     return arrays
 
 

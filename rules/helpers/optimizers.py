@@ -4,6 +4,7 @@ Each is one link of an `optax.chain`; `optax.scale_by_learning_rate` comes last.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -304,12 +305,10 @@ def label_parameters(label: Callable[[str, jax.Array], str], module: nnx.Module 
       module: the module of these parameters, where the name is to be PyTorch's: `"0.weight"`.
     """
 
-    def labels(params: Any) -> Any:
-        def leaf(path: tuple[Any, ...], parameter: jax.Array) -> str:
-            keys = [key for one in path if (key := getattr(one, "key", getattr(one, "idx", None))) is not None]
-            name = ".".join(map(str, keys)) if module is None else torch_name(module, keys)
-            return label(name, parameter)
+    def leaf(path: tuple[Any, ...], parameter: jax.Array) -> str:
+        path = tuple(part for part in path if not hasattr(part, "name"))  # that of a variable's value has one
+        if module is None:
+            return label(jax.tree_util.keystr(path, simple=True, separator="."), parameter)
+        return label(torch_name(module, [getattr(part, "key", getattr(part, "idx", "")) for part in path]), parameter)
 
-        return jax.tree.map_with_path(leaf, params)
-
-    return labels
+    return partial(jax.tree.map_with_path, leaf)

@@ -17,7 +17,7 @@ import libcst as cst
 from .decidable import is_decidable
 from .literals import UNKNOWN, boolean, is_one, literal_node, number_of, parsed_literal, value_of, without_brackets
 from .parts import is_function, of_parts, words
-from .plainer import asks_none, plain_test, without_defaults, without_nothing
+from .plainer import asks_none, condition, plain_test, without_defaults, without_nothing
 from .transformer import Transformer, code, transformed
 
 Constants = tuple[tuple[str, str], ...]
@@ -263,6 +263,9 @@ class _ConstantFolder(Transformer):
         return taken.with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar) if loose else taken
 
     # --- statements -----------------------------------------------------------------------------------------------
+
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
+        return updated_node.with_changes(test=condition(updated_node.test))
 
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from .literals import value_of
 from .transformer import code
 
 _KEEPS = "keepdims"
@@ -22,6 +23,20 @@ def plain_test(node: cst.Comparison) -> cst.BaseExpression | None:
         ):
             return test if value == "True" else cst.UnaryOperation(cst.Not(), test)
     return None
+
+
+def condition(test: cst.BaseExpression) -> cst.BaseExpression:
+    """A condition without the parts that decide nothing: ``a and (b or True)`` holds where ``a`` does."""
+    if not isinstance(test, cst.BooleanOperation):
+        return test
+    left, right = condition(test.left), condition(test.right)
+    for one, other in ((left, right), (right, left)):
+        known = value_of(one)
+        if isinstance(known, bool) and known is isinstance(test.operator, cst.And):
+            return other
+        if isinstance(known, bool) and isinstance(other, cst.Name | cst.Attribute):
+            return cst.Name(str(known))
+    return test if left is test.left and right is test.right else test.with_changes(left=left, right=right)
 
 
 def without_defaults(before: cst.Call, call: cst.Call) -> cst.Call:

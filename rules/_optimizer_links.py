@@ -29,6 +29,8 @@ class Options:
     group: Group | None = None
     rate: str | None = None
     """A schedule in place of the learning rate."""
+    momentum: str = ""
+    """One in place of the momentum."""
 
     def argument(self, name: str) -> Argument:
         if self.group is not None and name in self.group.options:
@@ -59,6 +61,7 @@ class Options:
         if name in self.injected:
             return INJECTED[name]
         if name == "lr" and self.rate is not None:
+            _ = self.call["lr"]  # said by the schedule
             return self.rate
         if self.group is not None and name in self.group.options:
             key = f"{name}_of_{self.group.label}"

@@ -46,7 +46,7 @@ def transformation(call: Call, links: Links, plan: OptimizerPlan, extra: dict[st
     """The optax transformation as a template. Raises Unsure."""
     injected = tuple(n for n in INJECTED if n in plan.injected and n in call.arguments)
     group = plan.groups[0] if len(plan.groups) == 1 else None
-    everything = Options(call, extra, injected, group, rate=plan.schedule)
+    everything = Options(call, extra, injected, group, rate=plan.schedule, momentum=plan.momentum)
     made = grouped(everything, links, plan) if len(plan.groups) > 1 else chain(everything, links)
     if not plan.made_by:
         return made
@@ -69,12 +69,20 @@ def inject(o: Options, link: str) -> str:
     given = [name for name in names if name in parts or f"{name}={name}" in parts]
     if not given:
         return link
-    plain = Options(o.call, o.extra, group=o.group)
-    values = [f"{n}={plain.part('betas', 0) if n == 'b1' else _float(plain, names[n])}" for n in given]
+    values = [f"{n}={_first(o, names[n])}" for n in given]
     others = [p for p in parts if p not in given and p.partition("=")[0] not in given]
     if head == "optax.trace":
         return f"optax.inject_hyperparams(lambda momentum: optax.trace(momentum))({values[0]})"
     return f"optax.inject_hyperparams({head})({arguments(values, others)})"
+
+
+def _first(o: Options, name: str) -> str:
+    """What a hyperparameter begins with, or the schedule that it follows."""
+    if scheduled := o.rate if name == "lr" else o.momentum:
+        _ = o.call[name]  # said by the schedule
+        return scheduled
+    plain = Options(o.call, o.extra, group=o.group)
+    return plain.part(name, 0) if name == "betas" else _float(plain, name)
 
 
 def _float(o: Options, name: str) -> str:
@@ -262,3 +270,5 @@ for name, (signature, links, shown) in SIGNATURES.items():
     register(name, signature, links, shown)
 
 trait(Trait.PLAIN_STEPS, "torch.optim.SGD")
+SCHEDULED = ("SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam")
+trait(Trait.TAKES_SCHEDULE, *(f"torch.optim.{name}" for name in SCHEDULED))

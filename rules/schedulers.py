@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.facts import Object
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, refuse, rule
+from t2j_lsp.translate.rule.traced_schedules import traced_body
 
 from ._optimizer_links import INJECTED
 
@@ -152,6 +153,10 @@ register(
 def of_lambda(call: Call, extra: dict[str, Piece]) -> str | Refusal:
     """``lambda epoch: 0.1 * 0.95 ** epoch``."""
     argument = call["lr_lambda"]
+    if call.site.optimizer is not None and call.site.optimizer.alone and isinstance(argument.node, ast.Lambda):
+        if (traced := traced_body(argument.node)) is not None:
+            extra["body"] = _rate(traced)
+            return f"lambda {argument.node.args.args[0].arg}: {{base}} * {{body}}"
     if isinstance(argument.node, ast.List | ast.Tuple):
         return call.refuse("One function for each parameter group: give each transformation its own schedule.")
     text = argument.piece.text
@@ -184,6 +189,8 @@ def cycled(call: Call, rate: str, momentum: str) -> Piece | Refusal:
         return call.refuse((plan.reason if plan is not None else "") or "Can't tell whether it moves the momentum.")
     if call["last_epoch"].literal != -1:
         return call.refuse("A schedule that goes on from last_epoch: give the optimizer's count instead.")
+    if plan.alone:
+        return call.emit(f"{rate}, {momentum}" if moves else rate)
     if not moves:
         return call.emit(f"LRScheduler({{optimizer}}, {rate})")
     if not plan.cycled:
@@ -272,6 +279,10 @@ def plateau(call: Call) -> Piece | Refusal:
     return call.emit(f"ReduceLROnPlateau({{optimizer}}{rest})")
 
 
+trait(Trait.SCHEDULE_OF_FUNCTION, PREFIX + "LambdaLR")
+COSINES = ("CosineAnnealingLR", "CosineAnnealingWarmRestarts")
+TRACED = (*FACTORS[:-1], *COSINES, "OneCycleLR", "CyclicLR")
+trait(Trait.TRACED_SCHEDULE, *(PREFIX + name for name in TRACED))
 trait(Trait.DERIVED_SCHEDULE, PREFIX + "LRScheduler", PREFIX + "_LRScheduler")
 CUSTOM = "A custom schedule is written as a function of the count, for optax or LRScheduler."
 refuse("torch.optim.lr_scheduler.LRScheduler", CUSTOM)

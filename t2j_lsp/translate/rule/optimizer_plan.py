@@ -51,7 +51,9 @@ class OptimizerPlan:
     injected: tuple[str, ...] = ()
     """Hyperparameters that the program changes while it runs, by their names in torch: ``lr``, ``momentum``, ..."""
     schedule: str | None = None
-    """A schedule of updates that takes the place of the learning rate."""
+    """A schedule of updates that takes the place of the learning rate: its variable."""
+    momentum: str = ""
+    """The variable of one that takes the place of the momentum, if it changes too."""
     groups: tuple[Group, ...] = ()
     """Parameter groups, the first that applies counts; empty for one group."""
     rate: str = ""

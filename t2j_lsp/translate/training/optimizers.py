@@ -184,7 +184,7 @@ class Optimizers:
                 continue
             for made in self.optimizers_of(argument(call, 0, "optimizer"), call):
                 yield made, "lr"
-                if self.name(call) in CYCLES and not self._still(call):
+                if self.name(call) in CYCLES and not self.still(call):
                     yield made, self._momentum(made)
         for owner, call in self.own_schedulers.optimizers():
             yield from ((made, "lr") for made in self.optimizers_of(owner, call))
@@ -236,7 +236,7 @@ class Optimizers:
         fact = self.ctx.fact(call.func)
         return fact.name.rpartition(".")[2] if isinstance(fact, Qual) else ""
 
-    def _still(self, call: ast.Call) -> bool:
+    def still(self, call: ast.Call) -> bool:
         """Whether a cycle leaves the momentum alone."""
         value = next((k.value for k in call.keywords if k.arg == "cycle_momentum"), None)
         return isinstance(value, ast.Constant) and value.value is False

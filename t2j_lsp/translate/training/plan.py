@@ -16,6 +16,7 @@ from t2j_lsp.translate.inference.unit_tests import with_fixture_facts
 from t2j_lsp.translate.source.positions import header_end
 
 from .batches import Batches
+from .counted_schedules import CountedSchedules
 from .data import Data
 from .data_seeds import plan_seeds
 from .frozen import Frozen
@@ -60,6 +61,8 @@ def plan_training(context: Context) -> None:
         plan_parts(context, objects)
     steps = Steps(context, objects, left, plan_gradients(context))
     steps.plan()
+    if not left and not steps.refused:
+        CountedSchedules(context, objects, optimizers, {n for s in steps.used for n in symbols.walk(s)}).plan()
     Undifferentiated(context, objects, steps).plan()
     outside = OutsideUpdates(context, objects, optimizers, steps, batches)
     outside.plan()

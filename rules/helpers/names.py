@@ -35,9 +35,9 @@ def is_nameless(owner: nnx.Module, key: str | int) -> bool:
 
     A `Sequential` that has its parts under their `_names` may have one of the name "layers".
     """
-    if isinstance(owner, nnx.Sequential):
-        return key == "layers" and not hasattr(owner, "_names")
-    return isinstance(owner, nnx.SpectralNorm | nnx.WeightNorm) and key == "layer_instance"
+    return (isinstance(owner, nnx.Sequential) and key == "layers" and not hasattr(owner, "_names")) or (
+        isinstance(owner, nnx.SpectralNorm | nnx.WeightNorm) and key == "layer_instance"
+    )
 
 
 def named_children(module: nnx.Module) -> list[tuple[str, nnx.Module]]:

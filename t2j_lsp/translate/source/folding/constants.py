@@ -17,7 +17,7 @@ import libcst as cst
 from .decidable import is_decidable
 from .literals import UNKNOWN, boolean, is_one, literal_node, number_of, parsed_literal, value_of, without_brackets
 from .parts import is_function, of_parts, words
-from .plainer import asks_none, condition, plain_test, without_defaults, without_nothing
+from .plainer import asks_none, condition, is_boolean, plain_test, without_defaults, without_nothing
 from .transformer import Transformer, code, transformed
 
 Constants = tuple[tuple[str, str], ...]
@@ -284,7 +284,7 @@ def _asks_nothing(left: cst.BaseExpression, target: cst.ComparisonTarget) -> boo
 
 
 def _without_known_right(node: cst.BooleanOperation) -> cst.BaseExpression:
-    """``a and True`` as ``a``, ``a and False`` as ``False``, and so with ``or``, where ``a`` is a plain comparison.
+    """``a and True`` as ``a``, ``a and False`` as ``False``, and so with ``or``, where ``a`` is True or False.
 
     Brackets around one that stands in another of its kind go.
     """
@@ -296,10 +296,10 @@ def _without_known_right(node: cst.BooleanOperation) -> cst.BaseExpression:
             return node.with_changes(left=left.left)
     if isinstance(node.right, cst.BooleanOperation) and type(node.right.operator) is type(node.operator):
         return node.with_changes(right=node.right.with_changes(lpar=(), rpar=()))  # a or (b or c)
-    if not isinstance(right, bool) or not isinstance(left, cst.Comparison):
+    if not isinstance(right, bool) or not is_boolean(left):
         return node
     if right is isinstance(node.operator, cst.And):
-        return left
+        return left if isinstance(left, cst.Comparison) else left.with_changes(lpar=node.lpar, rpar=node.rpar)
     return node if "(" in code(left) else node.right
 
 

@@ -25,6 +25,18 @@ def plain_test(node: cst.Comparison) -> cst.BaseExpression | None:
     return None
 
 
+def is_boolean(node: cst.BaseExpression) -> bool:
+    """Whether an expression is True or False, and nothing else that is taken for one of them."""
+    match node:
+        case cst.BooleanOperation(left=left, right=right):
+            return is_boolean(left) and is_boolean(right)
+        case cst.Call(func=cst.Name("isinstance" | "hasattr")) | cst.Comparison():
+            return True
+        case cst.UnaryOperation(operator=cst.Not()):
+            return True
+    return False
+
+
 def condition(test: cst.BaseExpression) -> cst.BaseExpression:
     """A condition without the parts that decide nothing: ``a and (b or True)`` holds where ``a`` does."""
     if not isinstance(test, cst.BooleanOperation):

@@ -227,10 +227,11 @@ def _statements(text: str) -> int:
 
 
 def _too_long(text: str, width: int) -> int:
-    """How many lines of code are longer; what is said between them is not broken."""
+    """How many lines of code are longer, with each half of the width that they are; what is said is not broken."""
     remarks = (n for n in nodes(definition(text)) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
     said = {line for n in remarks for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
-    return sum(len(line) > width and number not in said for number, line in enumerate(text.splitlines(), 1))
+    code = (line for number, line in enumerate(text.splitlines(), 1) if number not in said)
+    return sum(1 + (len(line) - width) // (width // 2) for line in code if len(line) > width)
 
 
 def _move_in(texts: dict[str, str], name: str, uses: HelperUses, width: int) -> None:

@@ -98,6 +98,7 @@ class Symbols:
                 yield from self.module
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield from self._locals(self._tables[scope.name, scope.lineno])
+                yield from type_parameters(scope)
             case ast.Lambda():
                 yield from parameter_names(scope)
                 yield from _walruses(scope.body)
@@ -154,6 +155,8 @@ class Symbols:
         """The scope, of those around a place (innermost first), that a name means there; None for the module level."""
         for index, scope in enumerate(around):
             if isinstance(scope, ast.ClassDef) and index > 0:
+                if name in type_parameters(scope):
+                    return scope
                 continue  # methods don't see the names of their class
             if isinstance(scope, FunctionNode | ast.ClassDef) and self._is_global(name, scope):
                 return None
@@ -306,6 +309,11 @@ def all_parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
 def parameter_names(function: FunctionNode | ast.Lambda) -> set[str]:
     """The names of all parameters of a function, ``*args`` and ``**kwargs`` too."""
     return {a.arg for a in all_parameters(function)}
+
+
+def type_parameters(node: ast.AST) -> frozenset[str]:
+    """The type parameters of a function or class: ``T`` of ``def f[T](x: T)``, from Python 3.12 on."""
+    return frozenset(parameter.name for parameter in getattr(node, "type_params", ()))
 
 
 def defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:

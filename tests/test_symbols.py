@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+import sys
 import textwrap
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -147,6 +148,17 @@ def test_a_name_means_the_innermost_scope_that_python_sees() -> None:
         ("c", 10, 37): "DictComp",
     }
     assert {place: meant(*place) for place in places} == places
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python 3.12 has type parameters first")
+def test_type_parameters_are_names_of_what_they_are_of_and_of_methods() -> None:
+    symbols = of("class A[T]:\n    def f[U](self, x):\n        return T, U, x\n")
+    (cls,) = symbols.tree.body
+    assert isinstance(cls, ast.ClassDef)
+    (method,) = cls.body
+    assert isinstance(method, ast.FunctionDef)
+    homes = {name: symbols.home(name, [method, cls]) for name in ("T", "U", "x", "f")}
+    assert homes == {"T": cls, "U": method, "x": method, "f": None}
 
 
 @pytest.mark.parametrize("module", [ast, argparse, inspect, textwrap], ids=lambda m: m.__name__)

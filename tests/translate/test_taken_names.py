@@ -154,6 +154,24 @@ def f(x):
 
 from taken_names_neighbour import *
 """,
+    "builtins": """
+max = range = len = isinstance = 3
+
+def f(x):
+    y = F.layer_norm(x, (4,)) + F.max_pool2d(x[None], 2, padding=1).sum() * max
+    return F.interpolate(y[None, None], scale_factor=2)[0, 0] * range
+""",
+    "builtins_behind": """
+def f(x):
+    return F.layer_norm(x, (4,)) * tuple
+
+tuple = 2
+""",
+    "builtins_inside": """
+def f(x):
+    bool = 2
+    return x * bool if torch.is_nonzero(x[0, 0]) else x
+""",
     "loop": """
 def f(x):
     with open(os.devnull) as jax:

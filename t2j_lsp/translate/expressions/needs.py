@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from t2j_lsp.symbols import Comprehension, Scope, scopes_around
+from t2j_lsp.symbols import Comprehension, Scope, scopes_around, type_parameters
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
@@ -49,6 +50,8 @@ _ANNOTATIONS = {
 _LIBRARIES = {name: name for name in ("pickle", "zipfile")}
 MEANINGS = {root: target for root, (_, target) in IMPORTS.items()} | _ANNOTATIONS | _LIBRARIES
 """What each name means that an import line of the output or of a helper binds."""
+BUILTINS = {name: f"from builtins import {name}" for name in dir(builtins) if not name.startswith("_")}
+"""Python's own names, which output and helpers read, and the line that binds one: ``max = 0`` takes it."""
 
 
 @dataclass
@@ -91,7 +94,7 @@ class NeededNames:
         self.claimed |= names
         around: list[Scope] | None = None
         for name in names:
-            if name in self.renames or (name not in self.helpers and name not in IMPORTS):
+            if name in self.renames or not (name in self.helpers or name in IMPORTS or name in BUILTINS):
                 continue
             if around is None:
                 around = scopes(ctx)
@@ -100,8 +103,10 @@ class NeededNames:
 
     def claim_top_level(self, ctx: Context) -> None:
         """Rename what the user's top level has taken, before anything is written: helpers and imports stand there."""
+        symbols = ctx.source.symbols
         names = helper_names() | IMPORTS.keys() | all_imports().keys()
-        for name in sorted(names if ctx.source.symbols.stars else names & ctx.source.symbols.names):
+        names = names if symbols.stars else names & symbols.names
+        for name in sorted(names | BUILTINS.keys() & {*symbols.module, *ctx.inference.env}):
             if name not in self.renames and taken(name, (), ctx):
                 self.renames[name] = free_name(name, ctx)
 
@@ -144,14 +149,15 @@ def taken(name: str, around: Sequence[Scope], ctx: Context) -> bool:
 
 
 def taken_inside(name: str, ctx: Context) -> bool:
-    """Whether a lambda or comprehension of the statement at hand binds a name.
+    """Whether a lambda or comprehension of the statement at hand binds a name, or its own type parameters do.
 
     Which of its expressions is being written isn't known, so all of them count.
     """
     symbols = ctx.source.symbols
     if ctx.scope.statement is None or name not in symbols.names:
         return False
-    return any(name in symbols.bound(scope) for scope in _inner_scopes(ctx.scope.statement.node))
+    node = ctx.scope.statement.node
+    return name in type_parameters(node) or any(name in symbols.bound(scope) for scope in _inner_scopes(node))
 
 
 def _inner_scopes(node: ast.AST) -> Iterator[Scope]:
@@ -165,7 +171,7 @@ def _inner_scopes(node: ast.AST) -> Iterator[Scope]:
 
 def means(name: str, target: str) -> bool:
     """Whether an import binds what the output means by a name, or something of torch's, which goes."""
-    if is_torch(target) or target == MEANINGS.get(name):
+    if is_torch(target) or target == MEANINGS.get(name, f"builtins.{name}"):
         return True
     module, _, last = target.rpartition(".")
     if last != name:
@@ -181,8 +187,8 @@ def _brought(name: str, ctx: Context) -> bool:
     if not stars or name in MEANINGS:
         return False
     fact = ctx.inference.env.get(name)
-    if fact is not None:
-        return not (isinstance(fact, Qual) and is_torch(fact.name))
+    if fact is not None or name in BUILTINS:
+        return fact is not None and not (isinstance(fact, Qual) and is_torch(fact.name))
     head = ctx.source.import_block_end
     return name in ctx.source.symbols.unbound or any(s.lineno > head for s in stars)
 

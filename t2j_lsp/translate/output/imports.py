@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from t2j_lsp import symbols
 from t2j_lsp.contract import CUT_HELPERS
 from t2j_lsp.translate.expressions.context import Context, Edits
-from t2j_lsp.translate.expressions.needs import IMPORTS, NeededNames, bound_by, has_import
+from t2j_lsp.translate.expressions.needs import BUILTINS, IMPORTS, NeededNames, bound_by, has_import
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import canonical, is_torch
@@ -73,6 +73,7 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: W
     everything = closure(wanted) if wanted else []
     lines: set[str] = set()
     late = _late_imports(ctx.source, output)
+    hidden = BUILTINS.keys() & needs.renames.keys()
     for root, (line, _) in IMPORTS.items():
         alias = needs.renames.get(root, root)
         if root in needs.claimed and alias in read and (alias not in bound or alias in late):
@@ -90,6 +91,8 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: W
                 placement = "module"
         for helper in everything if placement != "module" else ():
             lines.update(aliased(line, needs) for line in helper.imports)
+            lines.update(aliased(BUILTINS[name], needs) for name in hidden.intersection(helper.uses))
+    lines |= {aliased(BUILTINS[name], needs) for name in hidden if read[needs.renames[name]]}
     copies = placement in CUT_HELPERS
     named = [h for h in everything if h.name in wanted]
     lines = {line for line in lines if bound_by(line) in late or not has_import(line, ctx.source)}

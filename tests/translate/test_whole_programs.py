@@ -15,7 +15,7 @@ from t2j_lsp.translate import translate
 
 PROGRAMS = sorted(Path(__file__).parents[1].joinpath("programs").glob("*.py"))
 GAPS = {
-    "maml": "bare tensors",
+    "maml": "torch.autograd.grad",
 }
 """Words of a reason for which a program stays PyTorch in places; all others convert whole."""
 

@@ -256,7 +256,8 @@ class _Function:
             elsewhere = new and dotted(node.targets[0]) != written  # type: ignore[attr-defined]
             write = Write(written, self.storage.of(target, dict(env)), elsewhere)
             call = self.inference.source.parents.get(target)
-            shared = self._read_beside(call, write, node, env) or self._read_later(write, node, env)
+            flag = isinstance(node, ast.Expr) and isinstance(call, ast.Attribute) and call.attr == "requires_grad_"
+            shared = None if flag else self._read_beside(call, write, node, env) or self._read_later(write, node, env)
             if not sets_flag(call):
                 self._note_written(write)
             if is_state(write.held):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import overload
 
-from .facts import Fact, Tensor
+from .facts import Fact, ListOf, MixedTuple, Scalar, Tensor, Tuple
 
 
 @overload
@@ -24,4 +24,18 @@ def same_rank(left: Fact, right: Fact) -> bool:
     match left, right:
         case Tensor(rank=int() as one), Tensor(rank=other):
             return one == other
+    return False
+
+
+def is_array_tree(fact: Fact) -> bool:
+    """Whether it is a bare tensor, or a list, tuple or dict of such, that JAX takes as a tree."""
+    match fact:
+        case Tensor():
+            return not fact.variable
+        case MixedTuple():
+            return False
+        case Tuple(items=items):
+            return bool(items) and all(map(is_array_tree, items))
+        case ListOf(item=item, keys=keys):
+            return (keys is None or isinstance(keys, Scalar)) and is_array_tree(item)
     return False

@@ -13,6 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import Class, is_module
 from t2j_lsp.translate.rule.facts import AnyModule, Fact, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.source.positions import position
 
 from .named_modules import same_module
@@ -85,8 +86,7 @@ class Allocations:
         return True
 
     def _is_array(self, place: ast.expr) -> bool:
-        fact = self.ctx.fact(place)
-        return isinstance(fact, Tensor) and not fact.variable
+        return is_array_tree(self.ctx.fact(place))
 
     def made(self, places: list[ast.expr]) -> set[ast.Call] | None:
         """The calls that may have made a module; None where it can't be told."""

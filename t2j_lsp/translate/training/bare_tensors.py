@@ -7,7 +7,7 @@ back: ``w, b, opt_state = train_step(w, b, opt_state, x, y)``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
@@ -19,11 +19,13 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .groups import BARE_TENSORS
+from .listed_leaves import ListedLeaves
 from .objects import Objects
 
 KEPT = "It updates {name}, which has another name too: in JAX that keeps the array from before."
 ELSEWHERE = "It updates {name}, which is bound in another function: pass it and return it."
 AGAIN = "It updates {name}, which is more than one tensor: each has an optimizer of its own."
+NO_FLAG = "It updates {name}, of which the file doesn't say that it takes gradients: PyTorch leaves it as it is then."
 OTHERWISE = "It updates bare tensors, and is used for more than zero_grad() and step()."
 _ARRAY = ("numpy", "cpu")
 """Methods of tensors that give the same storage, as arrays of numpy or where it is."""
@@ -57,7 +59,8 @@ class BareTensors:
 
     def leaves(self, call: ast.Call, parameters: ast.expr) -> tuple[tuple[str, ...], str]:
         """The tensors that an optimizer updates, all of them variables of its scope; else none, and why."""
-        names = self._names(parameters)
+        listed = ListedLeaves(self.ctx, self.objects, self.objects.scope(call))
+        names = listed.names(parameters)
         made = self.ctx.source.parents.get(call)
         if not names or not isinstance(made, ast.Assign) or not isinstance(made.targets[0], ast.Name):
             return (), ""
@@ -67,21 +70,18 @@ class BareTensors:
                 return (), ELSEWHERE.format(name=name)
             if len(self.objects.assigned(name, scope)) != 1 and not self._is_unpacked(name, call):
                 return (), AGAIN.format(name=name)
-            if any(self._is_kept(node) for node in self._reads(name, call)):
+            reads = [node for node in self._reads(name, call) if node not in listed.made]
+            kept = (self._is_kept(node) and not self._ends_before_step(node, made.targets[0], call) for node in reads)
+            if any(kept) or listed.values.share(name):
                 return (), KEPT.format(name=name)
+            if not listed.values.take_gradients(name):
+                return (), NO_FLAG.format(name=name)
+        for one in listed.lists:
+            if any(listed.reads_what_changes(node) for node in self._reads(one.id, call) if node not in listed.made):
+                return (), KEPT.format(name=names[0])
         if not all(self._is_step(node) for node in self._reads(made.targets[0].id, call)):
             return (), OTHERWISE
         return tuple(names), ""
-
-    def _names(self, node: ast.expr) -> list[str]:
-        """The names in a list of tensors that is written out."""
-        elements = node.elts if isinstance(node, ast.List | ast.Tuple) else []
-        names = [e.id for e in elements if isinstance(e, ast.Name) and self._is_plain(e)]
-        return names if len(names) == len(elements) == len(set(names)) else []
-
-    def _is_plain(self, node: ast.expr) -> bool:
-        fact = self.ctx.fact(node)
-        return isinstance(fact, Tensor) and not fact.variable
 
     def _reads(self, name: str, call: ast.Call) -> Iterator[ast.Name]:
         """Where a name of the optimizer's scope is read, but for the optimizer's call."""
@@ -104,15 +104,23 @@ class BareTensors:
         """Whether the tensor, or what shares its storage, gets another name, or goes into a container or an object."""
         place: ast.AST = node
         parent = self.ctx.source.parents.get(place)
+        listed = not isinstance(self.ctx.fact(node), Tensor)
         while (
             isinstance(parent, ast.Attribute)
             and parent.attr in (*VIEWS, *_ARRAY)
             or (isinstance(parent, ast.Call) and parent.func is place and isinstance(place, ast.Attribute))
+            or (listed and isinstance(parent, ast.Subscript) and parent.value is place)
         ):
             place, parent = parent, self.ctx.source.parents.get(parent)
         match parent:
+            case ast.For() | ast.comprehension() if listed and place is parent.iter:
+                return self._items_are_kept(parent)
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target]) if self._is_local(node, target):
+                return self._are_kept(target, self.objects.scope(node).node)
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.Return():
-                return not (isinstance(parent, ast.Return) and place is not node)
+                return not (isinstance(parent, ast.Return) and place is not node) or listed
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
+                return parent.elt is place
             case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.Starred() | ast.Lambda():
                 return True
             case ast.Call(func=ast.Attribute(attr="append" | "extend" | "add")):
@@ -122,7 +130,52 @@ class BareTensors:
                 return isinstance(called, Class | Instance) and not is_module(called)
         return False
 
+    def _ends_before_step(self, node: ast.expr, optimizer: ast.Name, call: ast.Call) -> bool:
+        """Whether another name of a tensor is read in front of the next step alone, in the block of the only step."""
+        source = self.ctx.source
+        steps = [n for n in self._reads(optimizer.id, call) if getattr(source.parents[n], "attr", "") == "step"]
+        around = (
+            [at for at in symbols.with_ancestors(steps[0], source.parents) if isinstance(at, ast.stmt)] if steps else []
+        )
+        block = source.block_of(around[0]) if len(steps) == 1 else None
+        match source.parents.get(node):
+            case ast.Assign(targets=[ast.Name(id=name)]) as given if block is not None:
+                named = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == name]
+                places = [_place(n, block, source.parents) for n in (given, steps[0], *named)]
+                known = [at for at in places if at is not None]
+                first, last = min(known, default=0), max(known, default=0)
+                return known == places and known[:2] == [first, last] and known.count(last) == 1
+        return False
+
+    def _items_are_kept(self, loop: ast.For | ast.comprehension) -> bool:
+        """Whether a loop over a list of tensors gives one of them another name that it keeps."""
+        return self._are_kept(loop.target, loop if isinstance(loop, ast.For) else self.ctx.source.parents[loop])
+
+    def _are_kept(self, target: ast.expr, inside: ast.AST | None) -> bool:
+        """Whether names of an item, read inside some code, give it another name that stays."""
+        items = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+        reads = (n for n in symbols.walk(inside or self.ctx.source.tree) if isinstance(n, ast.Name))
+        return any(n.id in items and isinstance(n.ctx, ast.Load) and self._is_kept(n) for n in reads)
+
+    def _is_local(self, node: ast.expr, target: ast.expr) -> bool:
+        """Whether a name that is given to a tensor from outside of a function ends with the function's call."""
+        scope = self.objects.scope(node)
+        outside = isinstance(node, ast.Name) and self.objects.home(node.id, scope) != scope
+        names = [n for n in ast.walk(target) if isinstance(getattr(n, "ctx", None), ast.Store)]
+        own = all(
+            isinstance(n, ast.Tuple) or isinstance(n, ast.Name) and self.objects.home(n.id, scope) == scope
+            for n in names
+        )
+        return outside and own and scope.function is not None
+
     def _is_step(self, node: ast.expr) -> bool:
         """Whether an optimizer is asked to make a step, or to clear gradients."""
         parent = self.ctx.source.parents.get(node)
         return isinstance(parent, ast.Attribute) and parent.attr in ("zero_grad", "step")
+
+
+def _place(node: ast.AST, block: Sequence[ast.stmt], parents: Mapping[ast.AST, ast.AST]) -> int | None:
+    """The position of the statement of a block that a node stands in; None if it stands in none."""
+    places = {statement: place for place, statement in enumerate(block)}
+    around = (at for at in symbols.with_ancestors(node, parents) if isinstance(at, ast.stmt))
+    return next((places[at] for at in around if at in places), None)

@@ -13,6 +13,7 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, ListOf, Object, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.library import is_loss, stands_alone
+from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.source.positions import position
 
 from .flow import DataFlow
@@ -246,6 +247,8 @@ class Inputs:
             return True
         if isinstance(fact, Object | Tensor) or (is_module(fact) and not is_loss(fact)):
             return False  # an array that isn't passed would be compiled into the step
+        if variable in self.objects.leaves and is_array_tree(fact):
+            return False
         return self.constant(variable)
 
     def _is_set(self, node: ast.expr, place: ast.expr) -> bool:

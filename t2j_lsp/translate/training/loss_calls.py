@@ -9,8 +9,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
-from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.rule.tensors import is_array_tree
 
 from .accumulated import own_expressions
 from .cut_off import carrying_gradients
@@ -109,7 +109,7 @@ class LossCalls:
 
     def _is_model(self, node: ast.expr) -> bool:
         fact = self.ctx.fact(node)
-        if isinstance(node, ast.Name) and isinstance(fact, Tensor) and node.id in self.objects.leaves:
+        if isinstance(node, ast.Name) and node.id in self.objects.leaves and is_array_tree(fact):
             return True
         return is_module(fact) and not is_loss(fact)
 

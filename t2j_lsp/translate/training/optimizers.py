@@ -24,7 +24,7 @@ from t2j_lsp.translate.source.folding.uses import runs
 
 from .bare_tensors import BareTensors
 from .first_counts import is_first_count
-from .groups import BARE_TENSORS, updated
+from .groups import BARE_TENSORS, UNKNOWN_PARAMETERS, updated
 from .idle_groups import IdleGroups
 from .learning_rates import LearningRates
 from .lost_parameters import LostParameters
@@ -73,8 +73,12 @@ class Optimizers:
             target = updated(parameters, self.objects.scope(call), self.objects)
             made_by = self._passed_class(call)
             plans[call] = OptimizerPlan(target.target, reason=target.reason, groups=target.groups, made_by=made_by)
-            if target.reason == BARE_TENSORS:
-                plans[call] = self.bare.plan(call, parameters)
+            if target.reason in (BARE_TENSORS, UNKNOWN_PARAMETERS):
+                bare = self.bare.plan(call, parameters)
+                if target.reason == BARE_TENSORS or bare.reason != BARE_TENSORS:
+                    plans[call] = bare
+                if bare.leaves and isinstance(parameters, ast.Name) and parameters.id not in bare.leaves:
+                    self._drop_list(parameters)
             if target.target:
                 text = self.ctx.source.segment(parameters)
                 self.ctx.plan.on_expression(parameters, lambda renderer, text=text: Piece(text))  # type: ignore[misc]

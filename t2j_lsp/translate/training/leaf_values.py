@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.storage import VIEWS
+from t2j_lsp.translate.inference.storage import ADDING, VIEWS
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
 from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -17,11 +17,11 @@ from t2j_lsp.translate.rule.tensors import is_array_tree
 from .gradient_forms import is_flag
 from .objects import Objects, VariableScope
 
-_GROWS = frozenset({"append", "extend", "insert", "update", "setdefault"})
 _SAME = (VIEWS, names_with(Trait.SAME_TENSOR), names_with(Trait.SAME_VALUES))
 """Methods of a tensor that may give its own memory; of these some copy it."""
 _COPIES = names_with(Trait.COPIES)
-_WRAPS = frozenset({"torch.autograd.Variable", "torch.as_tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+_WRAPS = (names_with(Trait.VARIABLE), names_with(Trait.MAKES_PARAMETER), names_with(Trait.FROM_NUMPY))
+"""Functions that do, of what they are given."""
 
 
 class LeafValues:
@@ -52,7 +52,7 @@ class LeafValues:
             case ast.Attribute(attr="data", value=inner):
                 return self._held(inner)
             case ast.Call(func=func, args=[inner, *_]) if isinstance(fact := self.ctx.fact(func), Qual):
-                return self._held(inner) if fact.name in _WRAPS else node
+                return self._held(inner) if any(fact.name in names for names in _WRAPS) else node
         return node
 
     def _is_tensor(self, node: ast.expr) -> bool:
@@ -118,7 +118,7 @@ class LeafValues:
             ):
                 continue
             match self.ctx.source.parents.get(one):
-                case ast.Attribute() as method if method.attr in _GROWS:
+                case ast.Attribute() as method if method.attr in ADDING:
                     call = self.ctx.source.parents[method]
                     yield from (
                         [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else [method]
@@ -150,7 +150,7 @@ class LeafValues:
             case ast.Call(func=func) if isinstance(fact := self.ctx.fact(func), Function):
                 return self._gives_own(fact.info)
             case ast.Call(func=func, args=args) if isinstance(fact := self.ctx.fact(func), Qual):
-                wraps = fact.name in _WRAPS
+                wraps = any(fact.name in names for names in _WRAPS)
                 return is_array_tree(self.ctx.fact(node)) and (not wraps or all(map(self._is_new, args[:1])))
         return False
 

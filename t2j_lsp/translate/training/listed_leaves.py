@@ -9,14 +9,11 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import ListOf, Tensor
+from t2j_lsp.translate.rule.facts import ListOf, Scalar, Shape, Tensor
 from t2j_lsp.translate.rule.tensors import is_array_tree
 
 from .leaf_values import LeafValues
 from .objects import Objects, VariableScope
-
-_SHAPED = frozenset({"numel", "nelement", "shape", "size", "ndim", "dtype"})
-"""What stays as it is when a tensor is updated."""
 
 
 class ListedLeaves:
@@ -98,12 +95,18 @@ class ListedLeaves:
             case ast.Call(func=ast.Name(id="len")):
                 return False
             case ast.comprehension(target=ast.Name(id=item), ifs=[]):
-                made = self.ctx.source.parents.get(parent)
-                read = made.elt if isinstance(made, ast.ListComp | ast.GeneratorExp) else None
-                shaped = [n for n in ast.walk(read or parent) if isinstance(n, ast.Attribute) and n.attr in _SHAPED]
-                items = [n for n in ast.walk(read or parent) if isinstance(n, ast.Name) and n.id == item]
-                return read is None or {one.value for one in shaped} != set(items)
+                items = [
+                    n for n in ast.walk(self.ctx.source.parents[parent]) if isinstance(n, ast.Name) and n.id == item
+                ]
+                return not all(isinstance(n.ctx, ast.Store) or self._is_asked_for_sizes(n) for n in items)
         return True
+
+    def _is_asked_for_sizes(self, node: ast.Name) -> bool:
+        """Whether a tensor is read for what stays as it is when its values change: ``p.numel()``, ``p.shape``."""
+        asked = self.ctx.source.parents.get(node)
+        call = self.ctx.source.parents.get(asked) if isinstance(asked, ast.Attribute) else None
+        fact = self.ctx.fact(call if isinstance(call, ast.Call) and call.func is asked else asked or node)
+        return isinstance(fact, Shape) or isinstance(fact, Scalar) and fact.kind == "int"
 
 
 def _joined(parts: list[list[str] | None]) -> list[str] | None:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from t2j_lsp import convert
+
 from .convert import body
 from .side_by_side import compare, randomized, sides
 
@@ -231,3 +233,10 @@ def test_a_list_that_is_used_otherwise_keeps_pytorchs_axes() -> None:
                 return self.net(x)
         """)
         assert "moveaxis" not in code.replace("jnp.moveaxis(layers", ""), other
+
+
+@pytest.mark.parametrize("annotation", ['"nn.Conv2d"', '"list[nn.Conv2d]"', 'list["nn.Conv2d"]'])
+def test_a_convolution_that_an_annotation_names_in_a_text(annotation: str) -> None:
+    text = "import torch\nfrom torch import nn\n\n\ndef f(conv: {}, x: torch.Tensor):\n    return torch.relu(x)\n"
+    translation = convert(text.format(annotation))
+    assert not translation.gaps and "return jax.nn.relu(x)" in translation.code

@@ -111,6 +111,13 @@ class Variables:
             statement.before.append(line)
         return picked, True
 
+    def may_change_kind(self, node: ast.expr) -> bool:
+        """Whether nothing is known of a module's own variable: by ``.data`` it may get another shape or dtype."""
+        fact = self.ctx.fact(node)
+        owner = self.ctx.fact(node.value) if isinstance(node, ast.Attribute) else None
+        own = isinstance(owner, Instance) and owner.cls.info.layer_base is None
+        return own and isinstance(fact, Tensor) and fact.rank is None and fact.dtype is None
+
     def is_initialised(self, value: ast.expr) -> bool:
         """Whether it is what a function of torch.nn.init fills."""
         node: ast.expr | ast.keyword = value

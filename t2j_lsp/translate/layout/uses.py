@@ -10,7 +10,9 @@ from t2j_lsp.translate.inference.type_comparisons import type_comparison
 def is_asked(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     """Whether a class is only named in an annotation, an ``isinstance`` or a comparison of types."""
     while not isinstance(node, ast.stmt):
-        parent = parents[node]
+        parent = parents.get(node)
+        if parent is None:  # in an annotation that is a text: no part of the tree
+            return True
         if isinstance(parent, ast.arg | ast.AnnAssign) and getattr(parent, "annotation", None) is node:
             return True
         if isinstance(parent, ast.FunctionDef) and parent.returns is node:

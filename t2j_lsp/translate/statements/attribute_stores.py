@@ -20,6 +20,7 @@ from t2j_lsp.translate.rule.pieces import assigned
 from .attribute_parts import added_to, items_of, registers
 from .captured_modules import CapturedModules
 from .gradient_flags import switches_nothing_off
+from .kept_states import is_record, keeps_state
 from .replaced_modules import ReplacedModules
 from .stores import Stores
 
@@ -52,6 +53,10 @@ class AttributeStores:
             owner = self.ctx.fact(target.value)
             if isinstance(owner, Instance) and self._none_first(node, target, owner):
                 self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
+                return True
+            if isinstance(owner, Instance) and keeps_state(self.ctx, node, target, owner):
+                text = self.ctx.source.segment(node.value)
+                self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
                 return True
         if node.value is not None:
             self.header.expression(node, "value", node.value)
@@ -118,7 +123,7 @@ class AttributeStores:
         if self._none_first(node, target, owner):
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
             return True
-        if self._plain_first(node, target, owner):
+        if self._plain_first(node, target, owner) or keeps_state(self.ctx, node, target, owner):
             text = self.ctx.source.segment(node.value)
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
@@ -137,6 +142,8 @@ class AttributeStores:
             (is_module(value) or is_tensor(value))
             and owner.cls.info.is_module
             and (self._plain_before(node, target) or is_tensor(value) and self._unknown_to_constructors(target, owner))
+            or owner.cls.info.is_module
+            and is_record(value)
         ):
             text = self.renderer.render(node.value).text
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")

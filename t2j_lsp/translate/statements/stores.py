@@ -235,7 +235,8 @@ class Stores:
         if right is None:
             self._unknown_layout(node, parameter[0])
             return True
-        self.edits.replace(node, f"{parameter[0]}[...] = {right}")
+        written = "{}.set_value({})" if self.variables.may_change_kind(target.value) else "{}[...] = {}"
+        self.edits.replace(node, written.format(parameter[0], right))
         return True
 
     def _store(self, node: ast.stmt, target: ast.Subscript, value: ast.expr, operator: ast.operator | None) -> bool:

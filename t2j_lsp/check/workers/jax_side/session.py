@@ -242,11 +242,16 @@ class ProgramSession:
         return {"train output": shape.fill(output)} | self.buffers("buffer after train", model)
 
     def fresh_draws(self) -> Observations:
-        """Whether two calls under ``jit`` in training mode draw different numbers, without a tape."""
+        """Whether two calls under ``jit`` in training mode draw different numbers, without a tape.
+
+        What is drawn may not reach the output (a branch whose scale is 0), or be the same by chance (all paths kept):
+        where the module's streams have gone on, its draws are others.
+        """
         model = self.fresh(train=True)
-        run = self.forward(OutputStructure())
+        run, before = self.forward(OutputStructure()), _draws_so_far(model)
         twice = zip(run(model, self.arrays), run(model, self.arrays), strict=True)
-        return {"frozen": all(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in twice)}
+        same = all(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in twice)
+        return {"frozen": same and _draws_so_far(model) == before}
 
     def buffers(self, prefix: str, model: Any) -> Observations:
         """The buffers by torch's names."""
@@ -384,3 +389,9 @@ class OutputStructure:
     def fill(self, arrays: list[Any]) -> Any:
         """The output again, as plain data."""
         return plain(self.tree, lambda v: to_array(arrays[int(v)]) if isinstance(v, np.ndarray) else None)
+
+
+def _draws_so_far(model: Any) -> list[int]:
+    """How often each random stream of a module was drawn from."""
+    counts = nnx.state(model, nnx.RngCount) if isinstance(model, nnx.Module) else {}
+    return [int(np.sum(count)) for count in jax.tree.leaves(counts)]

@@ -1,0 +1,149 @@
+"""State that a module keeps from call to call, and records of arrays, are data of the module: jit hands them on."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+
+from t2j_lsp import convert
+
+from .side_by_side import sides
+
+HEAD = "import torch\nfrom torch import nn\nfrom typing import Any, NamedTuple\n\n\n"
+NET = """class Net(nn.Module):
+    def __init__(self{parameter}):
+        super().__init__()
+        self.state = {given}
+
+    def forward(self, x):
+        {forward}
+        return torch.relu(x)
+
+    def named(self, mode):
+        {other}
+"""
+
+
+def converted(
+    parameter: str = "", given: str = "None", forward: str = "self.state = step(x)", other: str = "pass"
+) -> str:
+    return convert(HEAD + NET.format(parameter=parameter, given=given, forward=forward, other=other)).code
+
+
+@pytest.mark.parametrize(
+    ("parameter", "given"),
+    [
+        ("", "None"),
+        (", state=None", "state"),
+        (", state: Any = None", "state"),
+        (", state: torch.Tensor = None", "state"),
+    ],
+)
+@pytest.mark.parametrize(
+    "forward",
+    ["self.state = step(x)", "x, self.state = step(x, self.state)", "self.state = x", "self.state = x.mean()"],
+)
+def test_what_calls_give_an_attribute_that_may_be_none_is_data(parameter: str, given: str, forward: str) -> None:
+    assert f"self.state = nnx.data({given})" in converted(parameter, given, forward)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "given", "forward", "other"),
+    [
+        ("", "None", "self.state = len(x)", "pass"),
+        ("", "None", "pass", "self.state = mode"),
+        (", state=None", "state", "pass", "self.state = mode"),
+        (", state", "state", "self.state = step(x)", "pass"),
+        ("", '"s"', "self.state = step(x)", "pass"),
+    ],
+)
+def test_what_may_be_no_array_stays(parameter: str, given: str, forward: str, other: str) -> None:
+    assert f"self.state = {given}\n" in converted(parameter, given, forward, other)
+
+
+STATES = """class Sums(nn.Module):
+    def __init__(self, add, state=None):
+        super().__init__()
+        self.add = add
+        self.state = state
+
+    def forward(self, x):
+        out, self.state = self.add(x, self.state)
+        return out
+
+
+def add(x, state):
+    total = x.sum(0) if state is None else state + x.sum(0)
+    return x * total, total
+
+
+class Scale(NamedTuple):
+    by: torch.Tensor = torch.as_tensor(2.0)
+    names: tuple = ()
+
+
+class Scaled(nn.Module):
+    def __init__(self, scale: Scale = Scale()):
+        super().__init__()
+        self.scale, self.kept = 3.0, None
+        self.by = scale
+
+    def forward(self, x):
+        return x * self.by.by * self.scale
+"""
+
+
+def test_state_is_handed_on_under_jit() -> None:
+    both = sides(HEAD + STATES, "kept_states")
+    assert both.gaps() == []
+    x = np.random.default_rng(0).normal(size=(2, 3))
+    net, torch = both.jax.Sums(both.jax.add, rngs=nnx.Rngs(0)), both.torch.torch
+    other = both.torch.Sums(both.torch.add)
+    run = nnx.jit(lambda module, x: module(x))
+    with jax.enable_x64(True):
+        for _ in range(3):
+            np.testing.assert_allclose(run(net, jax.numpy.asarray(x)), other(torch.tensor(x)).numpy(), rtol=1e-12)
+        np.testing.assert_allclose(net.state, other.state.numpy(), rtol=1e-12)
+
+
+def test_a_record_of_arrays_is_data() -> None:
+    both = sides(HEAD + STATES, "records")
+    assert "self.by = nnx.data(scale)" in both.translation.code
+    x = np.random.default_rng(0).normal(size=(2, 3))
+    with jax.enable_x64(True):
+        out = nnx.jit(lambda module, x: module(x))(both.jax.Scaled(rngs=nnx.Rngs(0)), jax.numpy.asarray(x))
+    np.testing.assert_allclose(out, both.torch.Scaled()(both.torch.torch.tensor(x)).numpy(), rtol=1e-12)
+
+
+def test_a_record_without_arrays_stays() -> None:
+    text = "class Sizes(NamedTuple):\n    rows: int = 2\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+    text += "        super().__init__()\n        self.sizes = Sizes()\n\n"
+    text += "    def forward(self, x):\n        return torch.relu(x)\n"
+    assert "self.sizes = Sizes()\n" in convert(HEAD + text).code
+
+
+BUFFERS = """class Bounds(nn.Module):
+    def __init__(self, low, size=3):
+        super().__init__()
+        self.register_buffer("low", torch.tensor(low))
+        self.register_buffer("mean", torch.zeros(size))
+
+    def forward(self, x):
+        self.low.data = x.min()
+        self.mean.data = x.mean(0)
+        return x - self.low
+"""
+
+
+def test_a_buffer_of_unknown_kind_gets_the_dtype_of_its_new_data() -> None:
+    both = sides(HEAD + BUFFERS, "data_of_buffers")
+    assert "self.low.set_value(x.min())" in both.translation.code
+    assert "self.mean[...] = x.mean(axis=0)" in both.translation.code
+    x = np.random.default_rng(0).normal(size=(2, 3))
+    net, other = both.jax.Bounds(3, rngs=nnx.Rngs(0)), both.torch.Bounds(3)
+    with jax.enable_x64(True):
+        out = nnx.jit(lambda module, x: module(x))(net, jax.numpy.asarray(x))
+        np.testing.assert_allclose(out, other(both.torch.torch.tensor(x)).numpy(), rtol=1e-12)
+        np.testing.assert_allclose(net.low[...], other.low.numpy(), rtol=1e-12)

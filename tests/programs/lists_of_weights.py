@@ -62,3 +62,25 @@ for step in range(10):
     with torch.no_grad():
         scales[1].clamp_(max=0.9)
 print(f"scaled {distance.item():.5f}", scales[1].item())
+
+head = [torch.randn(3, 1, requires_grad=True), torch.zeros(1, requires_grad=True)]
+for step in range(10):
+    residual = F.mse_loss(x @ head[0] + head[1], target)
+    residual.backward()
+    with torch.no_grad():
+        for p in head:
+            p -= 0.1 * p.grad
+            p.grad = None
+print(f"by hand {residual.item():.5f}", head[1].item())
+
+u = torch.randn(3, 1, requires_grad=True)
+v = torch.zeros(1, requires_grad=True)
+named = [u, v]
+for step in range(10):
+    for p in named:
+        p.grad = None
+    penalty = F.mse_loss(x @ u + v, target) + 0.01 * sum((p ** 2).sum() for p in named)
+    penalty.backward()
+    for p in named:
+        p.data += -0.1 * p.grad
+print(f"with decay {penalty.item():.5f}", u.norm().item())

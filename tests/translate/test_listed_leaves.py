@@ -157,3 +157,61 @@ def test_names_that_a_call_gives_back_keep_them() -> None:
         made, "[p for layer in layers for p in layer]", "x @ layers[0][0]", "kept = last()", read="kept"
     )
     assert any(OTHER_NAME in one for one in reasons), reasons
+
+
+BY_HAND = """import torch
+
+x, y = torch.randn(5, 2), torch.randn(5, 1)
+{made}
+for epoch in range(3):
+    loss = (({prediction}) - y).square().mean()
+    loss.backward()
+    with torch.no_grad():
+        for p in params:
+            p -= 0.1 * p.grad
+            p.grad.zero_()
+print({read})
+"""
+NAMED = f"w = {W}\nb = {B}\nparams = [w, b]"
+TOTAL = "\n\ndef total({}):\n    return sum(p.square().sum() for p in params)\n"
+
+
+def by_hand(made: str, prediction: str, read: str = "loss") -> tuple[str, list[str]]:
+    done = translate(BY_HAND.format(made=made, prediction=prediction, read=read), Options(helpers="import"))
+    return done.code, [gap.reason for gap in done.gaps]
+
+
+def test_a_list_is_updated_by_hand() -> None:
+    code, reasons = by_hand(LIST, BY_INDEX)
+    assert not reasons
+    assert "loss, grads = jax.value_and_grad(loss_fn)(params)\n" in code
+    assert (
+        "    loss, grads = gradients(params, x, y)\n    params = [p - 0.1 * g for p, g in zip(params, grads)]\n" in code
+    )
+
+
+def test_a_list_whose_item_has_another_name_is_not() -> None:
+    _, reasons = by_hand(f"{LIST}\nfirst = params[0]", BY_INDEX, "first")
+    assert (
+        "This training code isn't converted: Something else holds params, too, and would not see its new values."
+        in reasons
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "wanted"),
+    [
+        ("sum(p.square().sum() for p in params)", "sum(jnp.square(p).sum() for p in [w, b])"),
+        ("total(params)", "total([w, b])"),
+    ],
+)
+def test_a_loss_that_reads_a_list_of_names_is_given_the_names(more: str, wanted: str) -> None:
+    """The list is no argument of the loss: no gradient would come through it."""
+    code, reasons = by_hand(NAMED + TOTAL.format("params"), f"x @ w + b) + ({more}")
+    assert not reasons
+    assert wanted in code
+
+
+def test_a_function_that_reads_the_list_itself_is_a_gap() -> None:
+    _, reasons = by_hand(NAMED + TOTAL.format(""), "x @ w + b) + (total()")
+    assert any("reads params: pass it w, b" in one for one in reasons), reasons

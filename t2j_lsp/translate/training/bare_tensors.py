@@ -12,23 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.inference.storage import VIEWS
-from t2j_lsp.translate.rule.definitions import Class, Instance, is_module
-from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .groups import BARE_TENSORS
 from .listed_leaves import ListedLeaves
 from .objects import Objects
+from .other_names import OtherNames
 
 KEPT = "It updates {name}, which has another name too: in JAX that keeps the array from before."
 ELSEWHERE = "It updates {name}, which is bound in another function: pass it and return it."
 AGAIN = "It updates {name}, which is more than one tensor: each has an optimizer of its own."
 NO_FLAG = "It updates {name}, of which the file doesn't say that it takes gradients: PyTorch leaves it as it is then."
 OTHERWISE = "It updates bare tensors, and is used for more than zero_grad() and step()."
-_ARRAY = ("numpy", "cpu")
-"""Methods of tensors that give the same storage, as arrays of numpy or where it is."""
 
 
 class BareTensors:
@@ -37,6 +33,7 @@ class BareTensors:
     def __init__(self, context: Context, objects: Objects) -> None:
         self.ctx = context
         self.objects = objects
+        self.other_names = OtherNames(context, objects)
 
     def plan(self, call: ast.Call, parameters: ast.expr) -> OptimizerPlan:
         """The plan for an optimizer of bare tensors, whose state is made behind it."""
@@ -71,7 +68,10 @@ class BareTensors:
             if len(self.objects.assigned(name, scope)) != 1 and not self._is_unpacked(name, call):
                 return (), AGAIN.format(name=name)
             reads = [node for node in self._reads(name, call) if node not in listed.made]
-            kept = (self._is_kept(node) and not self._ends_before_step(node, made.targets[0], call) for node in reads)
+            kept = (
+                self.other_names.keeps(node) and not self._ends_before_step(node, made.targets[0], call)
+                for node in reads
+            )
             if any(kept) or listed.values.share(name):
                 return (), KEPT.format(name=name)
             if not listed.values.take_gradients(name):
@@ -100,36 +100,6 @@ class BareTensors:
         made = self.ctx.source.parents[targets] if isinstance(targets, ast.Tuple) else None
         return isinstance(made, ast.Assign) and isinstance(made.value, ast.Call)
 
-    def _is_kept(self, node: ast.expr) -> bool:
-        """Whether the tensor, or what shares its storage, gets another name, or goes into a container or an object."""
-        place: ast.AST = node
-        parent = self.ctx.source.parents.get(place)
-        listed = not isinstance(self.ctx.fact(node), Tensor)
-        while (
-            isinstance(parent, ast.Attribute)
-            and parent.attr in (*VIEWS, *_ARRAY)
-            or (isinstance(parent, ast.Call) and parent.func is place and isinstance(place, ast.Attribute))
-            or (listed and isinstance(parent, ast.Subscript) and parent.value is place)
-        ):
-            place, parent = parent, self.ctx.source.parents.get(parent)
-        match parent:
-            case ast.For() | ast.comprehension() if listed and place is parent.iter:
-                return self._items_are_kept(parent)
-            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target]) if self._is_local(node, target):
-                return self._are_kept(target, self.objects.scope(node).node)
-            case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.Return():
-                return not (isinstance(parent, ast.Return) and place is not node) or listed
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-                return parent.elt is place
-            case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.Starred() | ast.Lambda():
-                return True
-            case ast.Call(func=ast.Attribute(attr="append" | "extend" | "add")):
-                return True
-            case ast.Call():
-                called = self.ctx.fact(parent.func)
-                return isinstance(called, Class | Instance) and not is_module(called)
-        return False
-
     def _ends_before_step(self, node: ast.expr, optimizer: ast.Name, call: ast.Call) -> bool:
         """Whether another name of a tensor is read in front of the next step alone, in the block of the only step."""
         source = self.ctx.source
@@ -146,27 +116,6 @@ class BareTensors:
                 first, last = min(known, default=0), max(known, default=0)
                 return known == places and known[:2] == [first, last] and known.count(last) == 1
         return False
-
-    def _items_are_kept(self, loop: ast.For | ast.comprehension) -> bool:
-        """Whether a loop over a list of tensors gives one of them another name that it keeps."""
-        return self._are_kept(loop.target, loop if isinstance(loop, ast.For) else self.ctx.source.parents[loop])
-
-    def _are_kept(self, target: ast.expr, inside: ast.AST | None) -> bool:
-        """Whether names of an item, read inside some code, give it another name that stays."""
-        items = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-        reads = (n for n in symbols.walk(inside or self.ctx.source.tree) if isinstance(n, ast.Name))
-        return any(n.id in items and isinstance(n.ctx, ast.Load) and self._is_kept(n) for n in reads)
-
-    def _is_local(self, node: ast.expr, target: ast.expr) -> bool:
-        """Whether a name that is given to a tensor from outside of a function ends with the function's call."""
-        scope = self.objects.scope(node)
-        outside = isinstance(node, ast.Name) and self.objects.home(node.id, scope) != scope
-        names = [n for n in ast.walk(target) if isinstance(getattr(n, "ctx", None), ast.Store)]
-        own = all(
-            isinstance(n, ast.Tuple) or isinstance(n, ast.Name) and self.objects.home(n.id, scope) == scope
-            for n in names
-        )
-        return outside and own and scope.function is not None
 
     def _is_step(self, node: ast.expr) -> bool:
         """Whether an optimizer is asked to make a step, or to clear gradients."""

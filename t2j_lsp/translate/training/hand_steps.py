@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.rule.pieces import Piece, bracket
+from t2j_lsp.translate.source.positions import position
 
+from .accumulated import AccumulatedTraining
 from .gradient_forms import CHANGES, SIGNS, gradient_name, is_name
+from .objects import Objects
+from .step_calls import Phase, Refused
 from .text import rendered
 from .update_functions import UpdateCall
 
@@ -64,6 +70,44 @@ def changed(ctx: Context, step: HandStep, statements: StatementRewriter) -> str:
                 return f"{name} {sign} {scale} * {bracket(renderer.render(value), 12)}"
             return _operation(ctx, change, sign, name, value, statements)
     raise AssertionError(ast.unparse(step.node))
+
+
+def write_out_lists(
+    objects: Objects,
+    one: AccumulatedTraining,
+    phase: Phase,
+    lists: Sequence[HandStep],
+    names_of: Callable[[ast.expr], list[str] | None],
+) -> None:
+    """Write ``[w, b]`` where a loss reads their list, ``sum(p.square().sum() for p in params)``: the list is no leaf.
+
+    Raises Refused where a function that the loss calls reads it.
+    """
+    source, loops = objects.ctx.source, {n for step in lists for n in symbols.walk(step.place)}
+    last = position(one.items[phase.backs[-1]].node)
+    for step in lists:
+        walked, names = step.walked, names_of(step.walked)
+        if not isinstance(walked, ast.Name) or not names or names == [walked.id]:
+            continue
+        home, scope = objects.home(walked.id, objects.scope(walked)), objects.scope(step.place)
+        reached = {info.node for info in reached_functions(objects.ctx.inference, one.block)}
+        for node in source.nodes:
+            if (
+                not isinstance(node, ast.Name)
+                or node.id != walked.id
+                or isinstance(node.ctx, ast.Store)
+                or node in loops
+            ):
+                continue
+            reading = objects.scope(node)
+            if objects.home(node.id, reading) != home:
+                continue
+            if reading.node in reached:
+                raise Refused(f"A function that is called here reads {walked.id}: pass it {', '.join(names)}.")
+            inside = any(at in one.block for at in symbols.ancestors(node, source.parents))
+            if reading == scope and inside and position(node) < last:
+                text = f"[{', '.join(names)}]"
+                objects.ctx.plan.on_expression(node, lambda renderer, text=text: Piece(text))  # type: ignore[misc]
 
 
 def _operation(

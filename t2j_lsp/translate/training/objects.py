@@ -289,7 +289,8 @@ class Objects:
         values = [value for loop in lists for value, _ in self.sources(loop.iter, self.scope(loop))]
         elements = (one for value in values if isinstance(value, ast.List | ast.Tuple) for one in value.elts)
         named = {one.id for one in elements if isinstance(one, ast.Name)}
-        return frozenset(read | named).union(*(plan.leaves for plan in self.ctx.plan.optimizers.values()))
+        trees = {loop.iter.id for loop in lists if isinstance(loop.iter, ast.Name)}
+        return frozenset(read | named | trees).union(*(plan.leaves for plan in self.ctx.plan.optimizers.values()))
 
     # --- modules --------------------------------------------------------------------------------------------------
 

@@ -22,16 +22,15 @@ from t2j_lsp.translate.source.positions import position
 from .accumulated import STORED, AccumulatedTraining, clipped
 from .data_writes import is_seen_outside, write_data, written_through_data
 from .fresh_leaves import FreshLeaves
-from .gradient_forms import asked, changes, cleared, is_flag, is_name
-from .hand_steps import HandStep, changed
+from .gradient_forms import asked, changes, cleared, is_name
+from .hand_steps import HandStep, changed, write_out_lists
 from .objects import Objects, VariableScope
 from .region import ABOUT_ZEROING
 from .step_calls import Item, Phase, Refused, StepCall
 from .update import NOT_ZEROED, Optimized, Update
 from .update_functions import has_other_name, new_tensors, update_call, write_update
 from .updates import Updates
-
-HELD = "Something else holds {}, too, and would not see its new values."
+from .walked_lists import HELD, WalkedLists
 
 
 class StoredGradients:
@@ -50,6 +49,7 @@ class StoredGradients:
         self.scope = scope
         self.updates = updates
         self.body = body
+        self.lists = WalkedLists(context, objects, scope)
 
     def plan(self, one: AccumulatedTraining, phase: Phase) -> None:
         """An update that only computes gradients, and what reads them. Raises Refused."""
@@ -63,7 +63,7 @@ class StoredGradients:
         modules = list(dict.fromkeys(ast.unparse(x.walked) for x in loops if x not in lists))
         if modules and (names or lists) or len(modules) > 1 or not (modules or names or lists):
             raise Refused(STORED)
-        held = [name for loop in lists for name in self._elements(loop.walked)]
+        held = [name for loop in lists for name in self.lists.elements(loop.walked)]
         leaves = modules or list(dict.fromkeys([*held, *names]))
         self._check_cleared(one, phase, leaves, clearing, loops)
         self._check_places(one, phase, [*direct, *(loop.place for loop in loops)])
@@ -73,6 +73,7 @@ class StoredGradients:
             update.grads = f"({update.grads})"
         one.updates.append(update)
         clip_stored(self.ctx, self.updates, one, update)
+        write_out_lists(self.objects, one, phase, lists, self.lists.names)
         self._read(direct, clearing, loops, leaves, grads)
 
     def calls_updates(self) -> bool:
@@ -107,7 +108,7 @@ class StoredGradients:
         fact = self.ctx.fact(node)
         if not isinstance(node, ast.Name) or not isinstance(fact, Tensor) or fact.variable:
             raise Refused(STORED)
-        if not self._asks_gradients(node.id):
+        if not self.lists.ask_gradients(node.id):
             raise Refused(STORED)
         function = self.scope.function
         if function is not None and node.id not in self.ctx.source.symbols.bound(function.node):
@@ -130,54 +131,6 @@ class StoredGradients:
                     return False  # an object may keep it
         return True
 
-    def _asks_gradients(self, name: str) -> bool:
-        """Whether a tensor is made with ``requires_grad``, or gets it, itself or as an element of a list."""
-        for node in self.ctx.source.nodes:
-            match node:
-                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                    if any(is_flag(n) for n in symbols.walk(value)):
-                        return True
-                case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=target), attr="requires_grad")]):
-                    if target == name or self._iterates(node, target, name):
-                        return True
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=target), attr="requires_grad_")):
-                    if target == name or self._iterates(node, target, name):
-                        return True
-        return False
-
-    def _iterates(self, node: ast.AST, target: str, name: str) -> bool:
-        """Whether a statement stands in a loop whose variable is an element of a list with the tensor."""
-        while (parent := self.ctx.source.parents.get(node)) is not None:
-            node = parent
-            if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == target:
-                return name in (self._names(node.iter) or ())
-        return False
-
-    def _names(self, node: ast.expr) -> list[str] | None:
-        """The names in a list that is written out, at the place or where its only name gets it."""
-        if isinstance(node, ast.Name):
-            values = self.objects.assigned(node.id, self.objects.home(node.id, self.scope))
-            if len(values) != 1 or values[0] is None:
-                return None
-            node = values[0]
-        if not isinstance(node, ast.List | ast.Tuple) or not node.elts:
-            return None
-        names = [e.id for e in node.elts if isinstance(e, ast.Name)]
-        return names if len(names) == len(node.elts) == len(set(names)) else None
-
-    def _elements(self, node: ast.expr) -> list[str]:
-        """The tensors of a list, all of which have gradients. Raises Refused."""
-        names = self._names(node)
-        if names is None or not all(map(self._asks_gradients, names)):
-            raise Refused(STORED)
-        local = self.ctx.source.symbols.bound(self.scope.function.node) if self.scope.function is not None else None
-        if local is not None and not local >= set(names):
-            raise Refused(STORED)
-        function = self.scope.function.node if self.scope.function is not None else None
-        if held := next((name for name in names if has_other_name(self.ctx.source, function, name, node)), None):
-            raise Refused(HELD.format(held))
-        return names
-
     def _loop(self, node: ast.stmt) -> HandStep | None:
         """A loop over tensors or parameters that reads or clears their gradients. Raises Refused."""
         place, call = node, update_call(self.ctx, node)
@@ -193,7 +146,7 @@ class StoredGradients:
             case ast.Call(func=ast.Attribute(attr="parameters", value=module), args=[], keywords=[]):
                 walked = module
         in_module = is_module(self.ctx.fact(walked))
-        if not in_module and self._names(walked) is None or node.orelse or in_module and call is not None:
+        if not in_module and self.lists.names(walked) is None or node.orelse or in_module and call is not None:
             raise Refused(STORED)
         body = [s for outer in node.body for s in asked(outer, name)]
         changing = [s for s in body if cleared(s) is None]
@@ -228,7 +181,7 @@ class StoredGradients:
                 self._mark(one.items, statement, subject)
         for loop in loops:
             if loop.clears and self._always_runs(loop.place, one):
-                cleared_names |= {ast.unparse(loop.walked), *(self._names(loop.walked) or ())}
+                cleared_names |= {ast.unparse(loop.walked), *(self.lists.names(loop.walked) or ())}
                 if loop.change is None:
                     self._mark(one.items, loop.node, loop.walked)
         back = one.items[phase.backs[0]].node
@@ -329,7 +282,7 @@ class StoredGradients:
             return
         need = statements.renderer.need
         self.ctx.report.count_converted()
-        names = self._names(loop.walked) or []
+        names = self.lists.names(loop.walked) or []
         given = grads[""] if "" in grads else f"[{', '.join(grads[n] for n in names)}]"
         if loop.call is not None:
             self.ctx.edits.replace(loop.place, new_tensors(loop.call, names, given, statements))
@@ -344,6 +297,10 @@ class StoredGradients:
             self.ctx.edits.replace(loop.node, f"{need('nnx')}.update({module}, {tree})")
             return
         walked = ast.unparse(loop.walked)
+        if names == [walked]:
+            line = f"{walked} = [{value} for {loop.name}, {g} in zip({walked}, {given})]"
+            self.ctx.edits.replace(loop.node, line)
+            return
         kept = f"{walked} = " if isinstance(loop.walked, ast.Name) else ""
         line = f"{', '.join(names)}{',' if len(names) == 1 else ''} = {kept}"
         line += f"[{value} for {loop.name}, {g} in zip({walked}, {given})]"

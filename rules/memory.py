@@ -49,6 +49,8 @@ def detach_copy(call: Call) -> Piece:
 
 trait(Trait.SAME_VALUES, "clone", "contiguous", "cpu", "cuda", "detach")
 trait(Trait.COPIES, "clone")
+trait(Trait.MOVES, "cpu", "cuda", "to")
+trait(Trait.TO_DEVICE, "cuda", "to")
 trait(Trait.SAME_TENSOR, "contiguous", "cpu", "cuda", "double", "float", "requires_grad_", "to", "type")
 
 # New values -----------------------------------------------------------------------------------------------------

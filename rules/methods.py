@@ -95,8 +95,10 @@ trait(Trait.WRITABLE_VIEW, "view", "reshape", "transpose", "permute", "t", "sque
 trait(Trait.WRITABLE_VIEW, "expand", "detach", "flatten", "diagonal", "unbind", "chunk", "split")
 trait(Trait.VIEW, *names_with(Trait.WRITABLE_VIEW))
 trait(Trait.PIECES, "chunk", "split", "unbind", "tensor_split", "split_with_sizes", "hsplit", "vsplit", "dsplit")
-trait(Trait.VIEW, "tensor_split", "split_with_sizes", "hsplit", "vsplit", "dsplit", "moveaxis", "swapdims")
-trait(Trait.ABOUT, "shape", "size", "dim", "ndim", "dtype", "device", "numel", "requires_grad", "stride", "is_cuda")
+trait(Trait.VIEW, "tensor_split", "split_with_sizes", "hsplit", "vsplit", "dsplit", "moveaxis", "ravel", "swapdims")
+trait(Trait.ABOUT, "shape", "ndim", "dtype", "device", "requires_grad", "stride", "is_cuda")
+trait(Trait.COUNTS, "dim", "ndimension", "nelement", "numel", "size")
+trait(Trait.ABOUT, *names_with(Trait.COUNTS))
 trait(
     Trait.VIEW,
     "as_strided",
@@ -131,6 +133,10 @@ NUMBERS = "cauchy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ uni
 trait(Trait.GIVEN_NUMBERS, *NUMBERS.split())
 trait(Trait.OF_PAIRS, "copy_", "lerp_", "lerp", "mul", "add", "sub", "div")
 trait(Trait.OF_PAIRS, "torch.lerp", "torch.mul", "torch.add", "torch.sub")
+SHAPE_OR_FLAG = """
+    as_strided_ detach_ requires_grad_ resize_ set_ share_memory_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
+"""
+trait(Trait.NO_VALUES, *SHAPE_OR_FLAG.split())
 trait(Trait.BOOLEAN_IN_PLACE, "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_", "less_")
 trait(Trait.OF_PARAMETER, "grad", "is_leaf", "register_hook", "requires_grad", "requires_grad_", "retain_grad")
 NEW = "clone mean sum norm sqrt abs neg mul add sub div square exp log"
@@ -142,7 +148,7 @@ trait(Trait.ELEMENTWISE_METHOD, *ALIKE.split())
 # Axes -----------------------------------------------------------------------------------------------------------
 
 trait(Trait.JOINS_AXIS, "cat", "concat", "concatenate")
-trait(Trait.JOINS, "torch.cat", "torch.concat", "torch.concatenate", "torch.stack")
+trait(Trait.JOINS, "torch.cat", "torch.concat", "torch.concatenate", "torch.hstack", "torch.stack")
 trait(Trait.PARTS_AXIS, "chunk", "split")
 trait(Trait.REDUCES_AXES, "mean", "sum", "amax", "amin", "std", "logsumexp")
 trait(Trait.ALONG_AXIS, "softmax", "log_softmax")

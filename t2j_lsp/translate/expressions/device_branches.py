@@ -51,8 +51,13 @@ def _same(one: object, other: object, inference: Inference) -> bool:
     )
 
 
+def _moves(name: str) -> bool:
+    """Whether a method moves to a device, and does no more."""
+    return name in names_with(Trait.MOVES) and name != "to"
+
+
 def _without_moves(node: object) -> object:
     """``x`` of ``x.cuda()`` and ``x.cpu()``."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "cpu"):
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _moves(node.func.attr):
         node = node.func.value
     return node

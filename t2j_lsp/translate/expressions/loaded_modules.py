@@ -27,7 +27,7 @@ def is_used_as_module(ctx: Context, node: ast.expr, depth: int = 0) -> bool:
         case ast.Attribute(attr=attr) if isinstance(call := ctx.source.parents.get(parent), ast.Call):
             if call.func is not parent:
                 return False
-            return attr in _MODULES or attr in ("to", "cuda", "cpu") and is_used_as_module(ctx, call, depth)
+            return attr in _MODULES or attr in names_with(Trait.MOVES) and is_used_as_module(ctx, call, depth)
         case ast.Subscript(value=value, slice=ast.Constant()) if value is node:
             return is_used_as_module(ctx, parent, depth)
         case ast.Assign(targets=[ast.Name() | ast.Attribute() as target], value=value) if value is node:

@@ -123,7 +123,7 @@ class _MaskReader:
     def _asks_about(self, node: ast.Name) -> bool:
         """``labels.shape[0]``, ``labels.size(0)``."""
         parent = self.inference.source.parents.get(node)
-        return isinstance(parent, ast.Attribute) and parent.attr in ("shape", "size", "ndim", "dim", "numel")
+        return isinstance(parent, ast.Attribute) and parent.attr in names_with(Trait.ABOUT)
 
     # --- what is a constant ---------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class _MaskReader:
                 | ast.Subscript(value=ast.Attribute(value=ast.Name(), attr="shape"), slice=ast.Constant())
             ):
                 return True
-            case ast.Call(func=ast.Attribute(value=ast.Name(), attr="size" | "dim" | "numel")):
+            case ast.Call(func=ast.Attribute(value=ast.Name(), attr=name)) if name in names_with(Trait.COUNTS):
                 return True
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name()]):
                 return True

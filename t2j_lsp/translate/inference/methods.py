@@ -76,7 +76,7 @@ class Methods:
         if name in MODULE_ONLY and not arguments and (owner == UNKNOWN or isinstance(owner, UnknownParameter)):
             self.evidence.add(owner, AnyModule())
             return self.modules.method(AnyModule(), name, arguments, node)
-        if name in ("to", "cuda") and owner == UNKNOWN and node in self.evidence.source.moved_modules:
+        if name in names_with(Trait.TO_DEVICE) and owner == UNKNOWN and node in self.evidence.source.moved_modules:
             return AnyModule()
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
             return self._super_call(func, name)
@@ -132,7 +132,9 @@ class Methods:
             self.evidence.foreign(owner)
         if owner.foreign and name not in TENSOR_ONLY:
             return UNKNOWN
-        if rule is not None and (only_tensor(name, node) or name in ("size", "view", "dim", "numel", "to") or forward):
+        if rule is not None and (
+            only_tensor(name, node) or name in names_with(Trait.COUNTS) | {"view", "to"} or forward
+        ):
             if name in TENSOR_ONLY:
                 self.evidence.add(owner)
             else:

@@ -12,7 +12,7 @@ import builtins
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.positions import position
 from t2j_lsp.translate.source.text import Source
 
@@ -24,9 +24,6 @@ _ORDERED = frozenset({"print", "append", "extend", "insert", "write", "info", "d
 """Functions and methods to which it matters when they are called."""
 _GATHERED = frozenset({"list", "tuple", "print", "join", "enumerate", "zip"})
 """What a comprehension's values are handed to in their order."""
-
-_JOINED = frozenset({"cat", "concat", "concatenate", "hstack"})
-"""What copies the values of the tensors that it is given."""
 
 
 def walked_in_order(source: Source) -> frozenset[ast.Call]:
@@ -123,7 +120,7 @@ def _is_only_read(source: Source, call: ast.Call, named: bool) -> bool:
     match handed:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _GATHERED:
             return _only_read(source, [made.elt, *place.ifs], item)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name)) if name in _JOINED:
+        case ast.Call(func=func) if _of_torch(source, func) in names_with(Trait.JOINS):
             viewed = _without_views(made.elt)
             return isinstance(viewed, ast.Name) and viewed.id == item and _only_read(source, place.ifs, item)
     return False
@@ -143,7 +140,7 @@ def _without_views(node: ast.expr) -> ast.expr:
     """What a chain of views is of: ``p`` of ``p.detach().view(-1)``."""
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr=attr)) | ast.Attribute(value=inner, attr=attr):
-            return _without_views(inner) if _is_view(attr) or attr in ("clone", "flatten", "ravel") else node
+            return _without_views(inner) if _is_view(attr) or attr in names_with(Trait.COPIES) else node
     return node
 
 
@@ -242,9 +239,21 @@ def _is_read(source: Source, node: ast.expr) -> bool:
             return True
         case ast.Subscript(ctx=ast.Load()) if parent.value is node:
             return _is_read(source, parent)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name)):
-            return _computes(name)
+        case ast.Call(func=func):
+            return _computes((_of_torch(source, func) or "").rpartition(".")[2])
     return False
+
+
+def _of_torch(source: Source, node: ast.expr) -> str | None:
+    """The function of PyTorch that an expression is by what is imported where it stands."""
+    last = node.attr if isinstance(node, ast.Attribute) else ""
+    root = node.value if isinstance(node, ast.Attribute) else node
+    if not isinstance(root, ast.Name):
+        return None
+    for target in source.symbols.imports(source.home(root)).get(root.id, ()):
+        name = canonical(f"{target}.{last}" if last else target)
+        return name if is_torch(name) else None
+    return None
 
 
 def _is_view(name: str) -> bool:
@@ -255,8 +264,8 @@ def _is_view(name: str) -> bool:
 def _computes(name: str) -> bool:
     """Whether a method gives values of its own, or tells of the tensor."""
     own = (Trait.ABOUT, Trait.REDUCTION, Trait.OPERATOR_METHOD, Trait.AMBIGUOUS, Trait.VALUE, Trait.OTHER_WITH_ONE)
-    known = any(name in names_with(trait) for trait in (*own, Trait.TENSOR_ONLY_BARE)) or name in ("nelement", "square")
-    return known and not _is_view(name)
+    known = any(name in names_with(trait) for trait in (*own, Trait.TENSOR_ONLY_BARE, Trait.ELEMENTWISE_METHOD))
+    return known and not _is_view(name) and name not in names_with(Trait.SAME_TENSOR)
 
 
 def _read_behind(source: Source, loop: ast.For, item: str) -> bool:

@@ -21,7 +21,7 @@ VIEWS = names_with(Trait.VIEW)
 _PIECES = names_with(Trait.PIECES)
 FROM_NUMPY, TO_NUMPY = names_with(Trait.FROM_NUMPY), names_with(Trait.TO_NUMPY)
 """Calls whose tensor is a NumPy array's memory, and methods of tensors whose array is theirs."""
-_MOVES = frozenset({"cpu", "cuda"})
+_MOVES = names_with(Trait.MOVES)
 ADDING = {
     "append": 0,
     "appendleft": 0,
@@ -197,7 +197,9 @@ class Storage:
 
     def _crossing(self, node: ast.Call, given: ast.expr, env: Env) -> Reached:
         """The same memory on the other side."""
-        while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _MOVES:
+        while (
+            isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _MOVES - {"to"}
+        ):
             given = given.func.value
         base = Reached(self.of(given, env).places)
         base = base if base.places else self.fresh()

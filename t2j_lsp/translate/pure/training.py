@@ -24,7 +24,7 @@ from .names import FunctionNames
 from .plan import ModulePlan
 
 _SEEDS = names_with(Trait.SEED)
-_MOVES = ("to", "cuda")
+_MOVES = names_with(Trait.TO_DEVICE)
 _STEPS = ("zero_grad", "step")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.While)

@@ -13,9 +13,9 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 
-_RESHAPING = frozenset({"unsqueeze_", "squeeze_", "transpose_", "t_", "swapaxes_", "resize_", "set_"})
-_FLAGS = frozenset({"requires_grad_", "detach_"})
+_NO_VALUES = names_with(Trait.NO_VALUES)
 
 
 class Overwriting:
@@ -140,7 +140,7 @@ def _written_by(call: ast.Call) -> ast.expr | None:
         methods.add(place.func.attr)
         place = place.func.value
     changes = all(m.endswith("_") and not m.endswith("__") for m in methods) and bool(methods)
-    return place if changes and not methods & (_RESHAPING | _FLAGS) else None
+    return place if changes and methods.isdisjoint(_NO_VALUES) else None
 
 
 def writes_data(statement: ast.stmt) -> bool:

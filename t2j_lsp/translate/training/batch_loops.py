@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import Fact, Object
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
 WRAPPERS = frozenset(
@@ -103,7 +104,11 @@ def _unwrapped(target: ast.expr, iterable: ast.expr) -> tuple[ast.expr | None, a
 
 
 def is_move(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda")
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in names_with(Trait.TO_DEVICE)
+    )
 
 
 def moves_or_trains(loop: ast.For) -> bool:

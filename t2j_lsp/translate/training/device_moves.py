@@ -8,6 +8,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
 
@@ -79,7 +80,7 @@ class DeviceMoves:
     def is_move(self, node: ast.Call) -> bool:
         """``x.to(device)``, ``batch["x"].cuda(non_blocking=True)``."""
         func = node.func
-        if not isinstance(func, ast.Attribute) or func.attr not in ("to", "cuda"):
+        if not isinstance(func, ast.Attribute) or func.attr not in names_with(Trait.TO_DEVICE):
             return False
         receiver = func.value
         while isinstance(receiver, ast.Subscript) and isinstance(receiver.slice, ast.Constant):

@@ -55,7 +55,7 @@ def _makes_arrays(inference: Inference, call: ast.Call, depth: int) -> bool:
         return depth < _DEPTH and _returns_no_gradient(inference, fact.info, depth + 1)
     if isinstance(fact, Class) or is_module(fact):
         return False
-    moves = names_with(Trait.SAME_VALUES) | {"to", "cuda", "size"}
+    moves = names_with(Trait.SAME_VALUES) | names_with(Trait.TO_DEVICE) | {"size"}
     known = isinstance(inference.fact(call), Scalar | Shape | Tensor)
     return known and isinstance(call.func, ast.Attribute) and call.func.attr in moves
 

@@ -33,6 +33,7 @@ from t2j_lsp.translate.rule.facts import (
     is_tensor,
 )
 from t2j_lsp.translate.rule.join import element, join
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.source.assignments import assigned
 
@@ -238,7 +239,7 @@ class _Roles:
                 self._assume(node, ListOf(TENSOR))
             case ast.Subscript(slice=ast.Constant(value=str()), value=value) if of_loader and value is node:
                 self._assume(node, ListOf(TENSOR, STR))
-            case ast.Attribute(value=value, attr=name) if value is node and name in {"to", "cuda"}:
+            case ast.Attribute(value=value, attr=name) if value is node and name in names_with(Trait.TO_DEVICE):
                 self._assume(node, TENSOR)
 
     def _assume(self, node: ast.AST, fact: Fact) -> None:

@@ -16,6 +16,7 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.assignments import value_of
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.scopes import is_main
@@ -184,7 +185,11 @@ def _made(source: Source, scope: ast.AST, name: str) -> ast.Call | None:
     if len(stores) != 1 or any(isinstance(n, ast.arg) and n.arg == name for n in symbols.walk(scope)):
         return None
     value = value_of(stores[0], source.parents)
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cuda"):
+    while (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr in names_with(Trait.TO_DEVICE)
+    ):
         value = value.func.value
     return value if isinstance(value, ast.Call) else None
 

@@ -13,6 +13,7 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
@@ -63,7 +64,9 @@ def _is_constant(inference: Inference, node: ast.expr, seen: set[str]) -> bool:
             return True
         case ast.List(elts=elts) | ast.Tuple(elts=elts):
             return all(_is_constant(inference, e, seen) for e in elts)
-        case ast.UnaryOp(operand=inner) | ast.Call(func=ast.Attribute(value=inner, attr="to" | "cuda" | "cpu")):
+        case ast.UnaryOp(operand=inner):
+            return _is_constant(inference, inner, seen)
+        case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in names_with(Trait.MOVES):
             return _is_constant(inference, inner, seen)
         case ast.BinOp(left=left, right=right):
             return _is_constant(inference, left, seen) and _is_constant(inference, right, seen)

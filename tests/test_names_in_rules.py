@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import re
 import subprocess
@@ -51,23 +52,43 @@ KNOWN = {
     "torch.nn.utils.clip_grad": PACKAGE,
     "einops.reduce": "the one einops operation whose values have another dtype",
 }
+OF_MODULE = "methods of nn.Module: the class itself is the engine's"
+OF_TENSORS = "attributes of every tensor, as facts: there is one class of tensors, and it is the engine's"
+FLAGS = "words of the protocol of train steps: what says of a tensor whether it is trained"
 METHOD_TABLES = {
     ("rule/definitions.py", "_DATA"): "the words of annotations that name no class of the file",
-    ("training/named_modules.py", "_SAME"): "methods of nn.Module: the class itself is the engine's",
-    ("expressions/module_methods.py", "DROPPED_METHODS"): "methods of nn.Module: the class itself is the engine's",
-    ("expressions/module_refusals.py", "REFUSED"): "methods of nn.Module: the class itself is the engine's",
-    ("output/outcomes.py", "MODULE_METHODS"): "methods of nn.Module: the class itself is the engine's",
-    ("expressions/walk_order.py", "_UNORDERED"): "Python's own functions",
-    ("scan/arguments.py", "_SAME_EACH_TIME"): "Python's own functions",
+    ("training/named_modules.py", "_SAME"): OF_MODULE,
+    ("expressions/module_methods.py", "DROPPED_METHODS"): OF_MODULE,
+    ("expressions/module_refusals.py", "REFUSED"): OF_MODULE,
+    ("output/outcomes.py", "MODULE_METHODS"): OF_MODULE,
     (
         "expressions/walk_order.py",
         "_SHARED",
     ): "what all parameters of a module have in common",
-    ("inference/host_random.py", "_NUMBERS"): "Python's own types",
-    ("inference/attributes.py", "VIEWS_OF_TENSOR"): "attributes of every tensor, as facts",
-    ("inference/annotations.py", "_PLAIN"): "Python's own types",
-    ("source/folding/constants.py", "KINDS"): "Python's own types",
-    ("pure/settings.py", "_BUILTINS"): "Python's own functions",
+    ("inference/attributes.py", "VIEWS_OF_TENSOR"): OF_TENSORS,
+    ("inference/attributes.py", "AttributeFacts"): OF_TENSORS,
+    ("expressions/in_place.py", "InPlace"): OF_TENSORS,
+    ("expressions/copying.py", "Copier"): "attributes of JAX's arrays",
+    ("inference/numpy_attributes.py", "_values"): "attributes of NumPy's arrays",
+    ("inference/numpy_memory.py", "_WRITING"): "methods of NumPy's arrays",
+    ("inference/calls.py", "_DRAWN_BY"): "functions of numpy.random",
+    ("rule/traced_schedules.py", "_Traced"): "functions of math",
+    ("inference/defaults.py", "_NUMBERS"): "names of constants, of whatever library",
+    ("statements/masks.py", "Masks"): "names of constants, of whatever library",
+    ("inference/einops_calls.py", "einops_value"): "the operations of einops that have a pattern",
+    ("rule/definitions.py", "_HARMLESS"): "decorators after which a function is called as it was, of whatever library",
+    ("rule/names.py", "_telling"): "three methods that tell of PyTorch by what they are given, which no word can say",
+    ("inference/subscripts.py", "_of_training"): FLAGS,
+    ("inference/written_parameters.py", "sets_flag"): FLAGS,
+    ("training/cut_off.py", "_keeps_values"): FLAGS,
+    ("training/tensor_classes.py", "_TensorClass"): FLAGS,
+    ("training/jittable.py", "Jittable"): FLAGS,
+    ("training/unit_test_losses.py", "_MODES"): FLAGS,
+    ("training/gradient_forms.py", "CHANGES"): "operators, and the methods that they are",
+    ("inference/module_methods.py", "ModuleMethodFacts"): OF_MODULE,
+    ("statements/module_statements.py", "ModuleStatements"): OF_MODULE,
+    ("source/folding/absent.py", "HELD_BY"): "names in Flax's code, which a test compares with it",
+    ("source/folding/absent.py", "_OTHER_WORDS"): "names in Flax's code",
     ("source/folding/classes.py", "_FLAX_WORDS"): "names in Flax's code, which a test compares with it",
     ("rule/binding.py", "_RESULTS"): "the words of a record's result=",
     ("expressions/library_objects.py", "_WIDE"): "dtypes, by their short names",
@@ -75,7 +96,6 @@ METHOD_TABLES = {
     ("statements/stores.py", "_AT"): "methods of jax.Array.at",
     ("training/gate.py", "TRAINING"): "attributes that only training code has: words of its protocol",
     ("training/jittable.py", "HOST_METHODS"): "what takes a value out of a train step: a word of its protocol",
-    ("training/jittable.py", "BUILTINS"): "Python's own functions",
 }
 
 
@@ -96,20 +116,48 @@ def qualified() -> set[str]:
 
 
 @functools.cache
-def method_tables() -> set[tuple[str, str]]:
-    """Tables at the top of a module that hold three or more names of a tensor's methods; sentences are no tables."""
+def words_of_torch() -> frozenset[str]:
+    """What the rules' names end in, also in place, without names that Python has as well."""
     load_rules()
-    names = [name for one in REGISTRY for name in one.names() if name.startswith("torch.Tensor.")]
-    methods = {name.rpartition(".")[2] for name in names}
+    names = {name for one in REGISTRY for name in one.names() if name.startswith("torch.")}
+    words = {name.rpartition(".")[2] for name in names} - set(dir(builtins))
+    return frozenset(words | {f"{name.rpartition('.')[2]}_" for name in names if name.startswith("torch.Tensor.")})
+
+
+@functools.cache
+def method_tables() -> set[tuple[str, str]]:
+    """Tables of three or more of these words, at the top of a module or in a function, by what they are or stand in.
+
+    Sentences are no tables.
+    """
     by_name = set()
     for file, tree in trees():
         for node in tree.body:
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                words = {word for text in strings(node.value) if not text.endswith(".") for word in text.split()}
-                if len(words & methods) > 2:
-                    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                    by_name.add((file, ast.unparse(target)))
+            match node:
+                case (
+                    ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value)
+                ):
+                    words = {word for text in strings(value) if not text.endswith(".") for word in text.split()}
+                    tables = [words]
+                    name = ast.unparse(target)
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    tables = list(map(listed, ast.walk(node)))
+                case _:
+                    continue
+            if any(len(words & words_of_torch()) > 2 for words in tables):
+                by_name.add((file, name))
     return by_name
+
+
+def listed(node: ast.AST) -> set[str]:
+    """The strings that a tuple, list, set or dict lists, or a pattern's alternatives."""
+    match node:
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) | ast.Dict(keys=items):
+            return {n.value for n in items if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+        case ast.MatchOr(patterns=patterns):
+            values = [p.value for p in patterns if isinstance(p, ast.MatchValue)]
+            return {v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)}
+    return set()
 
 
 def test_the_translator_names_no_torch_name_that_a_rule_could_state() -> None:
@@ -120,6 +168,18 @@ def test_the_translator_names_no_torch_name_that_a_rule_could_state() -> None:
 def test_the_translator_has_no_table_of_methods_that_a_rule_could_state() -> None:
     unknown = method_tables() - METHOD_TABLES.keys()
     assert not unknown, f"state {sorted(unknown)} in rules/methods.py"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x in ('unsqueeze', 'squeeze_', 'cat')",
+        "{'chunk': 1, 'split': 2, 'view': 3}",
+        "match x:\n case 'relu' | 'gelu' | 'tanh': y",
+    ],
+)
+def test_a_table_inside_of_a_function_is_seen(text: str) -> None:
+    assert any(len(listed(node) & words_of_torch()) == 3 for node in ast.walk(ast.parse(text)))
 
 
 @pytest.mark.parametrize(("table", "present"), [(KNOWN, qualified), (METHOD_TABLES, method_tables)])

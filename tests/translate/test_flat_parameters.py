@@ -37,6 +37,35 @@ def test_flat_vectors_have_pytorchs_order(line: str, written: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("imported", "name"),
+    [("import torch as T", "T.cat"), ("from torch import cat", "cat"), ("from torch import hstack as h", "h")],
+)
+def test_what_joins_them_is_known_by_what_is_imported(imported: str, name: str) -> None:
+    done = convert(f"{TEXT.format(line=imported)}v = {name}([p.view(-1) for p in net.parameters()])\n")
+    assert not done.gaps
+    assert f"([p.reshape(-1) {WALK}])" in done.code
+
+
+@pytest.mark.parametrize(
+    ("imported", "name"),
+    [
+        ("from torch.nn.utils import vector_to_parameters as fill", "fill"),
+        ("from torch.nn import utils", "utils.vector_to_parameters"),
+        ("import torch.nn.utils", "torch.nn.utils.vector_to_parameters"),
+    ],
+)
+def test_what_is_written_into_them_is_known_by_what_is_imported(imported: str, name: str) -> None:
+    done = convert(f"{TEXT.format(line=imported)}{name}(torch.ones(8), net.parameters())\n")
+    assert not done.gaps
+    assert "vector_to_parameters(jnp.ones(8), net)" in done.code
+
+
+def test_a_function_of_the_same_name_is_no_join() -> None:
+    line = "def cat(parts):\n    parts[0].mul_(2)\n\n\ncat([p.view(-1) for p in net.parameters()])"
+    assert convert(TEXT.format(line=line)).gaps
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "ps = [p.view(-1) for p in net.parameters()]\nps[0].mul_(2)",

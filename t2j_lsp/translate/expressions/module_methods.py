@@ -242,7 +242,7 @@ class ModuleMethods:
     def _named_arrays(self, node: ast.Call, name: str, module: str) -> Piece:
         """The dict of a module's arrays, or its items where they are walked over; itself where they are written."""
         match self.ctx.source.parents.get(node):
-            case ast.Call(args=[_, given]) as call if given is node and flattens(call, node):
+            case ast.Call(args=[_, given]) as call if given is node and flattens(self.ctx.source, call, node):
                 return Piece(module)
         parameters = "" if name.endswith("parameters") else ", parameters=False"
         made = f"{self.renderer.need('named_arrays')}({module}{parameters})"

@@ -80,7 +80,7 @@ def _is_only_read(source: Source, call: ast.Call, named: bool) -> bool:
     match place:
         case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held], keywords=[]) if held is call and not named:
             return _is_looked_at(source, place)
-        case ast.Call() if flattens(place, call):
+        case ast.Call() if flattens(source, place, call):
             return True
         case ast.Assign(targets=[ast.Tuple(elts=names) | ast.List(elts=names)]) if not named:
             return _are_shown(source, place, names)
@@ -126,13 +126,13 @@ def _is_only_read(source: Source, call: ast.Call, named: bool) -> bool:
     return False
 
 
-def flattens(call: ast.Call, parameters: ast.expr) -> bool:
+def flattens(source: Source, call: ast.Call, parameters: ast.expr) -> bool:
     """Whether a call makes a flat vector of parameters, or writes one into them."""
     match call:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[given], keywords=[]):
-            return name == "parameters_to_vector" and given is parameters
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[_, given], keywords=[]):
-            return name == "vector_to_parameters" and given is parameters
+        case ast.Call(args=[given], keywords=[]) if given is parameters:
+            return _of_torch(source, call.func).endswith(".parameters_to_vector")
+        case ast.Call(args=[_, given], keywords=[]) if given is parameters:
+            return _of_torch(source, call.func).endswith(".vector_to_parameters")
     return False
 
 
@@ -240,20 +240,19 @@ def _is_read(source: Source, node: ast.expr) -> bool:
         case ast.Subscript(ctx=ast.Load()) if parent.value is node:
             return _is_read(source, parent)
         case ast.Call(func=func):
-            return _computes((_of_torch(source, func) or "").rpartition(".")[2])
+            return _computes(_of_torch(source, func).rpartition(".")[2])
     return False
 
 
-def _of_torch(source: Source, node: ast.expr) -> str | None:
-    """The function of PyTorch that an expression is by what is imported where it stands."""
-    last = node.attr if isinstance(node, ast.Attribute) else ""
-    root = node.value if isinstance(node, ast.Attribute) else node
-    if not isinstance(root, ast.Name):
-        return None
-    for target in source.symbols.imports(source.home(root)).get(root.id, ()):
-        name = canonical(f"{target}.{last}" if last else target)
-        return name if is_torch(name) else None
-    return None
+def _of_torch(source: Source, node: ast.expr) -> str:
+    """The name in PyTorch of what an expression is by the imports where it stands; empty if it is none of its."""
+    path: list[str] = []
+    while isinstance(node, ast.Attribute):
+        path.insert(0, node.attr)
+        node = node.value
+    targets = source.symbols.imports(source.home(node)).get(node.id, ()) if isinstance(node, ast.Name) else ()
+    names = {canonical(".".join([target, *path])) for target in targets}
+    return names.pop() if len(names) == 1 and all(map(is_torch, names)) else ""
 
 
 def _is_view(name: str) -> bool:

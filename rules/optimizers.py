@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
-from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.pieces import NOT, Piece, bracket, precedence
 from t2j_lsp.translate.rule.record import CLOSE, EXACT, Call, Refusal, rule
 
 from ._optimizer_links import (
@@ -103,11 +104,16 @@ def grouped(o: Options, links: Links, plan: OptimizerPlan) -> str:
     label = f'"{plan.groups[-1].label}"'
     for group in reversed(plan.groups[:-1]):
         label = _labelled(group, label)
-    module = ""
-    if any("torch_name" in group.reads for group in plan.groups):
-        module, label = ", {target}", re.sub(r"\btorch_name\b", "name", label)
-    labels = f"label_parameters(lambda name, parameter: {label}{module})"
-    return f"optax.multi_transform({{{', '.join(made)}}}, {labels})"
+    return f"optax.multi_transform({{{', '.join(made)}}}, {_for_each(label, plan.groups)})"
+
+
+def _for_each(said: str, groups: Sequence[Group]) -> str:
+    """What is said of each parameter by its ``name`` and ``parameter``, as a function of all of them."""
+    reads = {name for group in groups for name in group.reads}
+    if "torch_name" in reads:
+        said = re.sub(r"\btorch_name\b", "name", said)
+        return f"label_parameters(lambda name, parameter: {said}, {{target}})"
+    return f"label_parameters(lambda name, parameter: {said})"
 
 
 def _labelled(group: Group, others: str) -> str:
@@ -125,20 +131,35 @@ def _labelled(group: Group, others: str) -> str:
 
 
 def _masked(o: Options, links: Links, plan: OptimizerPlan) -> str | None:
-    """AdamW whose groups only say what is decayed and what is not: a mask."""
+    """An optimizer whose groups only say what is decayed and what is not: a mask."""
     if len(plan.groups) != 2 or any(set(g.options) != {"weight_decay"} for g in plan.groups):
         return None
-    decays = [Options(o.call, o.extra, group=g).zero("weight_decay") for g in plan.groups]
+    still = [Options(o.call, o.extra, group=g).zero("weight_decay") for g in plan.groups]
     condition = plan.groups[0].condition or ""
-    if decays != [False, True] or "name" in condition or links is not adamw_links:
+    if sum(still) != 1 or not condition:
         return None
-    made = chain(Options(o.call, o.extra, o.injected, plan.groups[0], o.rate), links)
-    if "optax.chain" in made:
+    if still[0]:
+        condition = _negated(condition)
+    decaying = plan.groups[still.index(False)]
+    made = chain(Options(o.call, o.extra, o.injected, decaying, o.rate), links)
+    mask = f"lambda params: jax.tree.map(lambda p: {condition.replace('parameter.', 'p.')}, params)"
+    if not {"name", "torch_name"}.isdisjoint(plan.groups[0].reads):
+        mask = _for_each(condition, plan.groups)
+    added = re.findall(r"optax\.add_decayed_weights\(\{\w+\}\)", made)
+    if len(added) == 1:
+        return made.replace(added[0], f"{added[0][:-1]}, mask={mask})")
+    if links is not adamw_links or "optax.chain" in made:
         return None
-    condition = condition.replace("parameter.", "p.")
     # inject_hyperparams takes what can be called for a schedule, and calls it with the number of updates.
     made = made.replace("inject_hyperparams(optax.adamw)", 'inject_hyperparams(optax.adamw, static_args="mask")', 1)
-    return f"{made[:-1]}, mask=lambda params: jax.tree.map(lambda p: {condition}, params))"
+    return f"{made[:-1]}, mask={mask})"
+
+
+def _negated(condition: str) -> str:
+    tree = ast.parse(condition, mode="eval").body
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        return ast.unparse(tree.operand).replace("'", '"')
+    return f"not {bracket(Piece(condition, precedence(tree)), NOT)}"
 
 
 def optimizer(call: Call, links: Links) -> Piece | Refusal:

@@ -298,7 +298,7 @@ def adafactor(
 
 
 def label_parameters(label: Callable[[str, jax.Array], str], module: nnx.Module | None = None) -> Callable[[Any], Any]:
-    """Labels for `optax.multi_transform`: calls `label(name, parameter)` for every parameter.
+    """Labels for `optax.multi_transform`, or a mask: calls `label(name, parameter)` for every parameter.
 
     Args:
       label: is given the path of the nnx.Param in its module, joined by dots, `"layers.0.kernel"`, and the array.

@@ -111,7 +111,9 @@ class CountedSchedules:
 
     def _takes_schedule(self, made: ast.Call) -> bool:
         fact, plan = self.ctx.fact(made.func), self.ctx.plan.optimizers.get(made)
-        if plan is None or plan.reason or not plan.target or len(plan.groups) > 1 or plan.made_by or plan.leaves:
+        if plan is None or plan.reason or not plan.target or plan.apart or plan.made_by or plan.leaves:
+            return False
+        if any({"lr", "momentum", "betas"} & group.options.keys() for group in plan.groups):
             return False
         return isinstance(fact, Qual) and fact.name in names_with(Trait.TAKES_SCHEDULE)
 

@@ -23,7 +23,7 @@ from .transformer import Transformer, code, transformed
 Constants = tuple[tuple[str, str], ...]
 """Expressions (``reduction``, ``self.bias``) and the literals that they stand for."""
 
-_COMPARE: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
+COMPARE: dict[type[cst.BaseCompOp], Callable[[Any, Any], bool]] = {
     cst.Equal: operator.eq,
     cst.NotEqual: operator.ne,
     cst.LessThan: operator.lt,
@@ -180,7 +180,7 @@ class _ConstantFolder(Transformer):
             return plain
         if _asks_nothing(updated_node.left, target):
             return boolean(isinstance(target.operator, cst.NotIn))
-        compare = _COMPARE.get(type(target.operator))
+        compare = COMPARE.get(type(target.operator))
         left, right = number_of(updated_node.left), number_of(target.comparator)
         if compare is None or left is UNKNOWN or right is UNKNOWN:
             return updated_node

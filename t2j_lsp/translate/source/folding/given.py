@@ -14,9 +14,9 @@ import libcst as cst
 from t2j_lsp.symbols import positional_parameters
 
 from .arguments import assigned_names
-from .constants import KINDS, folded
-from .definitions import defaults, is_given, nodes
-from .literals import is_literal, literal
+from .constants import COMPARE, KINDS, folded
+from .definitions import defaults, definition, is_given, nodes
+from .literals import boolean, is_literal, literal, number_of
 from .parts import is_function, of_parts, words
 from .transformer import Transformer, code, transformed
 from .uses import HelperCall, HelperUses
@@ -110,20 +110,18 @@ class _WithValues(Transformer):
         return updated_node
 
 
-NUMBER = "int"
 Values = Mapping[str, frozenset[str]]
-"""Parameters, and what they may be: literals of strings, and ``int`` for any whole number."""
+"""Parameters, and the literals that they may be, of strings and of numbers."""
 
 
 def value_kind(node: ast.expr | None) -> str | None:
-    """The literal of a string, ``int`` for a whole number; None for anything else."""
+    """The literal of a string or of a number; None for anything else."""
     match node:
-        case ast.Constant(value=str()):
-            return literal(node)
         case (
-            ast.Constant(value=int() as value) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value))
-        ):
-            return None if isinstance(value, bool) else NUMBER
+            ast.Constant(value=str() | int() | float() as value)
+            | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value))
+        ) if not isinstance(value, bool):
+            return literal(node)
     return None
 
 
@@ -168,22 +166,35 @@ def _of(value: ast.expr | None, parameters: Values) -> frozenset[str] | None:
 
 @cache
 def within(text: str, values: tuple[tuple[str, frozenset[str]], ...]) -> str:
-    """The text of a function without comparisons of parameters with strings that they never are, and their kinds."""
+    """The text of a function without what the values of its parameters decide.
+
+    That is comparisons with strings that they never are, questions for their kinds, and comparisons with numbers that
+    come out the same for all of them, unless nothing else is done with the parameter.
+    """
     changed = transformed(text, lambda: _Within(dict(values)))
-    return folded(changed, ()) if changed != text else text
+    if changed == text:
+        return text
+    settled = folded(changed, ())
+    unread = {name for name, _ in values} & (_read(text) - _read(settled))
+    return within(text, tuple(one for one in values if one[0] not in unread)) if unread else settled
+
+
+def _read(text: str) -> set[str]:
+    return {n.id for n in nodes(definition(text)) if isinstance(n, ast.Name)}
 
 
 class _Within(Transformer):
     def __init__(self, values: Mapping[str, frozenset[str]]) -> None:
         super().__init__()
         self.values = values
+        self.known = {name: [ast.literal_eval(one) for one in held] for name, held in values.items()}
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         match updated_node:
             case cst.Call(
                 func=cst.Name("isinstance"), args=[cst.Arg(value=cst.Name(name)), cst.Arg(value=cst.Name(kind))]
-            ) if self.values.get(name) == frozenset({NUMBER}) and kind in KINDS:
-                return cst.Name(str(kind == NUMBER))
+            ) if kind in KINDS and {int} == {type(one) for one in self.known.get(name, ())}:
+                return cst.Name(str(kind == "int"))
         return updated_node
 
     def leave_Comparison(self, original_node: cst.Comparison, updated_node: cst.Comparison) -> cst.BaseExpression:
@@ -195,6 +206,13 @@ class _Within(Transformer):
                 ],
             ) if name in self.values and code(updated_node.comparisons[0].comparator) not in self.values[name]:
                 return cst.Name("True" if isinstance(way, cst.NotEqual) else "False")
+            case cst.Comparison(
+                left=cst.Name(value=name), comparisons=[cst.ComparisonTarget(operator=way, comparator=right)]
+            ) if (bound := number_of(right)) is not None and isinstance(bound, int | float):
+                known = self.known.get(name) or ["unknown"]
+                if type(way) in COMPARE and all(isinstance(one, int | float) for one in known):
+                    answers = {COMPARE[type(way)](one, bound) for one in known}
+                    return boolean(answers.pop()) if len(answers) == 1 else updated_node
         return updated_node
 
 

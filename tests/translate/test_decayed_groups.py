@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp import convert
+
 from .training_sides import trained
 
 SOURCE = """\
@@ -54,3 +56,9 @@ def test_its_rate_follows_a_schedule(made: str) -> None:
 def test_groups_that_both_decay_or_neither_have_transformations_of_their_own(first: float, second: float) -> None:
     kinds = {"condition": "p.ndim > 1", "first": first, "second": second, "made": "SGD(groups, lr=0.1)"}
     assert "multi_transform(" in trained(SOURCE.format(scheduler="", step="", **kinds)).translation.code
+
+
+def test_a_variable_that_the_function_would_hide_is_a_gap() -> None:
+    kinds = {"condition": "not n.endswith(name)", "first": 0.2, "second": 0.0, "made": "SGD(groups, lr=0.1)"}
+    source = SOURCE.format(scheduler="", step="", **kinds).replace("losses = []\n", 'losses, name = [], "bias"\n')
+    assert convert(source).gaps

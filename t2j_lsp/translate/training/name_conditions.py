@@ -41,12 +41,25 @@ def by_torch_name(node: ast.expr, name: str, parameter: str) -> str:
             case _ if not isinstance(inner, _PLAIN):
                 raise UnclearGroups(_NO_FORM)
     made = copy.deepcopy(node)
+    others = _renamed(node, read - {name})
     for inner in ast.walk(made):
-        if isinstance(inner, ast.Name) and inner.id == name:
-            inner.id = "torch_name"
+        if isinstance(inner, ast.Name):
+            inner.id = "torch_name" if inner.id == name else others.get(inner.id, inner.id)
     text = re.sub(r"\b(any|all)\(\(([^()]*)\)\)", r"\1(\2)", ast.unparse(made))
     text = text.replace("'", '"') if '"' not in text else text
     return f"({text})" if isinstance(node, ast.Compare | ast.BoolOp) else text
+
+
+def _renamed(node: ast.expr, read: set[str]) -> dict[str, str]:
+    """Other names for variables that would be the label's own: ``any(name in n for name in no_decay)``.
+
+    Raises UnclearGroups where they are not the condition's.
+    """
+    taken = {"name", "parameter", "torch_name"} & read
+    bound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    if not taken <= bound or len(taken) > 1 or taken and "part" in read:
+        raise UnclearGroups(_NO_FORM)
+    return dict.fromkeys(taken, "part")
 
 
 def chosen_names(node: ast.expr) -> str | None:

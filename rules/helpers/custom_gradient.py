@@ -6,7 +6,9 @@ Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Functi
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 
 
 class FunctionContext:
@@ -19,6 +21,15 @@ class FunctionContext:
         self.saved_tensors = arrays
 
 
+def summed_like(gradient: Any, x: Any) -> Any:
+    """A gradient in the dtype of `x`, summed over the axes along which `x` was broadcast, as PyTorch does; or None."""
+    if gradient is None or not jnp.issubdtype(x.dtype, jnp.inexact):
+        return None
+    gradient = gradient.sum(tuple(range(gradient.ndim - x.ndim)))
+    ones = tuple(i for i, size in enumerate(x.shape) if size == 1)
+    return gradient.sum(ones, keepdims=True).astype(x.dtype)
+
+
 class Function:
     """PyTorch's `autograd.Function`: `apply` gives what `forward` computes, with the gradient that `backward` gives.
 
@@ -26,15 +37,16 @@ class Function:
     """
 
     @classmethod
-    def apply(cls, *arguments: Any) -> Any:
-        """Calls `forward` with a context and the arguments."""
-        places = [i for i, given in enumerate(arguments) if isinstance(given, jax.Array | np.ndarray)]
+    def apply(cls, *given: Any) -> Any:
+        """Calls `forward` with a context and the arguments; of a Variable, with its array."""
+        arguments = [each[...] if isinstance(each, nnx.Variable) else each for each in given]
+        places = [i for i, each in enumerate(arguments) if isinstance(each, jax.Array | np.ndarray)]
         context = FunctionContext()
         context.needs_input_grad = tuple(i in places for i in range(len(arguments)))
 
         def forward(*arrays: Any) -> Any:
-            given = dict(enumerate(arguments)) | dict(zip(places, arrays, strict=True))
-            return cls.forward(context, *given.values())  # type: ignore[attr-defined]
+            filled = dict(enumerate(arguments)) | dict(zip(places, arrays, strict=True))
+            return cls.forward(context, *filled.values())  # type: ignore[attr-defined]
 
         def keep(*arrays: Any) -> Any:
             result = forward(*arrays)
@@ -49,7 +61,7 @@ class Function:
             gradients = gradient if isinstance(gradient, tuple) else (gradient,)
             gradients = cls.backward(context, *gradients)  # type: ignore[attr-defined]
             gradients = gradients if isinstance(gradients, tuple) else (gradients,)
-            return tuple(gradients[i] for i in places)
+            return tuple(summed_like(gradients[i], arguments[i]) for i in places)
 
         function = jax.custom_vjp(forward)
         function.defvjp(keep, backward)

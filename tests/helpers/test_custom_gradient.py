@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
+from flax import nnx
 
 from t2j_lsp import convert
 from t2j_lsp.rules.helpers.custom_gradient import Function
@@ -74,3 +75,48 @@ def test_what_was_kept_is_read_under_its_old_name_too() -> None:
     names: dict[str, Any] = {}
     exec(translation.code, names)
     assert float(jax.grad(names["Cube"].apply)(2.0 * jnp.ones(()))) == 10.0
+
+
+def affine(base: Any) -> Any:
+    """``x * scale + shift``, whose gradients have the shape of the product, in float64."""
+
+    class Affine(base):
+        @staticmethod
+        def forward(ctx, x, scale, shift, index):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x, scale)
+            return x * scale + shift + index.sum()
+
+        @staticmethod
+        def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+            x, scale = ctx.saved_tensors
+            return gradient * scale, gradient * x, gradient, gradient
+
+    return Affine
+
+
+def test_gradients_are_summed_over_what_was_broadcast() -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape).astype(np.float32) for shape in ((4, 1, 3), (3,), (2, 1))]
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
+    (affine(torch.autograd.Function).apply(*tensors, torch.tensor([1, 2])) ** 2).sum().backward()
+
+    def total(x: jax.Array, scale: jax.Array, shift: jax.Array) -> jax.Array:
+        return (affine(Function).apply(x, scale, shift, jnp.array([1, 2])) ** 2).sum()
+
+    for gradients in (jax.grad(f, argnums=(0, 1, 2))(*map(jnp.asarray, arrays)) for f in (total, jax.jit(total))):
+        for result, tensor in zip(gradients, tensors, strict=True):
+            assert result.dtype == jnp.float32
+            np.testing.assert_allclose(result, tensor.grad.numpy(), rtol=1e-5)
+
+
+def test_a_variable_is_differentiated_by() -> None:
+    class Layer(nnx.Module):
+        def __init__(self) -> None:
+            self.shift = nnx.Param(jnp.ones((2, 1)))
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            result: jax.Array = affine(Function).apply(x, 2 * jnp.ones(3), self.shift, jnp.array([1, 2]))
+            return result
+
+    gradients = nnx.jit(nnx.grad(lambda layer, x: layer(x).sum()))(Layer(), jnp.ones((4, 1, 3)))
+    np.testing.assert_array_equal(gradients["shift"][...], np.full((2, 1), 12.0))

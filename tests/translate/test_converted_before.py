@@ -278,3 +278,78 @@ def test_what_another_conversion_cut_stays_as_it_cut_it() -> None:
     text = "import torch\nimport jax.numpy as jnp\n\n\ndef f(x: torch.Tensor):\n    return jnp.ones(2), x.clip(0, 1)\n"
     assert "return jnp.ones(2), x.clip(0, 1)" in convert(text).code
     assert "clamp(x, 0, 1)" in convert(text.replace("import jax.numpy", "import other")).code
+
+
+TRAINER = """import torch.nn.functional as F
+
+
+class Trainer:
+    def __init__(self, model: torch.nn.Module):
+        self.model = model
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def target(self, x{rngs}):
+        return jax.lax.stop_gradient(self.model(x))
+
+    def train(self, batches):
+        for batch in batches:
+            self.optimizer.zero_grad()
+            loss = F.mse_loss(self.model(batch), self.target(batch))
+            loss.backward()
+            self.optimizer.step()
+        return loss
+"""
+
+
+@pytest.mark.parametrize("rngs", ["", ", *, rngs=None"])
+def test_a_function_that_stays_as_it_is_is_given_no_module_by_its_calls(rngs: str) -> None:
+    text = HEAD + TRAINER.format(rngs=rngs)
+    translation = convert(text)
+    assert translation.gaps and "self.target(batch))" in translation.code
+    assert convert(translation.code).code == translation.code
+
+
+DISTRIBUTION = """from torch.distributions import Distribution
+
+
+class Own(Distribution):
+    def log_prob(self, value):
+        return torch.exp(value)
+
+
+def made(loc: torch.Tensor) -> Distribution:
+    return Own(loc)
+"""
+
+
+def test_what_stays_pytorch_keeps_the_name_of_its_base() -> None:
+    once = convert("import torch\n" + DISTRIBUTION).code
+    assert "from torch.distributions import Distribution\n" in once and "class Own(Distribution):" in once
+    assert "class Distribution_:" in once and "-> Distribution_:" in once
+    assert convert(once).code == once
+
+
+REPLACED = """from torch import nn
+
+
+class Own(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+class Net(nn.Module):
+    def __init__(self, own):
+        super().__init__()
+        self.loss = nn.BCEWithLogitsLoss(reduction="none")
+        if own:
+            self.loss = Own()
+
+    def forward(self, x, y):
+        return self.loss(x, y)
+"""
+
+
+def test_a_module_in_the_place_of_a_converted_one_is_marked_no_second_time() -> None:
+    once = convert("import torch\n" + REPLACED).code
+    assert "self.loss = Own(rngs=rngs)" in once
+    assert convert(once).code == once

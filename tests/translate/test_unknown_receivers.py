@@ -105,3 +105,11 @@ def test_what_a_method_gives_that_derived_classes_write_is_not_known(body: str) 
 def test_what_a_method_gives_that_returns_nothing_is_none() -> None:
     body = "self.seen = x.shape"
     assert "(v >= 0.5).to(x)" in convert(HEAD + BASE.format(body=body)).code
+
+
+@pytest.mark.parametrize(
+    ("line", "written"), [("y.reshape(shape=(-1, 2))", "y.reshape((-1, 2))"), ("y.reshape(2, 1)",) * 2]
+)
+def test_a_keyword_that_only_tensors_take_tells_one(line: str, written: str) -> None:
+    code = convert(HEAD + f"def f(x, make):\n    y = make(x)\n    return torch.relu({line})\n").code
+    assert f"jax.nn.relu({written})" in code

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from t2j_lsp.symbols import Comprehension, Scope, scopes_around, type_parameters
+from t2j_lsp.symbols import Comprehension, Scope, scopes_around, type_parameters, walk
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
@@ -18,6 +18,7 @@ from t2j_lsp.translate.source.helpers import all_imports, helper_names
 from t2j_lsp.translate.source.text import Source
 
 from .context import Context
+from .torch_only import left_whole
 
 IMPORTS = {
     "jax": ("import jax", "jax"),
@@ -106,8 +107,9 @@ class NeededNames:
         symbols = ctx.source.symbols
         names = helper_names() | IMPORTS.keys() | all_imports().keys()
         names = names if symbols.stars else names & symbols.names
+        kept = _read_by_torch(ctx) & self.helpers
         for name in sorted(names | BUILTINS.keys() & {*symbols.module, *ctx.inference.env}):
-            if name not in self.renames and taken(name, (), ctx):
+            if name not in self.renames and (name in kept or taken(name, (), ctx)):
                 self.renames[name] = free_name(name, ctx)
 
     def shortened(self, piece: Piece) -> Piece:
@@ -119,6 +121,14 @@ class NeededNames:
         """A dotted name as it must be written here."""
         root, dot, rest = name.partition(".")
         return self.renames.get(root, root) + dot + rest
+
+
+def _read_by_torch(ctx: Context) -> set[str]:
+    """The imports of PyTorch's that classes read which stay as they are written: ``class Mine(Distribution)``."""
+    kept = (info.node for info in ctx.inference.classes.values() if left_whole(ctx, info))
+    read = {node.id for whole in kept for node in walk(whole) if isinstance(node, ast.Name)}
+    facts = {name: ctx.inference.env.get(name) for name in read}
+    return {name for name, fact in facts.items() if isinstance(fact, Qual) and is_torch(fact.name)}
 
 
 def scopes(ctx: Context) -> list[Scope]:

@@ -14,7 +14,7 @@ from t2j_lsp.translate.inference.looked_up import looked_up
 from t2j_lsp.translate.inference.storage import dotted
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf, Object, Qual, Tensor, Tuple
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
 from t2j_lsp.translate.rule.names import is_jax, is_torch
 from t2j_lsp.translate.rule.packages import NO_MODULES, TAKE_ANYTHING
 
@@ -72,6 +72,9 @@ OWN_GRADIENT = (
 )
 _COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
 """Names that compiled extensions of PyTorch have: ``_C``, ``selective_scan_cuda``, ``fused_act_ext``."""
+_OUT_OF_SIGHT = (
+    "{} isn't in sight, and what derives from a PyTorch module is one: convert it along, or derive from torch.nn.Module"
+)
 
 
 def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
@@ -259,6 +262,18 @@ def torch_base(options: Options, info: ClassInfo) -> str | None:
                 if is_torch(base.name) or _is_of_torch(package) and not _own(options, package):
                     return base.name
     return None
+
+
+def left_whole(ctx: Context, info: ClassInfo) -> tuple[str, str] | None:
+    """The base that keeps a class of the file as PyTorch's, and why; None for those that are rewritten."""
+    for name in info.torch_bases:
+        reason = CLASSES.get(name, TorchClass()).derived
+        if reason is not None and ctx.plan.expression_handlers.keys().isdisjoint(info.node.bases):
+            return name, reason
+    if (name_out_of_sight := base_out_of_sight(info)) is not None:
+        return name_out_of_sight, _OUT_OF_SIGHT.format(name_out_of_sight)
+    problem = problem_of_gradient(info)
+    return (info.torch_bases[0], problem) if problem is not None else None
 
 
 def base_out_of_sight(info: ClassInfo) -> str | None:

@@ -162,6 +162,8 @@ def only_tensor(name: str, node: ast.Call) -> bool:
             return any(_is_number(a) for a in node.args)
         case "argsort":
             return count == 2 and _is_truth(node.args[1])
+        case "reshape":
+            return any(k.arg == "shape" for k in node.keywords)
         case "to":
             given = [first, *(k.value for k in node.keywords if k.arg in ("device", "dtype"))]
             return any(isinstance(value, ast.Attribute) and value.attr in ("device", "dtype") for value in given)

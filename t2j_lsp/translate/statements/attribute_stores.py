@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Scalar, Tensor, Tuple, is_number, is_tensor
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
+from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import assigned
 
 from .attribute_parts import added_to, items_of, registers
@@ -391,4 +392,6 @@ def _may_be_data(fact: Fact) -> bool:
             return not items or not all(isinstance(item, Scalar) for item in items)
         case ListOf(item=item):
             return not isinstance(item, Scalar)
+        case Instance(cls=made) if any(map(is_jax, made.info.torch_bases)):  # a module of Flax
+            return True
     return is_module(fact) or is_tensor(fact)

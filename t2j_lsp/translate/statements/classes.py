@@ -9,17 +9,13 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.expressions.torch_only import base_out_of_sight, mixin_out_of_sight, problem_of_gradient
+from t2j_lsp.translate.expressions.torch_only import left_whole, mixin_out_of_sight
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module_base
-from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 
 from .class_decorators import loses_rngs, report_lost_rngs
 from .decorators import Decorators
 from .layer_resets import called_by_layer, reset_of
 
-_OUT_OF_SIGHT = (
-    "{} isn't in sight, and what derives from a PyTorch module is one: convert it along, or derive from torch.nn.Module"
-)
 _MIXIN_OUT_OF_SIGHT = "{} isn't in sight, and if it works on a PyTorch module it doesn't on Flax's: convert it along"
 
 
@@ -45,16 +41,8 @@ class Classes:
         info = self.ctx.inference.classes.get(node)
         if info is None:
             return True
-        for torch_base in info.torch_bases:
-            reason = CLASSES.get(torch_base, TorchClass()).derived
-            if reason is not None and self.ctx.plan.expression_handlers.keys().isdisjoint(node.bases):
-                self.ctx.report.gap(node, torch_base, "refused", reason)
-                return True
-        if (name := base_out_of_sight(info)) is not None:
-            self.ctx.report.gap(node, name, "refused", _OUT_OF_SIGHT.format(name))
-            return True
-        if (problem := problem_of_gradient(info)) is not None:
-            self.ctx.report.gap(node, info.torch_bases[0], "refused", problem)
+        if (kept := left_whole(self.ctx, info)) is not None:
+            self.ctx.report.gap(node, kept[0], "refused", kept[1])
             return True
         for decorator in node.decorator_list:
             self.decorators.rewrite(decorator)

@@ -65,7 +65,8 @@ class Lifting:
         if info.node in self._seen:
             return
         self._seen.add(info.node)
-        if self._acts(info) or self._gives_pipeline(info):
+        settled = info.node in self.ctx.inference.settled  # it was converted before, and stays as it is
+        if settled or self._acts(info) or self._gives_pipeline(info):
             return
         called = list(self.loss_calls.called(info.node))
         for one in called:

@@ -113,3 +113,11 @@ def test_what_a_method_gives_that_returns_nothing_is_none() -> None:
 def test_a_keyword_that_only_tensors_take_tells_one(line: str, written: str) -> None:
     code = convert(HEAD + f"def f(x, make):\n    y = make(x)\n    return torch.relu({line})\n").code
     assert f"jax.nn.relu({written})" in code
+
+
+@pytest.mark.parametrize(
+    "target", ["nn.Module.register_parameter", "nn.Module.__call__", "torch.Tensor.size", "nn.Linear.forward"]
+)
+def test_a_method_that_is_put_into_a_class_of_pytorch_is_a_gap(target: str) -> None:
+    translation = convert(HEAD + f"def patch(f):\n    {target} = f\n")
+    assert len(translation.gaps) == 1 and f"    {target} = f" in translation.code

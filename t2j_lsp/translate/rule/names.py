@@ -64,6 +64,11 @@ def is_torch(name: str) -> bool:
     return name == "torch" or name.startswith(("torch.", "einops.layers.torch", "torchvision.utils"))
 
 
+def is_class(name: str) -> bool:
+    """Whether a qualified name is that of a class of torch's, which all begin with a capital letter."""
+    return is_torch(name) and name.rpartition(".")[2][:1].isupper()
+
+
 _DTYPE = re.compile(r"torch\.(b?float\d*|double|half|u?int\d+|int|long|short|complex\d+|cfloat|cdouble|bool)")
 
 

@@ -12,16 +12,16 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.expressions.variables import Variables, is_metadata
 from t2j_lsp.translate.rule.definitions import Instance, is_module
-from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Scalar, Tensor, Tuple, is_number, is_tensor
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tuple, is_number, is_tensor
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
-from t2j_lsp.translate.rule.names import is_jax
+from t2j_lsp.translate.rule.names import is_class
 from t2j_lsp.translate.rule.pieces import assigned
 
 from .attribute_parts import added_to, items_of, registers
 from .captured_modules import CapturedModules
 from .gradient_flags import switches_nothing_off
-from .kept_states import is_record, keeps_state
+from .kept_states import is_record, keeps_state, may_be_data
 from .replaced_modules import ReplacedModules
 from .stores import Stores
 
@@ -29,6 +29,7 @@ UNREGISTERED = (
     "PyTorch neither trains nor saves modules that are only in a plain list, and in NNX they are parts of the module: "
     "use nn.ModuleList if they are to be, else leave them out of the optimizer by a filter"
 )
+_PATCHED = "a method that is put into PyTorch's class changes nothing of what Flax's does: derive a class of your own"
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
@@ -69,6 +70,9 @@ class AttributeStores:
         if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
             return False
         owner = self.ctx.fact(target.value)
+        if isinstance(owner, Qual) and is_class(owner.name):
+            self.ctx.report.gap(node, f"{owner.name}.{target.attr}", "refused", _PATCHED)
+            return True
         asks = isinstance(node.value, ast.Constant) and node.value.value is True
         if target.attr == "requires_grad" and isinstance(owner, Tensor) and asks and not owner.variable:
             self.ctx.edits.delete(node)
@@ -210,7 +214,7 @@ class AttributeStores:
             if isinstance(other, ast.Assign) and other.lineno < node.lineno:
                 fact = self.ctx.fact(other.value)
                 if (
-                    not _may_be_data(fact)
+                    not may_be_data(fact)
                     and not _is_none(other.value)
                     and ast.unparse(target) in map(ast.unparse, other.targets)
                 ):
@@ -383,15 +387,3 @@ def _has_parameters(fact: Fact) -> bool:
     if isinstance(fact, Layer):
         return fact.name in LAYERS and LAYERS[fact.name].random and not fact.name.rpartition(".")[2].endswith("Dropout")
     return isinstance(fact, Instance) and is_module(fact)
-
-
-def _may_be_data(fact: Fact) -> bool:
-    """Whether NNX takes a value for data: arrays and modules, and what has others than numbers and words among it."""
-    match fact:
-        case Tuple(items=items):
-            return not items or not all(isinstance(item, Scalar) for item in items)
-        case ListOf(item=item):
-            return not isinstance(item, Scalar)
-        case Instance(cls=made) if any(map(is_jax, made.info.torch_bases)):  # a module of Flax
-            return True
-    return is_module(fact) or is_tensor(fact)

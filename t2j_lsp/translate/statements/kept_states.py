@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Qual, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Qual, Scalar, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.source.assignments import one_by_one
 
 _NAMED = frozenset({"typing.NamedTuple", "typing_extensions.NamedTuple"})
@@ -40,6 +41,18 @@ def is_record(fact: Fact) -> bool:
     info = fact.cls.info
     named = any(isinstance(base, Qual) and base.name in _NAMED for base in info.bases)
     return named and any(is_tensor(field) or is_record(field) for field in info.attributes.values())
+
+
+def may_be_data(fact: Fact) -> bool:
+    """Whether NNX takes a value for data: arrays and modules, and what has others than numbers and words among it."""
+    match fact:
+        case Tuple(items=items):
+            return not items or not all(isinstance(item, Scalar) for item in items)
+        case ListOf(item=item):
+            return not isinstance(item, Scalar)
+        case Instance(cls=made) if any(map(is_jax, made.info.torch_bases)):  # a module of Flax
+            return True
+    return is_module(fact) or is_tensor(fact)
 
 
 def _is_array(fact: Fact) -> bool:

@@ -107,10 +107,10 @@ def missing_gpu() -> str | None:
 
 def cards(suite: Suite) -> None:
     """What both frameworks call the card."""
-    sides = [suite.pool.hello[kind] for kind in KINDS]
-    for hello in sides:
-        print(f"  {hello['framework']}: {hello['device']}")
-    suite.bar("the same card", len({hello["device"] for hello in sides}) == 1, suite.pool.device_name)
+    sides = [suite.pool.greetings[kind] for kind in KINDS]
+    for greeting in sides:
+        print(f"  {greeting.framework}: {greeting.device}")
+    suite.bar("the same card", len({greeting.device for greeting in sides}) == 1, suite.pool.device_name)
 
 
 def precision(suite: Suite) -> None:

@@ -64,8 +64,6 @@ MODULES = {
     "TransformedDistribution": "transformed_distribution",
 }
 """Where a distribution is defined, if that isn't its name in small letters."""
-GAMMAS = {"Gamma", "Chi2", "InverseGamma", "Beta", "Dirichlet", "StudentT", "FisherSnedecor"}
-"""Distributions whose draws have gradients of gamma numbers."""
 
 
 def state_class(name: str, module: str) -> None:
@@ -220,7 +218,6 @@ STATS = {
     "Gamma": ("gamma", "{self}.concentration, scale=1 / {self}.rate", False),
 }
 """What jax.scipy.stats calls a distribution and its parameters, and whether it has the inverse."""
-INVERSE = {"cdf": "value", "icdf": "value"}
 for one, (function, settings, inverts) in STATS.items():
     Row(f"{PREFIX}{one}.cdf(self, value)", f"jax.scipy.stats.{function}.cdf({{value}}, {settings})")
     if inverts:

@@ -255,6 +255,15 @@ def test_every_class_has_a_name_of_its_own() -> None:
     assert {name: modules for name, modules in homes.items() if len(set(modules)) > 1} == {}
 
 
+LONGEST = 400
+LONGER = {"t2j_lsp.symbols": "its walks and tables are asked together by every call"}
+
+
+def test_modules_are_short() -> None:
+    """A file that grows longer is two subjects."""
+    assert {module for module, file in MODULES.items() if text_of(file).count("\n") > LONGEST} == LONGER.keys()
+
+
 EMPTY_WORDS = {"found", "here", "there", "ours", "theirs", "told", "aside", "surroundings", "special"}
 """What says of a value how somebody came by it, or where it stands in a sentence, and not what it is."""
 PROGRAMS = ("tests/programs", "tests/projects", "tests/translate/models", "tests/translate/scripts")

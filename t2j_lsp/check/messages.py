@@ -45,6 +45,27 @@ class Failure(Message):
 
 
 @dataclass(frozen=True)
+class Greeting(Message):
+    """What a worker says of itself before it is asked for anything else."""
+
+    framework: str
+    """With its version."""
+    device: str
+    """What it runs on, by its name."""
+    missing: str | None
+    """Why it has no card where it was to use one."""
+    layers: list[str]
+    """What shuts it in."""
+
+
+@dataclass(frozen=True)
+class Owners(Message):
+    """Which attribute of which class of the user's holds each submodule, parameter and buffer of a torch module."""
+
+    owners: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
 class DrawProblem(Message):
     """A random draw of the JAX side that is not one of torch's."""
 

@@ -24,7 +24,6 @@ class ClientAbilities:
     diagnostic_refresh: bool = False
     related_information: bool = False
     code_description: bool = False
-    diagnostic_data: bool = False
     progress: bool = False
     configuration: bool = False
     dynamic_configuration: bool = False
@@ -77,7 +76,6 @@ def client_of(params: types.InitializeParams) -> ClientAbilities:
         diagnostic_refresh=bool(get("workspace.diagnostics.refresh_support")),
         related_information=bool(get("text_document.publish_diagnostics.related_information")),
         code_description=bool(get("text_document.publish_diagnostics.code_description_support")),
-        diagnostic_data=bool(get("text_document.publish_diagnostics.data_support")),
         progress=bool(get("window.work_done_progress")),
         configuration=bool(get("workspace.configuration")),
         dynamic_configuration=bool(get("workspace.did_change_configuration.dynamic_registration")),

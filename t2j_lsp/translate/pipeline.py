@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import gc
 import warnings
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from t2j_lsp.translate.expressions.context import Context, Edits, Plan
 from t2j_lsp.translate.expressions.handlers import written_as
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
 from t2j_lsp.translate.expressions.render import Renderer
-from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.expressions.torch_only import base_out_of_sight
 from t2j_lsp.translate.inference import shared_storage
 from t2j_lsp.translate.inference.call_sites import with_call_sites
@@ -29,6 +27,7 @@ from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.layout.short import short_layers
 from t2j_lsp.translate.output import class_names
+from t2j_lsp.translate.output.above import keep_comments, mark_todos, report_outdated
 from t2j_lsp.translate.output.along import report_files_to_convert
 from t2j_lsp.translate.output.helper_module import module_beside
 from t2j_lsp.translate.output.helper_place import WrittenCode
@@ -237,8 +236,10 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         report_files_to_convert(context)
     if inference.has(class_names.NEEDS):
         class_names.report_class_names(context)
-    _mark_todos(context)
-    _keep_comments(context.edits)
+    if context.report.todos:
+        mark_todos(context)
+    if "#" in context.source.text:
+        keep_comments(context.edits)
     own = frozenset(context.edits.made)
     brought = edit_imports(context, read, needs, output if lines is None else None)
     if known.size > before:
@@ -294,7 +295,8 @@ def _written(context: Context, needs: NeededNames) -> Renderer:
     source, renderer = context.source, Renderer(context, needs)
     helpers = written_helpers(source) if context.inference.has_jax else []
     Statements(context, renderer).block(node for node in source.written if node not in helpers)
-    _report_outdated(context)
+    if context.plan.outdated:
+        report_outdated(context)
     if context.rngs.module is not None:
         make_rngs(context, context.rngs.module, renderer)
     if context.rngs.asking:
@@ -316,7 +318,7 @@ def _proved(
     tree = _check(code)
     written = {needs.renames.get(helper.name, helper.name) for helper in brought.helpers}
     if whole and source_map and report_problems(context, tree, source_map, written):
-        _mark_todos(context)
+        mark_todos(context)
         code, source_map = parsed.apply(context.edits.made)
         tree = _check(code)
     outcomes = Outcomes(context, own, tree)
@@ -342,46 +344,6 @@ def _proved(
 def _contract_needs(brought: Brought, needs: NeededNames) -> Needs:
     written = tuple((needs.renames.get(h.name, h.name), h.name) for h in brought.helpers)
     return Needs(tuple(brought.lines), tuple(h.name for h in brought.helpers), written)
-
-
-def _report_outdated(context: Context) -> None:
-    """Report what keeps values that an optimizer writes into, wherever the statement went."""
-    for node, reason in context.plan.outdated.items():
-        at = context.source.starts[node.lineno - 1]
-        if not any(edit.start < at < edit.end for edit in context.edits.made):
-            context.scope.statement = CurrentStatement(node)
-        context.report.gap(node, "in-place", "in-place-shared", reason)
-        context.scope.statement = None
-
-
-def _mark_todos(context: Context) -> None:
-    """Write ``# TODO(t2j): reason`` above each gap; what an earlier conversion has marked keeps its mark."""
-    for start, reasons in context.report.todos.items():
-        line = context.source.line_of(start)
-        if line > 1 and context.source.line_text(line - 1).lstrip().startswith(MARK):
-            continue
-        indent, newline = context.edits.indent(line), context.source.newline
-        at = context.source.starts[line - 1]
-        context.edits.add(at, at, "".join(f"{indent}{MARK}: {reason}{newline}" for reason in reasons), 1)
-    context.report.todos.clear()
-
-
-def _keep_comments(edits: Edits) -> None:
-    """Comments inside replaced code that the new code doesn't have go above the statement."""
-    source = edits.source
-    starts = sorted({s.lineno for s in source.written_nodes if isinstance(s, ast.stmt)})
-    lost: dict[int, list[str]] = {}
-    for edit in list(edits.made):
-        if edit.end <= edit.start:
-            continue
-        for text in source.comments_between(edit.start, edit.end):
-            if text not in edit.new and text not in edits.placed_comments:
-                line = starts[max(0, bisect_right(starts, source.line_of(edit.start)) - 1)]
-                lost.setdefault(line, []).append(text)
-    for line, texts in lost.items():
-        at = source.starts[line - 1]
-        indent = edits.indent(line)
-        edits.add(at, at, "".join(f"{indent}{text}{source.newline}" for text in texts), 0)
 
 
 def _code_of(edits: Edits) -> WrittenCode:

@@ -263,7 +263,7 @@ WITHOUT_CAPABILITIES = """
 import t2j_lsp.check.process.pool as pool
 pool.offered = lambda python: ("bubblewrap", "landlock", "seccomp")
 with pool.Pool(device="cpu") as workers:
-    print(*workers.request("torch", "hello", 300.0)["layers"])
+    print(*workers.request("torch", "greet", 300.0)["layers"])
 """
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from t2j_lsp.check.messages import Greeting
 from t2j_lsp.contract import Containment
 
 from .compile_cache import open_cache, trim
@@ -62,7 +63,7 @@ class Pool:
         self.limits = limits or (ON_GPU if device == "gpu" else Limits())
         self._workers: dict[Kind, Worker] = {}
         self._locks: dict[Kind, threading.Lock] = {"torch": threading.Lock(), "jax": threading.Lock()}
-        self.hello: dict[Kind, dict[str, Any]] = {}
+        self.greetings: dict[Kind, Greeting] = {}
         self.refused: dict[Kind, list[str]] = {"torch": [], "jax": []}
         """What was refused to the program in the last request to each worker."""
 
@@ -122,7 +123,7 @@ class Pool:
                 with lock:
                     try:
                         self._ready(kind, cancelled)
-                        missing += filter(None, [self.hello[kind]["missing"]])
+                        missing += filter(None, [self.greetings[kind].missing])
                     except CheckCancelled:
                         raise
                     except (WorkerError, RemoteError) as error:
@@ -144,7 +145,7 @@ class Pool:
             if worker.count > 0:
                 return worker
             try:
-                self.hello[kind] = self._greet(worker, cancelled)
+                self.greetings[kind] = self._greet(worker, cancelled)
             except (WorkerError, RemoteError):
                 failed = next((layer for layer in _INSTEAD if layer in worker.layers), None)
                 again = failed is not None and worker.was_not_contained and self._asked_layers is None
@@ -181,16 +182,16 @@ class Pool:
             self._workers[kind] = worker
         return worker
 
-    def _greet(self, worker: Worker, cancelled: Callable[[], bool]) -> dict[str, Any]:
+    def _greet(self, worker: Worker, cancelled: Callable[[], bool]) -> Greeting:
         try:
-            hello: dict[str, Any] = worker.request({"operation": "hello"}, self.limits.start, cancelled)
+            answer = worker.request({"operation": "greet"}, self.limits.start, cancelled)
         except CheckCancelled:
             raise
         except WorkerError as error:
             raise WorkerError(
                 ": ".join([f"{self._pythons[worker.kind]} can't run {worker.kind}: {error}", *worker.log[-1:]])
             ) from error
-        return hello
+        return Greeting.from_plain(answer)
 
     def processes(self, kind: Kind) -> list[int]:
         """The process ids of a worker and of everything that it started; none where it doesn't run."""
@@ -205,13 +206,13 @@ class Pool:
     @property
     def device_name(self) -> str:
         """What both sides ran on: ``cpu``, or ``gpu`` with its name."""
-        names = {hello["device"] for hello in self.hello.values()} - {"cpu"}
+        names = {greeting.device for greeting in self.greetings.values()} - {"cpu"}
         return f"gpu: {' and '.join(sorted(names))}" if names and self._where == "gpu" else "cpu"
 
     @property
     def containment(self) -> Containment | None:
         """How the workers are shut in, by the weaker of the two; None before one answered."""
-        layers = [containment_of(hello["layers"]) for hello in self.hello.values()]
+        layers = [containment_of(greeting.layers) for greeting in self.greetings.values()]
         return max(layers, key=lambda one: len(one.not_held), default=None)
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from t2j_lsp.check.messages import (
     InitialValues,
     JaxObserved,
     JaxTrained,
+    Owners,
     Prepared,
     TorchObserved,
     TorchTrained,
@@ -58,8 +59,7 @@ class WorkerRequests:
 
     def owners(self, request: TorchRequest) -> dict[str, list[str]]:
         """Which attribute of which class of the user's holds each submodule, parameter and buffer of a torch module."""
-        owned: dict[str, list[str]] = self._answer("torch", "owners", request)["owners"]
-        return owned
+        return Owners.from_plain(self._answer("torch", "owners", request)).owners
 
     def initial(self, request: InitialRequest) -> InitialValues:
         """Samples of initial values."""

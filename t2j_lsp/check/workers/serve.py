@@ -36,7 +36,7 @@ def serve(kind: str, tag: bytes, receive: int, send: int, folders: Folders, laye
     gc.enable()
     command_line.install()
     handlers: dict[str, Handler] = dict(module.HANDLERS)
-    handlers["hello"] = lambda message: {**module.hello(), "layers": list(layers)}
+    handlers["greet"] = lambda message: module.greet(list(layers))
     guard.install(folders)
     known = remains.Remains(lambda: (module.settings(), guard.rules()))
     scratch = folders.writable[0]

@@ -306,7 +306,7 @@ def _placed(span: Span, first: int, bom: bool) -> Span:
 
 
 def _definitions(unit: Unit, piece: UnitAnalysis) -> Iterable[AnalysedDefinition]:
-    for kind, name, first, last, span, depth in unit.about.skeletons:
+    for kind, name, first, last, depth in unit.about.skeletons:
         inside = [f for f in piece.findings if first <= f.span.line <= last]
         gaps = tuple(f.message for f in inside if f.severity is Severity.GAP)
         notes = tuple(f.message for f in inside if f.severity is Severity.NOTE and f.differs)
@@ -317,7 +317,6 @@ def _definitions(unit: Unit, piece: UnitAnalysis) -> Iterable[AnalysedDefinition
             name,
             first + unit.first,
             last + unit.first,
-            shifted(span, unit.first),
             depth,
             edits,
             gaps,

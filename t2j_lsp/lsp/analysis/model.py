@@ -36,7 +36,6 @@ class AnalysedDefinition:
     name: str
     line: int
     end_line: int
-    name_span: Span
     depth: int
     edits: int = 0
     gaps: tuple[str, ...] = ()

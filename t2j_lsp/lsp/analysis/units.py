@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from t2j_lsp.contract import Span
 from t2j_lsp.symbols import all_parameters, bound_as
 
 from .model import DefinitionKind
 from .scripts import starts, training_functions
 
-Skeleton = tuple[DefinitionKind, str, int, int, Span, int]
-"""Kind, name, first and last line, place of the name, depth; lines count from 0 at the unit's first line."""
+Skeleton = tuple[DefinitionKind, str, int, int, int]
+"""Kind, name, first and last line, depth; lines count from 0 at the unit's first line."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,12 @@ def cut(lines: list[str], tree: ast.Module, known: dict[str, About]) -> list[Uni
     units = []
     for first, last, nodes in groups:
         text = "".join(lines[first - 1 : last])
-        about = known.get(text) or _about(nodes, first, lines)
+        about = known.get(text) or _about(nodes, first)
         units.append(Unit(first, last, text, about))
     return units
 
 
-def _about(nodes: list[ast.stmt], first: int, lines: list[str]) -> About:
+def _about(nodes: list[ast.stmt], first: int) -> About:
     names = _Names()
     try:
         for node in nodes:
@@ -70,7 +69,7 @@ def _about(nodes: list[ast.stmt], first: int, lines: list[str]) -> About:
     except RecursionError:
         # Its translation says so, with the line.
         return About(frozenset(), frozenset(), False, (), ())
-    skeletons = [s for node in nodes for s in _skeletons(node, first, lines, "", 0)]
+    skeletons = [s for node in nodes for s in _skeletons(node, first, "", 0)]
     only_imports = all(isinstance(n, ast.Import | ast.ImportFrom) for n in nodes)
     aliases = [pair for node in nodes for pair in _aliases(node)]
     about = frozenset(names.stores), frozenset(names.free()), only_imports, tuple(skeletons), tuple(aliases)
@@ -151,26 +150,20 @@ class _Names(ast.NodeVisitor):
         self.inner |= inside.free() - (inside.stores - inside.outer)
 
 
-def _skeletons(node: ast.AST, origin: int, lines: list[str], prefix: str, depth: int) -> Iterable[Skeleton]:
+def _skeletons(node: ast.AST, origin: int, prefix: str, depth: int) -> Iterable[Skeleton]:
     if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        line = lines[node.lineno - 1]
-        column = line.find(node.name, line.find("class " if isinstance(node, ast.ClassDef) else "def "))
-        column = max(column, 0)
-        span = Span(node.lineno - origin, column, node.lineno - origin, column + len(node.name))
         kind: DefinitionKind = "class" if isinstance(node, ast.ClassDef) else "function"
         name = prefix + node.name
-        yield kind, name, first - origin, (node.end_lineno or first) - origin, span, depth
+        yield kind, name, first - origin, (node.end_lineno or first) - origin, depth
         prefix, depth = f"{name}.", depth + 1
     elif isinstance(node, ast.For | ast.While):
-        column = len(lines[node.lineno - 1]) - len(lines[node.lineno - 1].lstrip())
-        span = Span(node.lineno - origin, column, node.lineno - origin, column + 3)
-        yield "loop", "loop", node.lineno - origin, (node.end_lineno or node.lineno) - origin, span, depth
+        yield "loop", "loop", node.lineno - origin, (node.end_lineno or node.lineno) - origin, depth
         depth += 1
     for block in ("body", "orelse", "finalbody", "handlers"):
         for child in getattr(node, block, ()):
             if isinstance(child, ast.stmt | ast.ExceptHandler):
-                yield from _skeletons(child, origin, lines, prefix, depth)
+                yield from _skeletons(child, origin, prefix, depth)
 
 
 def closure(units: list[Unit], wanted: Iterable[int]) -> set[int]:

@@ -27,7 +27,6 @@ _EMPTY_BASES = frozenset({"nnx.Module", "nnx.Pytree", "object", "nn.Module", "to
 class _Parameters:
     names: tuple[str, ...]
     """Those that may be given by position."""
-    positional_only: int
     required: frozenset[str]
     keywords: frozenset[str]
     any_position: bool
@@ -118,12 +117,12 @@ class _Calls:
         if init is not None:
             return _parameters(init, 1)
         if len(node.bases) != 1:
-            return None if node.bases else _Parameters((), 0, frozenset(), frozenset(), False, False)
+            return None if node.bases else _Parameters((), frozenset(), frozenset(), False, False)
         base = node.bases[0]
         if isinstance(base, ast.Name) and isinstance(parent := self.definitions.get(base.id), ast.ClassDef):
             return self._constructor(parent, depth + 1)
         if ast.unparse(base) in _EMPTY_BASES:
-            return _Parameters((), 0, frozenset(), frozenset(), False, False)
+            return _Parameters((), frozenset(), frozenset(), False, False)
         return None
 
     def _method(self, node: ast.ClassDef, name: str, depth: int = 0) -> _Def | None:
@@ -165,7 +164,6 @@ def _parameters(node: _Def, skipped: int) -> _Parameters | None:
     names = tuple(plain[skipped:])
     return _Parameters(
         names,
-        len(arguments.posonlyargs),
         frozenset((set(names) - optional) | required),
         frozenset({*(a.arg for a in arguments.args), *only} - set(plain[:skipped])),
         arguments.vararg is not None,

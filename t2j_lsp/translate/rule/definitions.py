@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Protocol
 
 from t2j_lsp import symbols
 
@@ -78,10 +78,6 @@ def is_module_base(fact: Fact) -> bool:
     """Whether a base class makes its subclasses modules."""
     named = isinstance(fact, Qual) and fact.name.startswith("torch.nn")
     return named or isinstance(fact, Class) and fact.info.is_module
-
-
-RngUse = Literal["build", "call"]
-"""``build``: randomness that makes parameters, with the constructor's rngs. ``call``: drawn while running."""
 
 
 class Home(Protocol):

@@ -34,7 +34,7 @@ LENGTHS = (
     "a multiple of 64, where what was added is masked."
 )
 PACKAGES = ("torch", "torch.nn", "torch.utils", "torch.utils.data", "torch.cuda")
-SURROUNDINGS = ("torch.cuda.", "torch.backends.")
+DEVICE_PACKAGES = ("torch.cuda.", "torch.backends.")
 DATASETS = ("torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.")
 
 
@@ -275,8 +275,8 @@ class Data:
         """Whether code makes or handles tensors."""
         for inner in symbols.walk(node):
             fact = self.ctx.fact(inner)
-            if isinstance(fact, Qual) and is_torch(fact.name) and not fact.name.startswith((PIPELINE, *SURROUNDINGS)):
-                if fact.name not in PACKAGES:
+            if isinstance(fact, Qual) and is_torch(fact.name) and fact.name not in PACKAGES:
+                if not fact.name.startswith((PIPELINE, *DEVICE_PACKAGES)):
                     return True
             if isinstance(inner, ast.expr) and (holds_tensors(fact) or self._may_give_tensors(inner, fact)):
                 return True

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from t2j_lsp.check.messages import Greeting
 from t2j_lsp.check.requests import (
     EmptyRequest,
     JaxInitialRequest,
@@ -44,12 +45,12 @@ from .trace import trace  # noqa: E402
 from .training import train  # noqa: E402
 
 
-def hello() -> dict[str, Any]:
+def greet(layers: list[str]) -> Greeting:
     """What runs here, and on which device."""
     device = jax.devices()[0]
     versions = f"jax {jax.__version__}, flax {flax.__version__}"
     name = device.device_kind if device.platform == "gpu" else device.platform
-    return {"framework": versions, "device": name, "missing": jax_device.missing()}
+    return Greeting(versions, name, jax_device.missing(), layers)
 
 
 _SET = (

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.difference.trace import GRADIENT_SECONDS, MAX_BYTES, MAX_EVENTS, NAME, Tracer
-from t2j_lsp.check.messages import Traced, TraceEvent
+from t2j_lsp.check.messages import Owners, Traced, TraceEvent
 from t2j_lsp.check.protocol import Opaque, plain
 from t2j_lsp.check.requests import TorchRequest, TorchTraceRequest
 
@@ -112,12 +112,12 @@ def trace(request: TorchTraceRequest) -> Traced:
         return Traced(tracer.sites, events, recorder.full, calls=calls, owners=owners)
 
 
-def owners(request: TorchRequest) -> dict[str, Any]:
+def owners(request: TorchRequest) -> Owners:
     """``owners`` alone, as `trace` gives them."""
     rng = np.random.default_rng(request.seed)
     with program(request) as (module, target):
         model = build(target, request.init, vars(module), request.wide, rng)
-        return {"owners": _owners(model, request) if isinstance(model, nn.Module) else {}}
+        return Owners(_owners(model, request) if isinstance(model, nn.Module) else {})
 
 
 def _norms(events: list[Event], roots: dict[str, torch.Tensor]) -> list[dict[str, float] | None]:

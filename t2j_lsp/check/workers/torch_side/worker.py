@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from t2j_lsp.check.messages import Prepared
+from t2j_lsp.check.messages import Greeting, Prepared
 from t2j_lsp.check.requests import (
     EmptyRequest,
     InitialRequest,
@@ -38,10 +38,10 @@ from .trace import owners, trace
 from .training import train
 
 
-def hello() -> dict[str, Any]:
+def greet(layers: list[str]) -> Greeting:
     """What runs here, and on which device."""
     device = torch.cuda.get_device_name() if torch_device.on_card() else "cpu"
-    return {"framework": f"torch {torch.__version__}", "device": device, "missing": torch_device.missing()}
+    return Greeting(f"torch {torch.__version__}", device, torch_device.missing(), layers)
 
 
 def settings() -> tuple[Any, ...]:

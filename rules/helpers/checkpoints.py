@@ -43,7 +43,8 @@ def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> I
     kinds = {k: isinstance(v, nnx.Variable) + isinstance(v, nnx.Param) for k, v in held.items()}
     for k in sorted(held, key=lambda k: (-kinds[k], k not in names)):
         if isinstance(held[k], nnx.Pytree):
-            yield from saved_places(held[k], prefix if is_nameless(module, k) else f"{prefix}{k}.", every)
+            nameless = is_nameless(module, k)
+            yield from saved_places(held[k], prefix if nameless else f"{prefix}{k}.", every)
         elif kinds[k] and (every or held[k].get_metadata("persistent", True)) and not isinstance(held[k], nnx.RngState):
             yield prefix + names.get(k, k), (held[k], k == "kernel" and k in names)
 

@@ -32,6 +32,8 @@ HELD_BY: Mapping[str, tuple[str, ...]] = {
     "var": ("BatchNorm",),
 }
 """Attributes of layers, and which of the layers have them."""
+_OF_HELPERS = frozenset(("_names",))
+"""Attributes by which helpers know classes of their own; Flax has no such names."""
 _DRAWING = frozenset(("Dropout", "SpectralNorm"))
 _OTHER_WORDS = (
     "Module Param Variable Rngs Optimizer List Dict Pytree BatchStat Not State Initializer RngState RngStream"
@@ -62,6 +64,8 @@ def without_absent(texts: Mapping[str, str], user: ast.Module, named: Iterable[s
     known = {name: tuple(c for c in classes if c not in absent) for name, classes in tuples.items()}
     asked = tuple((name, kept) for name, kept in known.items() if name not in named)
     unset = "persistent" not in words
+    held = own.strings.union(*(one.stored for one in read))
+    absent |= _OF_HELPERS - held
     left = {name: _without(text, frozenset(absent), asked, unset) for name, text in texts.items()}
     short = tuple((name, table) for name, text in left.items() if name not in named and (table := _short_table(text)))
     return {name: folded(text, short) for name, text in left.items()} if short else left
@@ -95,6 +99,8 @@ class _Read:
     """The classes of nnx that it names other than to ask for them; None where nnx is handed on."""
     keywords: frozenset[str | None]
     strings: frozenset[str]
+    stored: frozenset[str]
+    """Attributes that are assigned."""
     keeps_rngs: bool
 
 
@@ -111,6 +117,7 @@ def _read(tree: ast.AST) -> _Read:
         tuple(one for one in attributes if one[0].isupper()) if known else None,
         frozenset(n.arg for n in nodes if isinstance(n, ast.keyword)),
         frozenset(n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)),
+        frozenset(n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)),
         any(map(_keeps_rngs, nodes)),
     )
 
@@ -172,7 +179,8 @@ def _without(text: str, absent: frozenset[str], tuples: tuple[tuple[str, tuple[s
 
 def _may_ask(part: str, tuples: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
     """Whether a part of a definition asks for classes, or holds a table of attributes or one of the ``tuples``."""
-    return not words(part).isdisjoint(("isinstance", "get_metadata", *HELD_BY, *(name for name, _ in tuples)))
+    asked = ("isinstance", "hasattr", "get_metadata", *HELD_BY, *(name for name, _ in tuples))
+    return not words(part).isdisjoint(asked)
 
 
 @cache
@@ -213,6 +221,8 @@ class _Absent(Transformer):
                     return updated_node
                 union = cst.parse_expression(" | ".join(f"nnx.{one}" for one in kept))
                 return updated_node.with_changes(args=[value, cst.Arg(union)])
+            case cst.Call(func=cst.Name("hasattr"), args=[_, cst.Arg(value=cst.SimpleString() as name)]):
+                return cst.Name("False") if _string(name) in self.absent else updated_node
             case cst.Call(func=cst.Attribute(attr=cst.Name("get_metadata")), args=[_, cst.Arg(value=default)]):
                 return default if self.unset else updated_node
         return updated_node

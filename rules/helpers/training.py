@@ -250,7 +250,7 @@ class ReduceLROnPlateau:
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.min_lr, self.eps = min_lr, eps
         self.best = float("inf") if mode == "min" else -float("inf")
-        self.num_bad_epochs = self.last_epoch = 0
+        self.num_bad_epochs, self.last_epoch = 0, 0
         if cooldown > 0:
             self.cooldown_counter = 0
 

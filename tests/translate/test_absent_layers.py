@@ -68,7 +68,7 @@ def test_wrapping_layers_and_generators_are_asked_for_where_there_are_some() -> 
     full = "self.net = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1))\n        "
     full += "self.register_buffer('b', torch.zeros(2), persistent=False)"
     code = convert(NET.format(full)).code
-    assert "isinstance(owner, nnx.Sequential)" in code and "nnx.RngState" in code and '"persistent", True' in code
+    assert "isinstance(module, nnx.Sequential)" in code and "nnx.RngState" in code and '"persistent", True' in code
 
 
 def test_the_table_of_attributes_is_that_of_the_installed_layers() -> None:

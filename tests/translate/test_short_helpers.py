@@ -173,3 +173,33 @@ def test_the_usual_mode_of_a_plateau_is_not_written() -> None:
     assert "better = metric < self.best * (1 - 0.0001)" in text and "mode" not in text
     text = ast.unparse(definitions(source.format("'max', threshold_mode='abs'"))["ReduceLROnPlateau"])
     assert "metric < bound if self.mode == 'min' else metric > bound" in text or "metric > " in text
+
+
+PLATEAU = """\
+import torch
+from torch import nn
+
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+scheduler.step(1.0)
+{}
+"""
+
+
+@pytest.mark.parametrize("line", ["print(scheduler.last_epoch)", "torch.save(scheduler.state_dict(), 'f')"])
+def test_a_count_that_nobody_reads_goes(line: str) -> None:
+    assert "last_epoch" not in ast.unparse(definitions(PLATEAU.format(""))["ReduceLROnPlateau"])
+    code = ast.unparse(definitions(PLATEAU.format(line))["ReduceLROnPlateau"])
+    assert "self.last_epoch += 1" in code and "self.last_epoch = (0, 0)" in code
+
+
+def test_comparisons_of_numbers_that_all_calls_decide_alike_go() -> None:
+    source = (
+        "import torch\nimport torch.nn.functional as F\n\nx, y = torch.ones(4, 3), torch.zeros(4, dtype=torch.long)\n"
+    )
+    smoothed = "print(F.cross_entropy(x, y, label_smoothing=0.1))\n"
+    code = ast.unparse(definitions(source + smoothed)["cross_entropy"])
+    assert "label_smoothing > 0" not in code and "label_smoothing" in code
+    code = ast.unparse(definitions(source + smoothed + "print(F.cross_entropy(x, y))\n")["cross_entropy"])
+    assert "label_smoothing > 0" in code

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from t2j_lsp.symbols import nearest
-from t2j_lsp.translate.source.assignments import assigned
 
 from .arguments import decided, drop_arguments
 from .called import CALL, method_calls, moved_in, object_calls, of_list, without_unpassed
@@ -19,10 +18,10 @@ from .definitions import definition, is_given, nodes
 from .docstrings import switched_off
 from .family import Family
 from .given import given, lengths, never_none, unpassed_options, with_values
+from .idle_attributes import without_attribute
 from .literals import is_literal, literal
 from .signatures import NEW, without_methods, without_parameters
 from .uses import HelperCall, Index, UseFinder
-from .variables import is_pure, without_assignment
 
 MODES = frozenset(("deterministic", "use_running_average", "training", "decode"))
 """Attributes that Flax sets from outside."""
@@ -344,35 +343,8 @@ def _drop_unread(texts: dict[str, str], name: str, family: Family, user: Index, 
     gone |= methods & _ENTERED if every and not user.enters else set()
     if gone:
         texts[name] = without_methods(texts[name], frozenset(gone))
-    while (changed := _without_attribute(texts[name], read)) != texts[name]:
+    while (changed := without_attribute(texts[name], read)) != texts[name]:
         texts[name] = changed
-
-
-def _without_attribute(text: str, read: set[str]) -> str:
-    """A class without one of the attributes that nothing names."""
-    node = definition(text)
-    assert isinstance(node, ast.ClassDef)
-    for statement in nodes(node):
-        for index, (target, value) in enumerate(assigned(statement)):
-            if isinstance(target, ast.Name) and statement in node.body:
-                name = target.id
-            elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-                name = target.attr
-            else:
-                continue
-            if name not in read and is_pure(value):
-                assert isinstance(statement, ast.stmt)
-                return without_assignment(_without_remark(text, node, statement), statement, index)
-    return text
-
-
-def _without_remark(text: str, node: ast.ClassDef, statement: ast.stmt) -> str:
-    """A class without the string behind an attribute, which says what it is."""
-    match node.body[node.body.index(statement) + 1 :] if statement in node.body else []:
-        case [ast.Expr(value=ast.Constant(value=str())) as remark, *_] if len(node.body) > 2:
-            lines = text.splitlines(keepends=True)
-            return "".join([*lines[: remark.lineno - 1], *lines[remark.end_lineno :]])
-    return text
 
 
 def _restated(node: ast.ClassDef, family: Family) -> set[str]:

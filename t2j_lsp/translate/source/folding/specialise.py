@@ -31,6 +31,7 @@ from .joining import joined
 from .labels import label_axes, of_labels
 from .literals import is_literal, literal
 from .merging import merged
+from .paths import of_paths
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
 from .unrolling import unrolled
@@ -77,6 +78,9 @@ def specialised(
         definitions = {name: definition(text) for name, text in texts.items()}
         for name, axes in label_axes(UseFinder(index, definitions, written).uses, written, labels):
             texts[name] = of_labels(texts[name], name, axes)
+    if any('"seek"' in text for text in texts.values()):
+        definitions = {name: definition(text) for name, text in texts.items()}
+        texts = of_paths(texts, UseFinder(index, definitions, written).uses, user)
     key = (tuple(texts.items()), _asked(texts, index, written, agreed), width)
     known = _known.get(key)
     if known is None:

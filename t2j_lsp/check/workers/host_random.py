@@ -11,10 +11,12 @@ import numpy as np
 
 Take = Callable[[str, tuple[int, ...]], Any]
 """Draws of a kind (``uniform``, ``normal``) in a shape, or None to let the original draw."""
+Make = Callable[[str, Take, Callable[..., Any]], Callable[..., Any]]
+"""Of the kind of a function's draws, who draws them, and the function: what stands in for it."""
 
 
 def _shape(size: Any) -> tuple[int, ...]:
-    return () if size is None else (size,) if isinstance(size, int) else tuple(size)
+    return () if size is None else (int(size),) if np.ndim(size) == 0 else tuple(int(axis) for axis in size)
 
 
 def _scalar(values: Any, shape: tuple[int, ...]) -> Any:
@@ -39,42 +41,68 @@ def _by_size(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..
     return call
 
 
-def _scaled(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..., Any]:
+def _scaled(first: str, second: str) -> Make:
+    """Draws that are moved and stretched by two parameters of these names, numbers or arrays."""
+
+    def make(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(*arguments: Any, **named: Any) -> Any:
+            given = {**dict(zip((first, second, "size"), arguments, strict=False)), **named}
+            start, end = given.get(first, 0.0), given.get(second, 1.0)
+            size = given.get("size")
+            shape = np.broadcast_shapes(np.shape(start), np.shape(end)) if size is None else _shape(size)
+            if (
+                len(arguments) > 3
+                or not given.keys() <= {first, second, "size"}
+                or (drawn := take(kind, shape)) is None
+            ):
+                return original(*arguments, **named)
+            width = np.subtract(end, start) if kind == "uniform" else end
+            return start + width * _scalar(drawn, shape)
+
+        return call
+
+    return make
+
+
+def _python(first: str, second: str, **defaults: float) -> Make:
+    """The same of Python's own functions, which give one number."""
+
+    def make(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(*arguments: float, **named: float) -> float:
+            given = {**defaults, **dict(zip((first, second), arguments, strict=False)), **named}
+            if len(arguments) > 2 or given.keys() != {first, second} or (drawn := take(kind, ())) is None:
+                return float(original(*arguments, **named))
+            start, end = given[first], given[second]
+            return start + (end - start if kind == "uniform" else end) * float(drawn)
+
+        return call
+
+    return make
+
+
+def _plain(kind: str, take: Take, original: Callable[[], float]) -> Callable[[], float]:
     @functools.wraps(original)
-    def call(first: Any = 0.0, second: Any = 1.0, size: Any = None) -> Any:
-        drawn = take(kind, _shape(size))
-        if drawn is None:
-            return original(first, second, size)
-        width = second - first if kind == "uniform" else second
-        return first + width * _scalar(drawn, _shape(size))
-
-    return call
-
-
-def _python(kind: str, take: Take, original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def call(*arguments: float) -> float:
+    def call() -> float:
         drawn = take(kind, ())
-        if drawn is None:
-            return float(original(*arguments))
-        first, second = arguments or (0.0, 1.0)
-        return first + (second - first if kind == "uniform" else second) * float(drawn)
+        return original() if drawn is None else float(drawn)
 
     return call
 
 
-_REPLACED: tuple[tuple[Any, str, str, Any], ...] = (
+_REPLACED: tuple[tuple[Any, str, str, Make], ...] = (
     (np.random, "rand", "uniform", _by_axes),
     (np.random, "randn", "normal", _by_axes),
     (np.random, "random", "uniform", _by_size),
     (np.random, "random_sample", "uniform", _by_size),
     (np.random, "standard_normal", "normal", _by_size),
-    (np.random, "uniform", "uniform", _scaled),
-    (np.random, "normal", "normal", _scaled),
-    (random, "random", "uniform", _python),
-    (random, "uniform", "uniform", _python),
-    (random, "gauss", "normal", _python),
-    (random, "normalvariate", "normal", _python),
+    (np.random, "uniform", "uniform", _scaled("low", "high")),
+    (np.random, "normal", "normal", _scaled("loc", "scale")),
+    (random, "random", "uniform", _plain),
+    (random, "uniform", "uniform", _python("a", "b")),
+    (random, "gauss", "normal", _python("mu", "sigma", mu=0.0, sigma=1.0)),
+    (random, "normalvariate", "normal", _python("mu", "sigma", mu=0.0, sigma=1.0)),
 )
 
 

@@ -77,6 +77,7 @@ class AddedGradients:
             updates.updated.clip_target(clip, [optimized])
         if not zeroed and not cleared:
             updates.updated.check_alone(optimized)
+            updates.elsewhere.check_one(optimized, {one.items[i].node for i in phase.backs})
         one.updates.append(update)
         parts = [p for p in step_calls if p not in cleared]
         self._handle_parts(parts, optimized.text, optimized.modules[0], grads)

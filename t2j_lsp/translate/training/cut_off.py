@@ -42,6 +42,14 @@ def carrying_gradients(context: Context, call: ast.Call) -> Sequence[ast.expr] |
     return [value for name, value in given.items() if name in parameters]
 
 
+def is_detached(context: Context, call: ast.Call) -> bool:
+    """``generator(z).detach()``."""
+    match call.func:
+        case ast.Attribute(attr=attr, value=value) if attr in _CUTS:
+            return called_function(context.fact(call.func)) is None and not is_module(context.fact(value))
+    return False
+
+
 def _is_made_of_sizes(context: Context, call: ast.Call) -> bool:
     """``torch.ones((len(x), *critic.output_shape))``, or an array that NumPy makes."""
     fact = context.fact(call.func)

@@ -12,7 +12,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.definitions import is_module
 
 from .called_modules import called_modules
-from .cut_off import carrying_gradients
+from .cut_off import carrying_gradients, is_detached
 from .flow import DataFlow
 from .groups import apart, updated
 from .named_modules import targets
@@ -54,6 +54,11 @@ class UpdatedModules:
         nodes = self.ctx.source.nodes if self.scope.function is None else symbols.walk(self.scope.function.node)
         held = (n for n in nodes if isinstance(n, ast.Name | ast.Attribute) and is_module(self.ctx.fact(n)))
         return {variable for n in held if (variable := self.flow.variable(n)) is not None}
+
+    @cached_property
+    def differentiated(self) -> DataFlow:
+        """The flow of what gradients go through: nothing that is detached counts."""
+        return self.flow.counting(lambda c: () if is_detached(self.ctx, c) else carrying_gradients(self.ctx, c))
 
     def of_steps(
         self, items: Sequence[Item], steps: Sequence[int], slicer: UpdateSlicer, losses: list[tuple[int, ast.expr]]
@@ -147,7 +152,7 @@ class UpdatedModules:
             start = max(before) if before else -1
             for other in others:
                 for index in other.backs:
-                    if other is phase or not self._reaches(items, index, one):
+                    if other is phase or not self.reaches(items, index, one):
                         continue
                     if start < index < phase.backs[0] or (not before and index > max(after)):
                         raise Refused(LEAKS)
@@ -157,13 +162,24 @@ class UpdatedModules:
         if one.part or shares_its_modules(self.ctx, self.objects, self.scope, one.modules, one.groups):
             raise Refused(LEFT_BY_OTHERS)
 
-    def _reaches(self, items: Sequence[Item], index: int, one: Optimized) -> bool:
-        """Whether a loss depends on an optimizer's modules."""
+    def reaches(self, items: Sequence[Item], index: int, one: Optimized, apart: Collection[int] = ()) -> bool:
+        """Whether gradients of a backward pass go to an optimizer's modules; none go through the items ``apart``."""
         step_call = items[index].step_call
         assert step_call is not None
         variables = self.variables([one])
-        path = self.slicer(items).path([(index, step_call.subject)], variables)
-        return bool(path or self.flow.reads(step_call.subject) & variables)
+        needed = set(self.differentiated.reads(step_call.subject))
+        for at in range(index, -1, -1):
+            node = items[at].node
+            written = self.flow.writes(node) & needed
+            if not written or at in apart or items[at].step_call is not None:
+                continue
+            if (
+                isinstance(node, ast.Assign | ast.AnnAssign)
+                and not written & self.flow.reads(node) | variables & written
+            ):
+                needed -= written
+            needed |= self.differentiated.reads(node)
+        return bool(needed & variables)
 
     def clip_target(self, clip: StepCall, optimized: Sequence[Optimized]) -> Optimized:
         """The optimizer whose gradients are clipped. Raises Refused."""

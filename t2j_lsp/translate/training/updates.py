@@ -17,6 +17,7 @@ from .even_reach import EvenReach
 from .flow import DataFlow, Liveness
 from .host_values import given_before
 from .jittable import Jittable, worst
+from .left_elsewhere import LeftElsewhere
 from .lost_gradients import LostGradients
 from .masks import mask_without_positions, selects
 from .objects import Objects, VariableScope
@@ -50,6 +51,7 @@ class Updates:
         self.scope = scope
         self.flow = flow
         self.updated = UpdatedModules(context, objects, scope, flow)
+        self.elsewhere = LeftElsewhere(context, objects, scope, flow, reader)
         self.reader = reader
         self.jittable = jittable
         self.lost = lost
@@ -125,6 +127,7 @@ class Updates:
             phase.backs[-1] if condition is None else next(i for i, x in enumerate(items) if x.condition is condition)
         )
         self.updated.check_zeroed(items, phase, optimized, others)
+        self.elsewhere.check(items, phase, optimized, self.updated)
         path = self._path(slicer, losses, optimized)
         whole = condition is None and len(others) == 1 and self._acts(items, path, losses)
         if whole:

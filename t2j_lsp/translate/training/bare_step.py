@@ -13,10 +13,14 @@ class BareComposer(Composer):
 
     def step(self) -> UpdateStep:
         one = self.update.optimized[0]
-        self.leaves = [i.name for i in self.used if i.text in one.modules]
-        self.leaves.sort(key=[self.inputs[text].name for text in one.modules].index)
+        self.leaves = [i for i in self.used if i.text in one.modules]
+        self.leaves.sort(key=lambda one: self.update.optimized[0].modules.index(one.text))
+        taken = self.body.words | {i.name for i in self.used}
+        self.state = Input(free(taken, _last(one.state)), one.state, "array")
+        self.optimizer = _last(one.text)
         if self.at.scope.function is not None:
-            self.used.append(Input(one.text, one.text, "static"))
+            self.optimizer = free(taken | {self.state.name}, self.optimizer)
+            self.used.append(Input(self.optimizer, one.text, "static"))
         return super().step()
 
     def _transforms(self) -> str:
@@ -27,24 +31,29 @@ class BareComposer(Composer):
         return self.at.need("jax" if arrays or not self._takes_variables() else "nnx")
 
     def _taken(self) -> list[Input]:
-        state = self.update.optimized[0].state
-        return [*self.modules, Input(state, state, "array"), *self.others]
+        return [*self.modules, self.state, *self.others]
 
-    def _targets(self) -> list[str]:
-        """What the step gives: the loss where it is wanted, the tensors, and the optimizer's state."""
-        wanted = [n for n in self.returned if n != self.loss or n in self.update.live or n in self.body.results]
-        return [*wanted, *self.leaves, self.update.optimized[0].state]
+    def _wanted(self) -> list[str]:
+        """What the step gives besides the tensors and the optimizer's state: the loss where it is wanted."""
+        return [n for n in self.returned if n != self.loss or n in self.update.live or n in self.body.results]
 
     def _call(self, name: str) -> str:
         call = super()._call(name)
-        return f"{', '.join(self._targets())} = {call[call.index(f'{name}(') :]}"
+        targets = [*self._wanted(), *(one.text for one in (*self.leaves, self.state))]
+        return f"{', '.join(targets)} = {call[call.index(f'{name}(') :]}"
 
     def _after(self) -> list[str]:
-        one, optax = self.update.optimized[0], self.at.need("optax")
-        tree = self.leaves[0] if len(self.leaves) == 1 else f"({', '.join(self.leaves)})"
-        updates = free(self.names, "updates")
+        optax, state = self.at.need("optax"), self.state.name
+        leaves = ", ".join(one.name for one in self.leaves)
+        tree = leaves if len(self.leaves) == 1 else f"({leaves})"
+        updates = free(self.names | {state}, "updates")
         return [
-            f"{updates}, {one.state} = {one.text}.update({self.grads}, {one.state}, {tree})",
-            f"{', '.join(self.leaves)} = {optax}.apply_updates({tree}, {updates})",
-            f"return {', '.join(self._targets())}",
+            f"{updates}, {state} = {self.optimizer}.update({self.grads}, {state}, {tree})",
+            f"{leaves} = {optax}.apply_updates({tree}, {updates})",
+            f"return {', '.join([*self._wanted(), leaves, state])}",
         ]
+
+
+def _last(text: str) -> str:
+    """The last name of ``self.alpha_optimizer``."""
+    return text.rpartition(".")[2]

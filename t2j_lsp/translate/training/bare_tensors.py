@@ -16,15 +16,10 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .groups import BARE_TENSORS
+from .held_tensors import AGAIN, ELSEWHERE, KEPT, NO_FLAG, OTHERWISE, HeldTensors
 from .listed_leaves import ListedLeaves
 from .objects import Objects
 from .other_names import OtherNames
-
-KEPT = "It updates {name}, which has another name too: in JAX that keeps the array from before."
-ELSEWHERE = "It updates {name}, which is bound in another function: pass it and return it."
-AGAIN = "It updates {name}, which is more than one tensor: each has an optimizer of its own."
-NO_FLAG = "It updates {name}, of which the file doesn't say that it takes gradients: PyTorch leaves it as it is then."
-OTHERWISE = "It updates bare tensors, and is used for more than zero_grad() and step()."
 
 
 class BareTensors:
@@ -34,15 +29,17 @@ class BareTensors:
         self.ctx = context
         self.objects = objects
         self.other_names = OtherNames(context, objects)
+        self.held = HeldTensors(context, objects)
 
     def plan(self, call: ast.Call, parameters: ast.expr) -> OptimizerPlan:
         """The plan for an optimizer of bare tensors, whose state is made behind it."""
         names, reason = self.leaves(call, parameters)
         if not names:
             return OptimizerPlan(reason=reason or BARE_TENSORS, of_tensors=True)
-        state = self.ctx.names.fresh("opt_state")
         made = self.ctx.source.parents[call]
         assert isinstance(made, ast.Assign)
+        held = made.targets[0]
+        state = self.held.state(held) if isinstance(held, ast.Attribute) else self.ctx.names.fresh("opt_state")
         tree = names[0] if len(names) == 1 else f"({', '.join(names)})"
         line = f"{state} = {ast.unparse(made.targets[0])}.init({tree})"
         text = self.ctx.source.segment(parameters)
@@ -56,9 +53,11 @@ class BareTensors:
 
     def leaves(self, call: ast.Call, parameters: ast.expr) -> tuple[tuple[str, ...], str]:
         """The tensors that an optimizer updates, all of them variables of its scope; else none, and why."""
+        made = self.ctx.source.parents.get(call)
+        if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Attribute) and len(made.targets) == 1:
+            return self.held.leaves(call, parameters, made.targets[0])
         listed = ListedLeaves(self.ctx, self.objects, self.objects.scope(call))
         names = listed.names(parameters)
-        made = self.ctx.source.parents.get(call)
         if not names or not isinstance(made, ast.Assign) or not isinstance(made.targets[0], ast.Name):
             return (), ""
         scope = self.objects.scope(call)

@@ -87,8 +87,8 @@ class LeafValues:
             owner = node.value
             while isinstance(owner, ast.Subscript):
                 owner = owner.value
-            if isinstance(owner, ast.Name) and _sets_flag(self.ctx.source.parents[node]):
-                if owner.id == name or self._is_item(owner):
+            if isinstance(owner, ast.Name | ast.Attribute) and _sets_flag(self.ctx.source.parents[node]):
+                if ast.unparse(owner) == name or isinstance(owner, ast.Name) and self._is_item(owner):
                     return True
         return False
 
@@ -106,6 +106,8 @@ class LeafValues:
 
     def _given(self, name: str) -> list[ast.expr]:
         """What a variable is given, and what is put into the list or dict that it holds."""
+        if "." in name:
+            return self.objects.assigned(name, self.scope)
         home = self.objects.home(name, self.scope)
         return [*self.objects.assigned(name, home), *self._added(name, home)]
 

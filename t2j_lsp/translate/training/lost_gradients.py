@@ -19,6 +19,7 @@ from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
+from .earlier_values import EarlierValues
 from .once import FILLED_ELSEWHERE, GROWING
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
@@ -31,21 +32,30 @@ class LostGradients:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
         self.source = inference.source
+        self.earlier = EarlierValues(inference)
+        self._cuts: dict[ast.AST, bool] = {}
+        """Whether functions detach what they give."""
         self._given_to: dict[ast.FunctionDef, dict[str, list[ast.expr]]] = {}
 
-    def reason(self, code: Collection[ast.AST], modules: Collection[str] | None, whole: bool = False) -> str | None:
+    def reason(
+        self, code: Collection[ast.AST], modules: Collection[str] | None, given: Collection[str], whole: bool = False
+    ) -> str | None:
         """Why a step of some code can't be given what it reads; it updates ``modules``, or nobody knows which.
 
-        A ``whole`` step plays what it learns from: lists may be filled by functions that it calls.
+        ``given`` are the variables that have their values from before. A ``whole`` step plays what it learns from:
+        lists may be filled by functions that it calls.
         """
         moved = dict.fromkeys(node for part in code for node in symbols.walk(part))
         played = [info.node for info in reached_functions(self.inference, code)] if whole else []
         filling = set[ast.AST](moved).union(*map(symbols.walk, played))
         names = {text.rpartition(".")[2] for text in modules or ()}
         trained = _Updated(names, self._classes(names), modules is None)
+        earlier = self.earlier.outside(code, given)
         for node in moved:
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 held = self._lost(node, trained, filling, set()) or self._passed(node, trained)
+                if held is None and any(self._is_carried(*one, trained) for one in earlier(node)):
+                    held = node
                 if held is not None and not self._is_cut(node):
                     return f"It reads {ast.unparse(held)}, {FILLED_ELSEWHERE}."
         return None
@@ -134,6 +144,10 @@ class LostGradients:
 
     # --- what it was filled with ----------------------------------------------------------------------------------
 
+    def _is_carried(self, statement: ast.stmt, value: ast.expr, trained: _Updated) -> bool:
+        """Whether a statement gives a variable a value that gradients flow through to what is trained."""
+        return not self._without_gradient(statement) and self._carries(value, trained, set())
+
     def _carries(self, value: ast.expr, trained: _Updated, seen: set[ast.AST]) -> bool:
         """Whether a value is computed with a module that is trained, so that its gradient flows there."""
         if self._without_gradient(value):
@@ -144,10 +158,16 @@ class LostGradients:
             seen.add(node)
             if isinstance(node, ast.Call) and self._calls(node, trained, seen):
                 return True
+            if isinstance(node, ast.Name | ast.Attribute) and self._is_leaf(node, trained):
+                return True
             for statement, given in self._given(node) if isinstance(node, ast.Name) else ():
                 if not self._without_gradient(statement) and self._carries(given, trained, seen):
                     return True
         return False
+
+    def _is_leaf(self, node: ast.Name | ast.Attribute, trained: _Updated) -> bool:
+        """Whether it is a bare tensor that is trained."""
+        return _key(node) in trained.names and isinstance(self.inference.fact(node), Tensor)
 
     def _calls(self, node: ast.Call, trained: _Updated, seen: set[ast.AST]) -> bool:
         """Whether a call runs a module that is trained."""
@@ -177,6 +197,13 @@ class LostGradients:
                     continue
                 case ast.Compare() | ast.Lambda():
                     continue
+                case ast.Call(func=func) if self._detaches(node):
+                    yield node
+                    stack.append(func)
+                    continue
+                case ast.ListComp(elt=elt) | ast.GeneratorExp(elt=elt) if not self._flows_from(node):
+                    stack.append(elt)
+                    continue
             fact = self.inference.fact(node) if isinstance(node, ast.expr) else None
             if isinstance(fact, Tensor) and fact.dtype in ("int", "bool"):
                 continue
@@ -184,6 +211,29 @@ class LostGradients:
                 continue
             yield node
             stack += ast.iter_child_nodes(node)
+
+    def _flows_from(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
+        """Whether gradients flow from what a comprehension walks: ``[v.detach() for v in h]`` cuts them off."""
+        targets = set[str]().union(*map(_targets, node.generators))
+        return any(isinstance(n, ast.Name) and n.id in targets for n in self._uncut(node.elt))
+
+    def _detaches(self, call: ast.Call) -> bool:
+        """Whether a function of the file gives nothing of its arguments that gradients flow through."""
+        info = function_run_by(self.inference, call)
+        if info is None or info.external:
+            return False
+        if info.node not in self._cuts:
+            self._cuts[info.node] = True  # what it calls itself with is given by its other ways out
+            returned = [
+                n.value for n in symbols.own_nodes(info.node) if isinstance(n, ast.Return) and n.value is not None
+            ]
+            if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in symbols.own_nodes(info.node)):
+                returned = []
+            names = (n for value in returned for n in self._uncut(value) if isinstance(n, ast.Name))
+            self._cuts[info.node] = bool(returned) and not any(
+                n.id in self.source.symbols.bound(info.node) for n in names
+            )
+        return self._cuts[info.node]
 
     def _is_cut(self, node: ast.expr) -> bool:
         """Whether what is read is cut off where it is read: ``torch.stack(self.log_probs).detach()``."""
@@ -222,7 +272,13 @@ class LostGradients:
         return self.source.home(node) if isinstance(node, ast.Name) else None
 
     def _given(self, node: ast.Name) -> list[_Value]:
-        """What a variable is given in the function that it stands in, each with its statement."""
+        """What a variable is given in the function that it stands in, with the statements; of a comprehension none."""
+        for at in ancestors(node, self.source.parents):
+            if isinstance(at, ast.stmt):
+                break
+            if isinstance(at, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+                if any(node.id in _targets(one) for one in at.generators):
+                    return []
         return self._assigned.get((nearest(ast.FunctionDef, node, self.source.parents), node.id), [])
 
     @cached_property
@@ -254,6 +310,11 @@ class _Updated:
         self.classes = classes
         self.unknown = unknown
         """Whether any module may be one of them."""
+
+
+def _targets(node: ast.comprehension) -> set[str]:
+    """The variables of a part of a comprehension."""
+    return {n.id for n in symbols.walk(node.target) if isinstance(n, ast.Name)}
 
 
 def _key(node: ast.expr) -> str:

@@ -82,7 +82,7 @@ class UpdatedModules:
         made = self.objects.constructors(node, self.scope)
         plans = [self.ctx.plan.optimizers[m] for m in made or () if m in self.ctx.plan.optimizers]
         if len(plans) == 1 and plans[0].leaves:
-            if made is not None and self.objects.scope(made[0]) != self.scope:
+            if made is not None and not self._has_tensors(plans[0].leaves, made[0]):
                 raise Refused(BARE_ELSEWHERE)
             return Optimized(text, plans[0].leaves, state=plans[0].state)
         if modules is not None:
@@ -99,6 +99,12 @@ class UpdatedModules:
                 f"Can't tell which of these {text} updates: {', '.join(sorted(candidates)) or 'no module is called'}."
             )
         return Optimized(text, (candidates.pop(),), sure=False)
+
+    def _has_tensors(self, leaves: Sequence[str], made: ast.Call) -> bool:
+        """Whether the bare tensors of an optimizer are variables of this scope: here, or attributes of ``self``."""
+        where = self.objects.scope(made)
+        held = all(self.flow.variable(ast.parse(text, mode="eval").body) == text and "." in text for text in leaves)
+        return where == self.scope or held and self.objects.owner(where) is self.objects.owner(self.scope)
 
     def _is_made_apart(self, optimizer: str, module: str) -> bool:
         """Whether the scope gets an optimizer from a call that has nothing to do with a module: it updates another."""

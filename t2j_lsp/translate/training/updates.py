@@ -305,12 +305,13 @@ class Updates:
         code = [*moved, *(loss for _, loss in update.losses), *update.slice.split.values()]
         modules = [module for one in update.optimized for module in one.modules]
         sure = all(one.sure for one in update.optimized)
-        if (lost := self.lost.reason(code, modules if sure else None, update.whole)) is not None:
+        given = self._exposed(update)
+        if (lost := self.lost.reason(code, modules if sure else None, given, update.whole)) is not None:
             raise Refused(lost)
-        given = given_before(self.ctx.inference, self.flow, code, own)
+        before = given_before(self.ctx.inference, self.flow, code, own)
         for node in code:
             mask = mask_without_positions(self.ctx.inference, node, code, lambda one: bool(self.flow.reads(one) & own))
-            problem = worst((self.jittable.problem(node, given), Once(selects(mask)) if mask is not None else None))
+            problem = worst((self.jittable.problem(node, before), Once(selects(mask)) if mask is not None else None))
             if isinstance(problem, Once) and self._runs_uncompiled(update, problem, code, own):
                 update.once = worst((update.once or None, problem)) or problem
             elif problem is not None:
@@ -319,6 +320,15 @@ class Updates:
             self.updated.clip_target(clip, update.optimized)
             if any(self.flow.reads(given) & self.flow.writes(s) for given in limits(clip) for s in moved):
                 raise Refused(CHANGED_BY_LOSS)
+
+    def _exposed(self, update: Update) -> set[str]:
+        """The variables that an update reads and doesn't give a value first."""
+        made, items = update.slice, update.items
+        exposed, defined = set[str](), set[str]()
+        for index in sorted([*made.moved, *made.split]):
+            exposed |= self.flow.exposed(made.split.get(index) or items[index].node) - defined
+            defined |= self.flow.writes(items[index].node)
+        return exposed.union(*(self.flow.reads(loss) - defined for _, loss in update.losses))
 
     def _runs_uncompiled(
         self, update: Update, problem: Once, code: Collection[ast.AST], written: Collection[str]

@@ -1,0 +1,80 @@
+"""Variables and attributes that a program sets in front of a step to values that PyTorch's gradients flow through.
+
+``self.log_prob = dist.log_prob(action)`` in the method that acts, ``loss = -self.log_prob * delta`` in the one that
+learns: in JAX the step is given a number. ``scale = 2 * w`` in front of a loop whose steps update ``w`` is one, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Container
+from functools import cached_property
+
+from t2j_lsp.symbols import walk
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.source.assignments import one_by_one
+
+from .even_reach import run_by
+
+Set = tuple[ast.stmt, ast.expr]
+"""A statement that gives a variable a value, and the value."""
+
+
+class EarlierValues:
+    """What the variables that a step of one file reads were given outside of it."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self.source = inference.source
+
+    def outside(self, code: Collection[ast.AST], given: Container[str]) -> Callable[[ast.expr], list[Set]]:
+        """What a variable that some code reads was given elsewhere; ``given`` are those it doesn't give one first."""
+        run = run_by(self.inference, code)
+        inside = set[ast.AST]().union(*map(walk, (*code, *(info.node for info in run))))
+        stored = {n.attr for n in inside if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+
+        def values(node: ast.expr) -> list[Set]:
+            if is_module(self.inference.fact(node)):
+                return []
+            match node:
+                case ast.Name(id=name) if name in given:
+                    found = self._set.get((self._home(node), name), [])
+                case ast.Attribute(attr=name) if f"self.{name}" in given or name not in stored:
+                    found = self._set.get((None, f".{name}"), [])
+                case _:
+                    return []
+            return [one for one in found if one[0] not in inside]
+
+        return values
+
+    def _home(self, node: ast.Name) -> ast.AST | None:
+        home = self.source.home(node)
+        return home if isinstance(home, ast.FunctionDef | ast.AsyncFunctionDef) else None
+
+    @cached_property
+    def _set(self) -> dict[tuple[ast.AST | None, str], list[Set]]:
+        """What is set, by the function whose variable it is, None for the module level and for ``.attributes``."""
+        out: dict[tuple[ast.AST | None, str], list[Set]] = {}
+        for node in self.source.nodes:
+            if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) or node.value is None:
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            value = node.value
+            for target, given in (pair for one in targets for pair in one_by_one(one, value)):
+                for place in _places(target):
+                    key = (self._home(place), place.id) if isinstance(place, ast.Name) else (None, f".{place.attr}")
+                    out.setdefault(key, []).append((node, given))
+        return out
+
+
+def _places(target: ast.expr) -> list[ast.Name | ast.Attribute]:
+    """The variables that a target names: ``a, self.b = ...``."""
+    match target:
+        case ast.Name() | ast.Attribute():
+            return [target]
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            return [place for one in elts for place in _places(one)]
+        case ast.Starred(value=inner):
+            return _places(inner)
+    return []

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Collection, Container
 from functools import cached_property
 
-from t2j_lsp.symbols import walk
+from t2j_lsp.symbols import nearest, walk
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.source.assignments import one_by_one
@@ -44,9 +44,24 @@ class EarlierValues:
                     found = self._set.get((None, f".{name}"), [])
                 case _:
                     return []
-            return [one for one in found if one[0] not in inside]
+            return [one for one in self._reaching(node, found) if one[0] not in inside]
 
         return values
+
+    def _reaching(self, node: ast.expr, found: list[Set]) -> list[Set]:
+        """What is left of what a variable was given where the block around a read gives it a value in front of it."""
+        place = nearest(ast.stmt, node, self.source.parents)
+        block = self.source.block_of(place) if place is not None else None
+        if place is None or block is None:
+            return found
+        front = [*block[: block.index(place)]]
+        text = ast.unparse(node)
+        for index in range(len(front) - 1, -1, -1):
+            given = front[index]
+            if isinstance(given, ast.Assign) and any(ast.unparse(t) == text for t in given.targets):
+                kept = {n for s in front[index:] for n in walk(s)}
+                return [one for one in found if one[0] in kept]
+        return found
 
     def _home(self, node: ast.Name) -> ast.AST | None:
         home = self.source.home(node)

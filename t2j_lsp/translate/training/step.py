@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
-from t2j_lsp.translate.inference.call_sites import reached_functions
-from t2j_lsp.translate.rule.facts import Tensor
-from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 
 from .bare_step import BareComposer
@@ -19,14 +16,13 @@ from .composed_step import Composer, StepBody, StepScope, UpdateStep, base_of
 from .dict_order import DictOrder
 from .flow import DataFlow
 from .inputs import Inputs
+from .loss_shapes import LossShapes
 from .objects import Objects, VariableScope
 from .passed import Input, name_passed
 from .shared_draws import draw_once
 from .step_calls import Refused, StepCall, limits
 from .text import converted, lead_comments, rendered
 from .update import Update
-
-_MAKES_TENSOR = names_with(Trait.MAKES_TENSOR)
 
 
 class StepWriter:
@@ -114,30 +110,9 @@ class StepWriter:
     ) -> tuple[list[str], str]:
         """A loss as a number: PyTorch also takes an array of one, as ``torch.zeros(1)`` that losses are added to."""
         before, text = rendered(self.ctx, statements, loss, place)
-        return before, f"{bracket(Piece(text), ATOM)}.squeeze()" if self._may_be_array(loss, parts) else text
-
-    def _may_be_array(self, loss: ast.expr, parts: Sequence[ast.AST]) -> bool:
-        """Whether a loss has axes, or nothing tells how many, and code that computes it makes an array of one."""
-        fact = self.ctx.fact(loss)
-        if isinstance(fact, Tensor) and fact.rank is not None:
-            return fact.rank > 0
-        code = [*parts, *(info.node for info in reached_functions(self.ctx.inference, parts))]
-        return any(self._makes_one(node) for part in code for node in symbols.walk(part))
-
-    def _makes_one(self, node: ast.AST) -> bool:
-        """Whether a call makes an array of one that isn't known to hold an integer: ``torch.tensor([0.0])``.
-
-        A tensor's own method gives something of it (``x.squeeze(1)``), if it isn't one that makes another
-        (``x.new_zeros(1)``).
-        """
-        match node:
-            case ast.Call(func=func, args=[ast.Constant(value=1) | ast.List(elts=[_]) | ast.Tuple(elts=[_])]):
-                if isinstance(func, ast.Attribute) and isinstance(self.ctx.fact(func.value), Tensor):
-                    if func.attr not in _MAKES_TENSOR:
-                        return False
-                fact = self.ctx.fact(node)
-                return isinstance(fact, Tensor) and fact.rank in (None, 1) and fact.dtype not in ("int", "bool")
-        return False
+        return before, f"{bracket(Piece(text), ATOM)}.squeeze()" if LossShapes(self.ctx.inference, parts).may_be_array(
+            loss
+        ) else text
 
     def _draws(self, body: StepBody, inputs: dict[str, Input], finder: Inputs) -> None:
         """Pass the ``nnx.Rngs`` that the moved code draws from."""

@@ -50,7 +50,9 @@ class HeldTensors:
             if len(stored) != 1 or not self._stands_in(stored[0], scope):
                 return (), AGAIN.format(name=attribute)
             if attribute not in names:
-                return ((), OTHERWISE) if not all(n in stored or self._is_step(n) for n in places) else (tuple(names), "")
+                return (
+                    ((), OTHERWISE) if not all(n in stored or self._is_step(n) for n in places) else (tuple(names), "")
+                )
             if reason := self._unsure(attribute, scope, [n for n in places if n not in stored]):
                 return (), reason.format(name=attribute)
         return tuple(names), ""

@@ -166,8 +166,9 @@ class LostGradients:
         return False
 
     def _is_leaf(self, node: ast.Name | ast.Attribute, trained: _Updated) -> bool:
-        """Whether it is a bare tensor that is trained."""
-        return _key(node) in trained.names and isinstance(self.inference.fact(node), Tensor)
+        """Whether something is computed with a bare tensor that is trained; a list of such gives back what it holds."""
+        held = isinstance(self.source.parents.get(node), ast.List | ast.Tuple | ast.Dict | ast.Set | ast.Starred)
+        return _key(node) in trained.names and isinstance(self.inference.fact(node), Tensor) and not held
 
     def _calls(self, node: ast.Call, trained: _Updated, seen: set[ast.AST]) -> bool:
         """Whether a call runs a module that is trained."""

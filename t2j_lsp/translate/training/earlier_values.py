@@ -39,29 +39,29 @@ class EarlierValues:
                 return []
             match node:
                 case ast.Name(id=name) if name in given:
-                    found = self._set.get((self._home(node), name), [])
+                    sets = self._set.get((self._home(node), name), [])
                 case ast.Attribute(attr=name) if f"self.{name}" in given or name not in stored:
-                    found = self._set.get((None, f".{name}"), [])
+                    sets = self._set.get((None, f".{name}"), [])
                 case _:
                     return []
-            return [one for one in self._reaching(node, found) if one[0] not in inside]
+            return [one for one in self._reaching(node, sets) if one[0] not in inside]
 
         return values
 
-    def _reaching(self, node: ast.expr, found: list[Set]) -> list[Set]:
+    def _reaching(self, node: ast.expr, sets: list[Set]) -> list[Set]:
         """What is left of what a variable was given where the block around a read gives it a value in front of it."""
         place = nearest(ast.stmt, node, self.source.parents)
         block = self.source.block_of(place) if place is not None else None
         if place is None or block is None:
-            return found
+            return sets
         front = [*block[: block.index(place)]]
         text = ast.unparse(node)
         for index in range(len(front) - 1, -1, -1):
             given = front[index]
             if isinstance(given, ast.Assign) and any(ast.unparse(t) == text for t in given.targets):
                 kept = {n for s in front[index:] for n in walk(s)}
-                return [one for one in found if one[0] in kept]
-        return found
+                return [one for one in sets if one[0] in kept]
+        return sets
 
     def _home(self, node: ast.Name) -> ast.AST | None:
         home = self.source.home(node)

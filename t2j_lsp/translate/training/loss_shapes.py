@@ -18,8 +18,6 @@ from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
 from t2j_lsp.translate.source.assignments import one_by_one
 
 _MAKES_TENSOR = names_with(Trait.MAKES_TENSOR)
-_OF_ONE = ("squeeze", "item", "mean", "sum")
-"""Methods that give a number of an array of one, where they are given nothing."""
 _OF_EVENTS = ("log_prob", "entropy")
 _OF_DIFFERENCES = ("pow", "square", "abs")
 DEPTH = 12
@@ -115,7 +113,7 @@ class LossShapes:
         """The same of a call of PyTorch's: what it is given, or its tensor, has axes."""
         given = [*node.args, *(k.value for k in node.keywords)]
         match node.func:
-            case ast.Attribute(attr=attr, value=owner) if attr in _OF_ONE:
+            case ast.Attribute(attr="squeeze", value=owner):
                 if len(given) == (0 if isinstance(self.inference.fact(owner), Tensor) else 1):
                     return False
             case ast.Attribute(attr=attr, value=owner) if attr in _OF_EVENTS:

@@ -53,7 +53,7 @@ class Comprehensions:
         """A lambda."""
         with not_hoistable(self.ctx):
             piece = self.copier.generic(node)
-        if node not in self.ctx.inference.state.called_as_classes:
+        if node not in self.ctx.inference.state.uses.called_as_classes:
             return piece
         body, given = self.renderer.render(node.body).text, node.args
         parameters = [] if not ast.unparse(given) else [ast.unparse(given)]

@@ -69,7 +69,7 @@ class Bindings:
                 container = self.infer.expr(target.value, env)
                 self.infer.expr(target.slice, env)
                 if is_module(container):
-                    self.state.note_indexed(container)
+                    self.state.uses.note_indexed(container)
                 elif container == UNKNOWN or isinstance(container, UnknownParameter):
                     self._written(target, container, fact, env)
                 elif isinstance(container, Shape) and isinstance(target.value, ast.Name) and _is_minus_one(value):
@@ -89,15 +89,15 @@ class Bindings:
         elif tensors and array and isinstance(target.value, ast.Name):
             env[target.value.id] = self.state.facts[target.value] = Tensor(sure=False)
         else:
-            self.state.asks_callers |= array or isinstance(container, UnknownParameter)
+            self.state.callers.asks_callers |= array or isinstance(container, UnknownParameter)
             if array and self.state.function is not None and isinstance(target.value, ast.Name):
-                self.state.arrays_written.add((self.state.function, target.value.id))
+                self.state.callers.arrays_written.add((self.state.function, target.value.id))
 
     def _unpack(self, target: ast.Tuple | ast.List, fact: Fact, env: Env, value: ast.expr | None) -> None:
         if isinstance(fact, AnyModule):
-            self.state.unpacked.append(target)
+            self.state.uses.unpacked.append(target)
         else:
-            self.state.note_indexed(fact)
+            self.state.uses.note_indexed(fact)
         count = len(target.elts)
         starred = any(isinstance(e, ast.Starred) for e in target.elts)
         if isinstance(fact, Shape) and isinstance(value, ast.Attribute) and not starred:

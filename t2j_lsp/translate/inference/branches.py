@@ -64,7 +64,7 @@ class Branches:
                 self.infer.expr(node.test, inner)
             else:
                 held = self.infer.expr(node.iter, inner)
-                self.bindings.state.note_indexed(held)
+                self.bindings.state.uses.note_indexed(held)
                 self.bindings.bind(node.target, element(held), inner, None)
             self.flow.block(node.body, inner)
             merge(env, env, inner)

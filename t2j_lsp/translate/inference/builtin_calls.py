@@ -24,9 +24,9 @@ class BuiltinCalls:
         first = arguments[0] if arguments else UNKNOWN
         if name in READERS:
             for fact in arguments[name == "filter" :]:
-                self.state.note_indexed(fact)
+                self.state.uses.note_indexed(fact)
         if name in ("float", "int", "bool"):
-            self.state.asks_callers |= isinstance(first, UnknownParameter)
+            self.state.callers.asks_callers |= isinstance(first, UnknownParameter)
         match name:
             case "len" | "int" | "ord" | "id" | "hash":
                 return INT
@@ -38,8 +38,8 @@ class BuiltinCalls:
                 return FLOAT
             case "bool" | "isinstance" | "issubclass" | "hasattr" | "callable" | "any" | "all":
                 if name == "isinstance" and len(arguments) == 2:
-                    self.state.isinstance_classes.update(class_names(arguments[1]))
-                    self.state.isinstance_questions.add(frozenset(class_names(arguments[1])))
+                    self.state.uses.isinstance_classes.update(class_names(arguments[1]))
+                    self.state.uses.isinstance_questions.add(frozenset(class_names(arguments[1])))
                 return BOOL
             case "str" | "repr" | "format":
                 return STR

@@ -105,14 +105,14 @@ def with_call_sites(inference: Inference) -> Inference:
     for _ in range(ROUNDS):
         facts: dict[ast.AST, Fact] = {}
         state = inference.state
-        handed = _handed(inference) if state.calls_unknown or state.asks_callers else {}
-        if state.calls_unknown:
+        handed = _handed(inference) if state.callers.calls_unknown or state.callers.asks_callers else {}
+        if state.callers.calls_unknown:
             facts = {node: some_maker(fact) for node, fact in handed.items() if _holds_makers(fact)}
-        if state.asks_callers:
+        if state.callers.asks_callers:
             used = _shown_by_use(inference)
             facts |= {node: TENSOR for node, fact in handed.items() if isinstance(fact, Tensor) and node not in used}
             facts |= dict.fromkeys(_arrays_of_modules(inference), TENSOR)
-        if state.hands_modules:
+        if state.callers.hands_modules:
             facts.update(_modules_handed(inference))
         if all(assumed.get(node) == fact for node, fact in facts.items()):
             break
@@ -140,7 +140,7 @@ def called_by_modules(functions: Iterable[FunctionInfo]) -> set[FunctionInfo]:
 
 def _arrays_of_modules(inference: Inference) -> Iterator[ast.AST]:
     """Where names get their values that are written to as arrays are, in functions that modules call."""
-    written = inference.state.arrays_written
+    written = inference.state.callers.arrays_written
     called = called_by_modules(inference.functions.values()) if written else set()
     for info, name in written:
         if info in called:

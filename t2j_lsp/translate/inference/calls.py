@@ -87,7 +87,7 @@ class CallFacts:
         if isinstance(node.func, ast.Name) and function is UNKNOWN and node.func.id not in env:
             if node.func.id == "map" and len(arguments) > 1:
                 for fact in arguments[1:]:
-                    self.state.note_indexed(fact)
+                    self.state.uses.note_indexed(fact)
                 return ListOf(self._mapped(node.args[0], arguments, env))
             if node.func.id == "filter" and len(arguments) == 2 and isinstance(node.args[0], ast.Lambda):
                 self._mapped(node.args[0], arguments, env)
@@ -117,7 +117,7 @@ class CallFacts:
                 return AnyModule()
             case ModuleClass():
                 self.state.note_built()
-                self.state.called_as_classes |= function.lambdas
+                self.state.uses.called_as_classes |= function.lambdas
                 return AnyModule()
             case Partial():
                 return self._partial_call(node, function, arguments, env)
@@ -140,14 +140,14 @@ class CallFacts:
                         self.evidence().add(arguments[0])
                     forward = function.cls.info.method("forward")
                     return self.bodies.infer_function(forward) if forward else self._base_call(function)
-                self.state.hands_modules |= any(map(is_module, arguments))
+                self.state.callers.hands_modules |= any(map(is_module, arguments))
                 return UNKNOWN
             case AnyModule():
                 if node.args:
                     self.evidence().add(arguments[0])
                 return Tensor(sure=False)
             case _:
-                self.state.calls_unknown |= not isinstance(node.func, ast.Attribute)
+                self.state.callers.calls_unknown |= not isinstance(node.func, ast.Attribute)
         if isinstance(node.func, ast.Attribute):
             return self.methods().method(node, node.func, arguments, env)
         return UNKNOWN

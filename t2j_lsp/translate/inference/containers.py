@@ -26,7 +26,11 @@ def asked_of_containers(inference: Inference) -> frozenset[str]:
             if _may_be_sequential(inference.facts.get(node.value, UNKNOWN)):
                 names.add("__setitem__" if isinstance(node.ctx, ast.Store) else "__delitem__")
     files = [inference, *imported_files(inference)]
-    if state.indexed or handed_to_readers(inference) or any(indexes_any(f) or f.state.indexes_own for f in files):
+    if (
+        state.uses.indexed
+        or handed_to_readers(inference)
+        or any(indexes_any(f) or f.state.uses.indexes_own for f in files)
+    ):
         names |= READING_METHODS
         if len(files) > 1 or any(_may_slice(node, inference) for node in inference.source.nodes):
             names.add(SLICE)

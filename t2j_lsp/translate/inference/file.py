@@ -195,7 +195,7 @@ class Inference:
         self.state = state = State(given | dict(assumed or {}), source.given)
         self.assumed, self.facts, self.env = state.assumed, state.facts, state.env
         self.classes, self.functions = state.classes, state.functions
-        self.indexed, self.isinstance_classes = state.indexed, state.isinstance_classes
+        self.indexed, self.isinstance_classes = state.uses.indexed, state.uses.isinstance_classes
         self._run()
 
     def _run(self) -> None:

@@ -17,9 +17,7 @@ from t2j_lsp.translate.rule.facts import (
     NOTHING,
     STR,
     UNKNOWN,
-    AnyModule,
     Fact,
-    Layer,
     ListOf,
     Object,
     Qual,
@@ -30,6 +28,8 @@ from t2j_lsp.translate.rule.join import element, join_all
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
 from t2j_lsp.translate.rule.record import Rule
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
+
+from .uses import CallerQuestions, ModuleUses
 
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
 
@@ -116,34 +116,8 @@ class State:
     """Walks over a module's named parameters that make a dict of arrays."""
     chosen_names: Mapping[ast.Call, tuple[str, ...]] = field(default_factory=dict)
     """The names that ``getattr(nn, name)`` may be given."""
-    indexed: set[ast.Call] = field(default_factory=set)
-    """Constructor calls of containers that are indexed, measured or iterated."""
-    listed: set[ast.Call] = field(default_factory=set)
-    """Those of them of which more is asked than the child at a number: `nnx.Sequential` has these in a list."""
-    handed: frozenset[ast.Call] | None = None
-    """Those that other files are handed and read; None before it was asked."""
-    indexes_any: bool = False
-    """Whether a module of unknown class is indexed somewhere."""
-    unpacked: list[ast.expr] = field(default_factory=list)
-    """Targets to which a module of unknown class is unpacked, which say it too if it may be a Sequential."""
-    indexes_own: bool = False
-    """Whether a container of a class of the file is, or something of which nothing is known."""
-    calls_unknown: bool = False
-    """Whether something is called of which nothing is known: a parameter, an item of a dictionary."""
-    hands_modules: bool = False
-    """Whether a function or class of the file is called with a module."""
-    asks_callers: bool = False
-    """Whether a parameter is written to or asked in a way that only what is passed for it tells the meaning of."""
-    arrays_written: set[tuple[FunctionInfo, str]] = field(default_factory=set)
-    """Names in functions that are written to as only arrays are, tensors where a module calls the function."""
-    called_as_classes: set[ast.Lambda] = field(default_factory=set)
-    """Lambdas that are called where a class may stand instead, and so with its ``rngs``."""
-    isinstance_classes: set[str] = field(default_factory=set)
-    """torch layers that isinstance asks for."""
-    isinstance_questions: set[frozenset[str]] = field(default_factory=set)
-    """The same, by question: those that stand together in one call."""
-    hooks_any: bool = False
-    """Whether a hook is put on a module of which nobody knows what it is."""
+    uses: ModuleUses = field(default_factory=ModuleUses)
+    callers: CallerQuestions = field(default_factory=CallerQuestions)
     function: FunctionInfo | None = None
     """The function that is being inferred."""
     class_info: ClassInfo | None = None
@@ -161,7 +135,8 @@ class State:
     @property
     def asks_call_sites(self) -> bool:
         """Whether what is passed for parameters may tell more of the file."""
-        return self.calls_unknown or self.hands_modules or self.asks_callers
+        callers = self.callers
+        return callers.calls_unknown or callers.hands_modules or callers.asks_callers
 
     @cached_property
     def array_libraries(self) -> frozenset[str]:
@@ -177,20 +152,6 @@ class State:
         """Whether the code here is a method of a module."""
         return self.function is not None and self.function.owner is not None and self.function.owner.is_module
 
-    def note_indexed(self, fact: Fact, at_number: bool = False) -> None:
-        """A value was indexed, measured or iterated; ``at_number``: a child was read at a place that is written out."""
-        if isinstance(fact, Layer) and fact.name == "torch.nn.Sequential":
-            if fact.node is not None:
-                self.indexed.add(fact.node)
-                if not at_number:
-                    self.listed.add(fact.node)
-            else:
-                self.indexes_any = True
-        elif isinstance(fact, AnyModule):
-            self.indexes_any = True
-        elif isinstance(fact, Instance) and fact.cls.info.layer_base is not None:
-            self.indexes_own = True
-
     def note_random(self, name: str, rule: Rule) -> None:
         """A torch function was called that may draw random numbers."""
         if rule.random and self.function is not None:
@@ -203,7 +164,7 @@ class State:
         self, info: FunctionInfo | ClassInfo, arguments: Iterable[Fact] = (), gives_rngs: bool = False
     ) -> None:
         """A function or class of the file was called. ``gives_rngs``: whoever calls needs no others for it."""
-        self.hands_modules |= any(map(is_module, arguments))
+        self.callers.hands_modules |= any(map(is_module, arguments))
         if gives_rngs:
             return
         if isinstance(info, ClassInfo) and info.is_module:
@@ -309,7 +270,7 @@ class Expressions:
 
     def _starred(self, node: ast.Starred, env: Env) -> Fact:
         held = self.expr(node.value, env)
-        self.state.note_indexed(held)
+        self.state.uses.note_indexed(held)
         return element(held)
 
     def _fstring(self, node: ast.JoinedStr, env: Env) -> Fact:

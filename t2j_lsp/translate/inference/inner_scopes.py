@@ -65,5 +65,5 @@ class InnerScopes:
         return inner
 
     def _iterated(self, node: ast.expr, fact: Fact) -> Fact:
-        self.state.note_indexed(fact)
+        self.state.uses.note_indexed(fact)
         return element(fact)

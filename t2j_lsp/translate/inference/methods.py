@@ -140,7 +140,7 @@ class Methods:
             else:
                 self.evidence.add_weak(owner)
             return self._tensor_method(node, Tensor(sure=True), name, arguments)
-        self.state.asks_callers |= name in AMBIGUOUS or means_other_on_arrays(name, node)
+        self.state.callers.asks_callers |= name in AMBIGUOUS or means_other_on_arrays(name, node)
         return UNKNOWN
 
     def _super_call(self, func: ast.Attribute, name: str) -> Fact:

@@ -47,7 +47,7 @@ class ModuleMethodFacts:
         if name in ("named_parameters", "named_buffers"):
             return ListOf(Tuple((STR, Tensor(variable=True, any_layout=True))))
         if name == "children" and layer_names(owner):
-            self.state.note_indexed(owner)
+            self.state.uses.note_indexed(owner)
         if name in ("modules", "children"):
             return ListOf(AnyModule())
         if name in ("named_modules", "named_children"):
@@ -80,16 +80,16 @@ class ModuleMethodFacts:
         if name in HOOKING:
             self._hooked(owner, arguments)
         if name in ("append", "extend", "insert", "pop", "add_module") and isinstance(owner, Layer):
-            self.state.note_indexed(owner)
+            self.state.uses.note_indexed(owner)
         return UNKNOWN
 
     def _hooked(self, owner: Fact, arguments: list[Fact]) -> None:
         """A hook is called on a layer: one that would be a function in JAX has to be a module."""
         any_class = isinstance(owner, AnyModule)
-        self.state.hooks_any |= any_class or isinstance(owner, Layer) and owner.node is None
+        self.state.uses.hooks_any |= any_class or isinstance(owner, Layer) and owner.node is None
         hooked = LAYERS.keys() if any_class else layer_names(owner)
-        self.state.isinstance_classes |= {n for n in hooked if n in LAYERS and LAYERS[n].function}
-        self.state.note_indexed(owner)
+        self.state.uses.isinstance_classes |= {n for n in hooked if n in LAYERS and LAYERS[n].function}
+        self.state.uses.note_indexed(owner)
         if arguments and isinstance(arguments[0], Function):
             self.state.note_call(arguments[0].info, [owner])
 

@@ -31,9 +31,9 @@ def reads_children(node: ast.expr, parent: ast.AST | None) -> bool:
 
 def handed_to_readers(inference: Inference) -> frozenset[ast.Call]:
     """The constructors of containers that functions or constructors of other files are handed, and read."""
-    if inference.state.handed is None:
-        inference.state.handed = frozenset(_handed(inference) if any(inference.imported.values()) else ())
-    return inference.state.handed
+    if inference.state.uses.handed is None:
+        inference.state.uses.handed = frozenset(_handed(inference) if any(inference.imported.values()) else ())
+    return inference.state.uses.handed
 
 
 def _handed(inference: Inference) -> Iterator[ast.Call]:

@@ -27,7 +27,7 @@ CHANGES = LENGTHENING | {"__delitem__", "_modules"}
 
 def is_stock_sequential(inference: Inference, node: ast.Call) -> bool:
     """Whether nnx.Sequential does: it is only called, or children are read by number, and none returns a tuple."""
-    if node in inference.state.listed or indexes_any(inference):
+    if node in inference.state.uses.listed or indexes_any(inference):
         return False
     return _is_list_of_layers(inference, node)
 

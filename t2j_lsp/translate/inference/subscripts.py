@@ -66,7 +66,7 @@ class SubscriptFacts:
             case Tensor():
                 return part_of(owner, node.slice, self.state.facts)
             case Layer() if owner.name in CONTAINERS:
-                self.state.note_indexed(owner, self._reads_child(node, owner))
+                self.state.uses.note_indexed(owner, self._reads_child(node, owner))
                 if isinstance(node.slice, ast.Slice):
                     return Layer(owner.name)
                 if owner.items is not None and isinstance(index, Scalar) and isinstance(index.value, int):
@@ -74,13 +74,13 @@ class SubscriptFacts:
                         return owner.items[index.value]
                 return element(owner) if owner.items is not None else AnyModule()
             case Instance() if owner.cls.info.layer_base in CONTAINERS:
-                self.state.note_indexed(owner)
+                self.state.uses.note_indexed(owner)
                 return AnyModule()
             case AnyModule():
-                self.state.note_indexed(owner)
+                self.state.uses.note_indexed(owner)
                 return AnyModule()
             case _:
-                self.state.indexes_own |= owner == UNKNOWN and not is_key(node.slice)
+                self.state.uses.indexes_own |= owner == UNKNOWN and not is_key(node.slice)
                 return element(owner)
 
     def _reads_child(self, node: ast.Subscript, owner: Layer) -> bool:

@@ -24,11 +24,11 @@ _FILLERS = frozenset(("extend", "insert", "add_module", "register_module", "pop"
 def indexes_any(inference: Inference) -> bool:
     """Whether a module of unknown class, which may be a Sequential, is indexed, measured, iterated or unpacked."""
     state = inference.state
-    while state.unpacked and not state.indexes_any:
-        name = _attribute(state.unpacked[-1], inference)
-        state.indexes_any = name is None or not _holds_no_sequential(name, inference)
-        state.unpacked.pop()
-    return state.indexes_any
+    while state.uses.unpacked and not state.uses.indexes_any:
+        name = _attribute(state.uses.unpacked[-1], inference)
+        state.uses.indexes_any = name is None or not _holds_no_sequential(name, inference)
+        state.uses.unpacked.pop()
+    return state.uses.indexes_any
 
 
 def _attribute(target: ast.expr, inference: Inference) -> str | None:

@@ -41,7 +41,7 @@ def shared_base(name: str, inference: Inference) -> str | None:
     """
     flax = LAYERS[name].flax if name in LAYERS else None
     alike = {other for other in inference.mentioned if other in LAYERS and LAYERS[other].flax == flax}
-    asked = [question & alike for question in inference.state.isinstance_questions if question & alike]
+    asked = [question & alike for question in inference.state.uses.isinstance_questions if question & alike]
     return flax if alike == {name} or name in alike and asked and all(one == alike for one in asked) else None
 
 

@@ -46,7 +46,11 @@ def _marked(inference: Inference, options: Options) -> Layout:
         return layout
     convolutions = set(filter(is_convolution, inference.mentioned))
     asked = set(filter(is_convolution, inference.isinstance_classes))
-    if not convolutions or inference.state.hooks_any or any(shared_base(name, inference) is None for name in asked):
+    if (
+        not convolutions
+        or inference.state.uses.hooks_any
+        or any(shared_base(name, inference) is None for name in asked)
+    ):
         return layout
     buildable = set(exact_constructors(inference))
     used = frozenset[str]()

@@ -178,7 +178,7 @@ class Stacks:
 
     def _check_file(self, name: str) -> None:
         """What walks over parameters would find stacks."""
-        if self.inference.state.hooks_any:
+        if self.inference.state.uses.hooks_any:
             raise NotAStack("the file gives modules hooks, and a stack has none for each layer")
         if COUNT in self.inference.source.words:
             raise NotAStack(f"the file has a {COUNT} of its own")

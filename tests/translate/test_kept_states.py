@@ -147,3 +147,33 @@ def test_a_buffer_of_unknown_kind_gets_the_dtype_of_its_new_data() -> None:
         out = nnx.jit(lambda module, x: module(x))(net, jax.numpy.asarray(x))
         np.testing.assert_allclose(out, other(both.torch.torch.tensor(x)).numpy(), rtol=1e-12)
         np.testing.assert_allclose(net.low[...], other.low.numpy(), rtol=1e-12)
+
+
+UNPACKED = """class Attends(nn.Module):
+    def pair(self, x: torch.Tensor):
+        return torch.softmax(x, -1), x * 2
+
+    def forward(self, x: torch.Tensor):
+        self.weights, out = self.pair(x)  # kept for plots
+        return out
+"""
+
+
+def test_state_that_is_one_of_several_values_is_data() -> None:
+    both = sides(HEAD + UNPACKED, "unpacked_states")
+    assert (
+        "weights, out = self.pair(x)  # kept for plots\n        self.weights = nnx.data(weights)"
+        in both.translation.code
+    )
+    x = np.random.default_rng(0).normal(size=(2, 3))
+    net, other = both.jax.Attends(rngs=nnx.Rngs(0)), both.torch.Attends()
+    with jax.enable_x64(True):
+        out = nnx.jit(lambda module, x: module(x))(net, jax.numpy.asarray(x))
+        np.testing.assert_allclose(out, other(both.torch.torch.tensor(x)).numpy(), rtol=1e-12)
+        np.testing.assert_allclose(net.weights, other.weights.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("line", ["self.size, out = len(x), x", "self.weights, out = self.pair(x); out = out"])
+def test_other_values_beside_each_other_stay(line: str) -> None:
+    text = UNPACKED.replace("self.weights, out = self.pair(x)  # kept for plots", line)
+    assert line.partition(";")[0] in convert(HEAD + text).code

@@ -24,6 +24,7 @@ from .gradient_flags import switches_nothing_off
 from .kept_states import is_record, keeps_state, may_be_data
 from .replaced_modules import ReplacedModules
 from .stores import Stores
+from .unpacked_states import mark_unpacked
 
 UNREGISTERED = (
     "PyTorch neither trains nor saves modules that are only in a plain list, and in NNX they are parts of the module: "
@@ -67,6 +68,8 @@ class AttributeStores:
     def assigned(self, node: ast.Assign) -> bool:
         """Assignments to attributes that hold variables."""
         target = node.targets[0]
+        if isinstance(target, ast.Tuple) and len(node.targets) == 1:
+            mark_unpacked(self.ctx, self.renderer, node, target, self._unknown_to_constructors)
         if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
             return False
         owner = self.ctx.fact(target.value)

@@ -25,6 +25,7 @@ from t2j_lsp.check.workers.serve import Handler, taking
 from . import casts as torch_casts
 from . import device as torch_device
 from . import exact as torch_exact
+from . import overwrites as torch_overwrites
 from . import random as torch_random
 from . import signs as torch_signs
 from . import tests as torch_tests
@@ -62,6 +63,7 @@ def settings() -> tuple[Any, ...]:
 torch_device.install()
 torch_random.install()
 torch_ties.install()
+torch_overwrites.install()
 torch_casts.install()
 torch_signs.install()
 torch_exact.install()

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-Scope = FunctionNode | ast.ClassDef | ast.Lambda | Comprehension
+ScopeNode = FunctionNode | ast.ClassDef | ast.Lambda | Comprehension
 
 Kind = TypeVar("Kind", bound=ast.AST)
 
@@ -85,14 +85,14 @@ class Symbols:
 
     # --- what a scope binds ---------------------------------------------------------------------------------------
 
-    def bound(self, scope: Scope | ast.Module) -> frozenset[str]:
+    def bound(self, scope: ScopeNode | ast.Module) -> frozenset[str]:
         """Names that belong to a scope itself: its parameters, and whatever it binds and doesn't declare global."""
         names = self._bound.get(scope)
         if names is None:
             names = self._bound[scope] = frozenset(self._bound_by(scope))
         return names
 
-    def _bound_by(self, scope: Scope | ast.Module) -> Iterator[str]:
+    def _bound_by(self, scope: ScopeNode | ast.Module) -> Iterator[str]:
         match scope:
             case ast.Module():
                 yield from self.module
@@ -151,7 +151,7 @@ class Symbols:
 
     # --- where a name belongs to ----------------------------------------------------------------------------------
 
-    def home(self, name: str, around: Sequence[Scope]) -> Scope | None:
+    def home(self, name: str, around: Sequence[ScopeNode]) -> ScopeNode | None:
         """The scope, of those around a place (innermost first), that a name means there; None for the module level."""
         for index, scope in enumerate(around):
             if isinstance(scope, ast.ClassDef) and index > 0:
@@ -164,7 +164,7 @@ class Symbols:
                 return scope
         return None
 
-    def is_free(self, name: str, around: Sequence[Scope]) -> bool:
+    def is_free(self, name: str, around: Sequence[ScopeNode]) -> bool:
         """Whether the function at a place reads a name of what is around it: binding it there makes another one."""
         function = next((scope for scope in around if isinstance(scope, FunctionNode)), None)
         table = self._tables[function.name, function.lineno] if function is not None else None
@@ -179,7 +179,7 @@ class Symbols:
 
     # --- imports --------------------------------------------------------------------------------------------------
 
-    def imports(self, scope: Scope | None) -> Mapping[str, frozenset[str]]:
+    def imports(self, scope: ScopeNode | None) -> Mapping[str, frozenset[str]]:
         """What the imports of a scope (None: the module level) bind: dotted names, with leading dots if relative.
 
         A name that something else than an import binds too isn't here.
@@ -193,9 +193,9 @@ class Symbols:
         return tuple(n for n in imports if n.names[0].name == "*")
 
     @cached_property
-    def _imports(self) -> dict[Scope | None, dict[str, frozenset[str]]]:
-        imports: dict[Scope | None, dict[str, frozenset[str]]] = {}
-        stack: list[tuple[ast.AST, Scope | None]] = [(self.tree, None)]
+    def _imports(self) -> dict[ScopeNode | None, dict[str, frozenset[str]]]:
+        imports: dict[ScopeNode | None, dict[str, frozenset[str]]] = {}
+        stack: list[tuple[ast.AST, ScopeNode | None]] = [(self.tree, None)]
         while stack:
             node, scope = stack.pop()
             if isinstance(node, ast.Import | ast.ImportFrom):
@@ -206,7 +206,7 @@ class Symbols:
         return imports
 
     def _add_import(
-        self, node: ast.Import | ast.ImportFrom, scope: Scope | None, targets: dict[str, frozenset[str]]
+        self, node: ast.Import | ast.ImportFrom, scope: ScopeNode | None, targets: dict[str, frozenset[str]]
     ) -> None:
         table = self._tables[scope.name, scope.lineno] if isinstance(scope, FunctionNode | ast.ClassDef) else self._top
         for name, target in imported(node):
@@ -349,9 +349,9 @@ def statement_of_the_file(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> 
     return outer
 
 
-def scopes_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> list[Scope]:
+def scopes_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> list[ScopeNode]:
     """The scopes that a node stands in, innermost first; decorators, defaults and bases stand outside of theirs."""
-    scopes: list[Scope] = []
+    scopes: list[ScopeNode] = []
     below, at = node, parents.get(node)
     while at is not None:
         match at:

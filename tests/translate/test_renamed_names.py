@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2j_lsp.contract import Translation
-from t2j_lsp.symbols import FunctionNode, Scope, Symbols, imported, scopes_around
+from t2j_lsp.symbols import FunctionNode, ScopeNode, Symbols, imported, scopes_around
 from t2j_lsp.translate import translate
 from t2j_lsp.translate.expressions.needs import MEANINGS
 from t2j_lsp.translate.expressions.rngs import TAKEN
@@ -177,13 +177,13 @@ class Meaning:
         self.helpers = helpers
         self.back = back
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
-        self.labels: dict[tuple[Scope | None, str], str] = {}
-        self.scopes: dict[Scope, int] = {}
+        self.labels: dict[tuple[ScopeNode | None, str], str] = {}
+        self.scopes: dict[ScopeNode, int] = {}
         targets = (t for ts in self.symbols.imports(None).values() for t in ts)
         self.targets = sorted(t for t in targets if not t.startswith("builtins."))
         self.body = [self.dump(n) for n in self.tree.body if not isinstance(n, ast.Import | ast.ImportFrom)]
 
-    def label(self, name: str, around: list[Scope]) -> str:
+    def label(self, name: str, around: list[ScopeNode]) -> str:
         home = self.symbols.home(name, around)
         if home is None and name in self.symbols.module:
             targets = self.symbols.imports(None).get(name)
@@ -196,7 +196,7 @@ class Meaning:
             return f"unbound:{name}"
         return self.labels.setdefault((home, name), f"{self.number(home)}:{len(self.labels)}")
 
-    def number(self, scope: Scope | None) -> int:
+    def number(self, scope: ScopeNode | None) -> int:
         return 0 if scope is None else self.scopes.setdefault(scope, len(self.scopes) + 1)
 
     def dump(self, node: object) -> object:

@@ -12,8 +12,10 @@ import torch
 import torch.nn.functional as F
 from flax import nnx
 
+from t2j_lsp import convert
 from t2j_lsp.contract import Options, SourceError
 from t2j_lsp.translate import pipeline, translate
+from t2j_lsp.translate.expressions.rngs import TAKEN
 
 from .side_by_side import compare, randomized, sides
 
@@ -226,6 +228,25 @@ def test_text_that_uses_names_as_python_does_not_allow_is_refused() -> None:
     source = HEAD + "def f(x):\n    y = torch.cat([x])\n    global y\n    return y\n"
     with pytest.raises(SourceError, match="line 7: name 'y' is assigned to before global declaration"):
         translate(source)
+
+
+@pytest.mark.parametrize(
+    ("other", "line"),
+    [
+        ("jnp = 11\nlax = 2\n", "import jax.numpy as _jnp"),
+        ("import jax.numpy as jnp\nimport torch\n\n\ndef g(x):\n    return jnp.sum(x)\n", "import jax.numpy as jnp"),
+        ("tuple = 3\n", "from builtins import tuple as _tuple"),
+    ],
+)
+def test_what_another_file_hands_on_with_a_star_takes_names(other: str, line: str) -> None:
+    source = "import torch\nimport torch.nn.functional as F\nfrom other import *\n\n\ndef f(x):\n    "
+    done = convert(f"{source}return F.layer_norm(torch.exp(x), (4,))\n", resolve=lambda level, name: other)
+    assert line in done.code.splitlines()
+
+
+def test_a_file_that_calls_something_else_nnx_was_not_converted_before() -> None:
+    code = "import torch\n\nnnx = 3\n\n\ndef f():\n    rngs = 5\n    return torch.randn(3) + rngs + nnx\n"
+    assert [gap.reason for gap in translate(code).gaps] == [TAKEN]
 
 
 MODULE = """

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from t2j_lsp.symbols import Comprehension, Scope, scopes_around, type_parameters, walk
+from t2j_lsp.symbols import Comprehension, ScopeNode, scopes_around, type_parameters, walk
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
@@ -93,7 +93,7 @@ class NeededNames:
     def claim(self, names: frozenset[str], ctx: Context) -> None:
         """Say that the statement at hand uses names of the output; those that mean something else here are renamed."""
         self.claimed |= names
-        around: list[Scope] | None = None
+        around: list[ScopeNode] | None = None
         for name in names:
             if name in self.renames or not (name in self.helpers or name in IMPORTS or name in BUILTINS):
                 continue
@@ -108,7 +108,8 @@ class NeededNames:
         names = helper_names() | IMPORTS.keys() | all_imports().keys()
         names = names if symbols.stars else names & symbols.names
         kept = _read_by_torch(ctx) & self.helpers
-        for name in sorted(names | BUILTINS.keys() & {*symbols.module, *ctx.inference.env}):
+        own = BUILTINS.keys() if symbols.stars else BUILTINS.keys() & {*symbols.module, *ctx.inference.env}
+        for name in sorted(names | own):
             if name not in self.renames and (name in kept or taken(name, (), ctx)):
                 self.renames[name] = free_name(name, ctx)
 
@@ -131,9 +132,9 @@ def _read_by_torch(ctx: Context) -> set[str]:
     return {name for name, fact in facts.items() if isinstance(fact, Qual) and is_torch(fact.name)}
 
 
-def scopes(ctx: Context) -> list[Scope]:
+def scopes(ctx: Context) -> list[ScopeNode]:
     """The scopes that the statement at hand stands in, innermost first."""
-    around: list[Scope] = [f.node for f in reversed(ctx.scope.functions)]
+    around: list[ScopeNode] = [f.node for f in reversed(ctx.scope.functions)]
     if ctx.scope.class_info is not None and not ctx.scope.functions:
         around.insert(0, ctx.scope.class_info.node)
     if ctx.scope.statement is not None:
@@ -141,7 +142,7 @@ def scopes(ctx: Context) -> list[Scope]:
     return around
 
 
-def taken(name: str, around: Sequence[Scope], ctx: Context) -> bool:
+def taken(name: str, around: Sequence[ScopeNode], ctx: Context) -> bool:
     """Whether a name of the output means something else in the user's code, at a place inside these scopes."""
     symbols = ctx.source.symbols
     if name not in symbols.names:
@@ -170,7 +171,7 @@ def taken_inside(name: str, ctx: Context) -> bool:
     return name in type_parameters(node) or any(name in symbols.bound(scope) for scope in _inner_scopes(node))
 
 
-def _inner_scopes(node: ast.AST) -> Iterator[Scope]:
+def _inner_scopes(node: ast.AST) -> Iterator[ScopeNode]:
     """The lambdas and comprehensions of a statement, not those of statements inside it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.stmt):
@@ -194,11 +195,16 @@ def means(name: str, target: str) -> bool:
 def _brought(name: str, ctx: Context) -> bool:
     """Whether an ``import *`` brings a name that nothing else binds: it does, or it may and would be the last to."""
     stars = [s for s in ctx.source.symbols.stars if s.level or not is_torch(s.module or "")]
-    if not stars or name in MEANINGS:
+    if not stars:
         return False
     fact = ctx.inference.env.get(name)
-    if fact is not None or name in BUILTINS:
-        return fact is not None and not (isinstance(fact, Qual) and is_torch(fact.name))
+    if fact is None and (name in MEANINGS or name in BUILTINS):
+        files = (ctx.inference.imported.get("." * star.level + (star.module or "")) for star in stars)
+        fact = next((known for file in files if file is not None and (known := file.ask(name)) is not None), None)
+        if fact is None:
+            return False
+    if fact is not None:
+        return not (isinstance(fact, Qual) and (is_torch(fact.name) or fact.name == MEANINGS.get(name)))
     head = ctx.source.import_block_end
     return name in ctx.source.symbols.unbound or any(s.lineno > head for s in stars)
 

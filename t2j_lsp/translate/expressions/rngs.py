@@ -51,7 +51,7 @@ def _function_around(ctx: Context) -> FunctionInfo | None:
 
 def _check_free(ctx: Context, names: Collection[str]) -> None:
     """Report that the user calls something else ``rngs``; in a file with ``nnx`` an earlier conversion wrote it."""
-    if "rngs" in names and "nnx" not in ctx.source.symbols.names and ctx.scope.statement is not None:
+    if "rngs" in names and not ctx.inference.has_jax and ctx.scope.statement is not None:
         ctx.report.gap(ctx.scope.statement.node, "rngs", "unsure", TAKEN)
 
 

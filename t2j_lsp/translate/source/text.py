@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import MARK, SourceError, SourceMapEntry, Span
-from t2j_lsp.symbols import FunctionNode, Scope, Symbols, scopes_around
+from t2j_lsp.symbols import FunctionNode, ScopeNode, Symbols, scopes_around
 from t2j_lsp.translate.rule.names import MODULE_BY_NAME, computes_with_torch, is_torch
 
 from . import syntax
@@ -247,7 +247,7 @@ class Source:
                 return block
         return None
 
-    def home(self, name: ast.Name) -> Scope | None:
+    def home(self, name: ast.Name) -> ScopeNode | None:
         """The scope whose variable a name is; None for the module level."""
         return self.symbols.home(name.id, scopes_around(name, self.parents))
 

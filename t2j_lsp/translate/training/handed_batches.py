@@ -77,9 +77,9 @@ class HandedBatches:
         return all(self._is_in_step(n, around) or self._is_taken(n, n) for n in own)
 
     @cached_property
-    def _reads(self) -> dict[tuple[str, symbols.Scope | None], list[ast.Name]]:
+    def _reads(self) -> dict[tuple[str, symbols.ScopeNode | None], list[ast.Name]]:
         """Where the variables of each scope are read."""
-        out: dict[tuple[str, symbols.Scope | None], list[ast.Name]] = {}
+        out: dict[tuple[str, symbols.ScopeNode | None], list[ast.Name]] = {}
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 out.setdefault((node.id, self.ctx.source.home(node)), []).append(node)

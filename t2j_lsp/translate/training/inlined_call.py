@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import Comprehension, FunctionNode, Scope, ancestors, scopes_around
+from t2j_lsp.symbols import Comprehension, FunctionNode, ScopeNode, ancestors, scopes_around
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
@@ -34,7 +34,7 @@ class CallPlace:
     """What the lines take of the text."""
     indent: str
     begins_line: bool
-    scopes: Sequence[Scope]
+    scopes: Sequence[ScopeNode]
 
 
 class InlinedCall:

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from functools import partial
 
-from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor, is_tensor
+from t2j_lsp.translate.rule.facts import Fact, Object, Qual, Tensor, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ATOM
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
@@ -118,7 +118,12 @@ def to(call: Call) -> Piece | Refusal:
     return call.emit("{self}.astype({dtype})" if call.given("dtype") else "{self}")
 
 
-@rule("torch.Tensor.type(self, dtype=None, non_blocking=False)", jax="x.astype(dtype)", result="tensor")
+def _type_or_cast(call: Call) -> Fact:
+    """What ``x.type()`` says of the dtype, or the tensor of another one."""
+    return Tensor(rank_of(call["self"]), dtype_kind(call["dtype"])) if call.given("dtype") else Object("dtype")
+
+
+@rule("torch.Tensor.type(self, dtype=None, non_blocking=False)", jax="x.astype(dtype)", result=_type_or_cast)
 def type_(call: Call) -> Piece | Refusal | None:
     """Casts to a dtype or to one of the old tensor types, ``x.type(torch.FloatTensor)``."""
     target = call["dtype"]

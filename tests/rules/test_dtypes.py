@@ -93,6 +93,12 @@ def test_dtypes_and_copies_are_those_of_pytorch(torch: str, jax: str, inputs: st
     agrees(torch, jax, inputs)
 
 
+def test_a_condition_on_the_names_of_types_is_none_on_values() -> None:
+    source = "import torch\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n    if x.type() != y.type():\n"
+    done = translate(source + "        x = x.type_as(y)\n    return x\n")
+    assert "if x.dtype != y.dtype:" in done.code and not done.findings
+
+
 def test_64_bit_dtypes_are_32_bit_without_x64_and_floats_are_noted() -> None:
     text, translation = converted("x.long(), x.double()", "x", x64=False)
     assert text == "x.astype(jnp.int32), x.astype(jnp.float32)"

@@ -56,6 +56,17 @@ for _ in range(5):
 ADAMW = "optimizer = torch.optim.AdamW(model.parameters(), lr=0.05, weight_decay=0.3)\n"
 FROZEN = {
     "a part": ("", "for p in model.base.parameters():\n    p.requires_grad = False\n" + ADAMW),
+    "a part, by the method": ("", "for p in model.base.parameters():\n    p.requires_grad_(False)\n" + ADAMW),
+    "a part, as a list": ("", "for p in list(model.base.parameters()):\n    p.requires_grad = False\n" + ADAMW),
+    "a part with names that nobody reads": (
+        "",
+        "for _, p in model.base.named_parameters():\n    p.requires_grad_(False)\n" + ADAMW,
+    ),
+    "what a name in a list says, by the method": (
+        "",
+        "for name, p in list(model.named_parameters()):\n    if 'head' not in name:\n        p.requires_grad_(False)\n"
+        + ADAMW,
+    ),
     "a part under another name": (
         "",
         "part = model.base\nfor p in part.parameters():\n    p.requires_grad = False\n" + ADAMW,

@@ -298,3 +298,36 @@ def test_children_of_any_module_have_pytorchs_names() -> None:
     sides[0]["Net"]()
     sides[1]["Net"](rngs=nnx.Rngs(0))
     assert sides[0]["SEEN"] == ["stem.0", "stem.2", "blocks.0", "blocks.1"] == sides[1]["SEEN"]
+
+
+TWO_MODULES = """import torch
+import torch.nn as nn
+
+online, target = nn.Linear(2, 2), nn.Linear(2, 2)
+{frozen}
+for {items} in {walk}:
+    {written}
+"""
+
+
+@pytest.mark.parametrize(
+    ("items", "walk"),
+    [
+        ("t", "list(target.parameters())"),
+        ("t", "tuple(target.parameters())"),
+        ("_, t", "target.named_parameters()"),
+        ("name, t", "list(target.named_parameters())"),
+    ],
+)
+def test_a_walk_is_the_same_as_a_list_and_with_names_that_nobody_reads(items: str, walk: str) -> None:
+    asked = "optimizer = torch.optim.SGD(online.parameters(), lr=0.1)"
+    parts = {"frozen": asked, "written": "t.requires_grad_(False)"}
+    done = translate(TWO_MODULES.format(items=items, walk=walk, **parts), Options(helpers="import"))
+    plain = translate(TWO_MODULES.format(items="t", walk="target.parameters()", **parts), Options(helpers="import"))
+    assert not plain.gaps and not done.gaps and done.code == plain.code
+
+
+def test_a_list_that_is_walked_with_names_that_are_read_keeps_them() -> None:
+    parts = {"frozen": "", "items": "name, t", "walk": "list(target.named_parameters())"}
+    code = translate(TWO_MODULES.format(written="print(name, t.requires_grad_(False))", **parts)).code
+    assert "for name, t in list(target.named_parameters()):\n    print(name, t" in code

@@ -47,6 +47,8 @@ class Frozen:
             for n in self.ctx.source.nodes
             if isinstance(n, ast.stmt) and (module := frozen_module(n)) is not None
         ]
+        looped = {s for one in all_frozen if isinstance(one.node, ast.For) for s in one.node.body}
+        all_frozen = [one for one in all_frozen if one.node not in looped]
         toggled = self._toggled(all_frozen)
         inside_toggled = {n for t in toggled for n in symbols.walk(t)}
         all_frozen = [one for one in all_frozen if one.node not in inside_toggled]

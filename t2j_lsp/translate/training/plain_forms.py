@@ -3,7 +3,8 @@
 Where a file has gaps, what they have to do with is read as if it were written in fewer ways: a loop counts nothing
 that nobody reads (``for _, p in enumerate(model.parameters())``), its target says what an item holds (``for pair in
 named: name, p = pair``), one over the parameters of several modules is a loop over the modules around another, and
-each name gets its value in a statement of its own (``a, b = f(x), g(y)``).
+each name gets its value in a statement of its own (``a, b = f(x), g(y)``). Walks over what a module holds are those
+of `plain_walks`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
 
 from .joined_walks import of_each_module
+from .plain_walks import plain_walk
 
 _BRACKETED = ast.Call | ast.List | ast.Dict | ast.Set | ast.Subscript
 """What may go on in the next line, since it ends with a bracket."""
@@ -35,7 +37,8 @@ def with_plain_forms(inference: Inference, gaps: Iterable[Finding]) -> Rearrange
     for node in source.nodes:
         match node:
             case ast.For() if _touches(node, around):
-                edits += _uncounted(source, node) or _unpacked(source, node) or of_each_module(source, node)
+                of_loop = _uncounted(source, node) or _unpacked(source, node) or of_each_module(source, node)
+                edits += of_loop or plain_walk(inference, node, _reads_first(source, node))
             case ast.Assign(targets=[ast.Tuple() as target], value=ast.Tuple() as value):
                 names = {n.id for n in target.elts if isinstance(n, ast.Name)}
                 if _touches(node, ranges) or names & read:
@@ -79,6 +82,14 @@ def _unpacked(source: Source, loop: ast.For) -> Edits:
     if [read for read in _reads_of(source, item, loop) if read is not value]:
         return []
     return [_put(source, item, target), (start, end, [])]
+
+
+def _reads_first(source: Source, loop: ast.For) -> bool:
+    """Whether the first variable of a loop over pairs is read."""
+    match loop.target:
+        case ast.Tuple(elts=[ast.Name() as first, *_]):
+            return any(True for _ in _reads_of(source, first, loop))
+    return True
 
 
 def _put(source: Source, node: ast.expr, part: ast.expr) -> tuple[int, int, list[Fragment]]:

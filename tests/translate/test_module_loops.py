@@ -330,4 +330,4 @@ def test_a_walk_is_the_same_as_a_list_and_with_names_that_nobody_reads(items: st
 def test_a_list_that_is_walked_with_names_that_are_read_keeps_them() -> None:
     parts = {"frozen": "", "items": "name, t", "walk": "list(target.named_parameters())"}
     code = translate(TWO_MODULES.format(written="print(name, t.requires_grad_(False))", **parts)).code
-    assert "for name, t in list(target.named_parameters()):\n    print(name, t" in code
+    assert "for name, t in list(target.named_parameters()):\n" in code and "    print(name, t" in code

@@ -171,6 +171,8 @@ class JaxObserved(Message):
     paired_by_order: bool
     """Whether parameters were paired by nothing but their order."""
     x64: bool
+    frozen_draws: bool = False
+    """Whether every call under ``jit`` draws the same random numbers."""
     generate: JaxGenerated | None = None
     left_out: list[str] = field(default_factory=list)
     ran: list[Mark] = field(default_factory=list)

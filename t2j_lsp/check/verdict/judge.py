@@ -93,7 +93,7 @@ def draws_have_their_parameters(compared: ComparedEvidence) -> Judgement | None:
 
 def draws_are_new(compared: ComparedEvidence) -> Judgement | None:
     """Random numbers that ``jit`` keeps."""
-    if not compared.observed.get("draws", {}).get("frozen"):
+    if not compared.jax.frozen_draws:
         return None
     return compared.judgement.fails("numeric", "it draws the same random numbers in every call under jit")
 

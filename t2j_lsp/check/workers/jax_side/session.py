@@ -58,6 +58,7 @@ class ProgramSession:
         self.budget = TimeBudget(request.seconds)
         self.first = 0.0
         """Seconds of the first call under ``jit`` in evaluation mode, with its compilation."""
+        self.frozen_draws = False
         self.reserve = TRAINING + NARROW if request.gradients else 0.0
         """What is yet to be done and not to be left out, as a multiple of these."""
 
@@ -83,6 +84,7 @@ class ProgramSession:
         return JaxObserved(
             observed=self.observed,
             errors=self.errors,
+            frozen_draws=self.frozen_draws,
             draws=self.draws,
             seconds=self.seconds,
             halves=self.halves,
@@ -242,7 +244,7 @@ class ProgramSession:
         return {"train output": shape.fill(output)} | self.buffers("buffer after train", model)
 
     def fresh_draws(self) -> Observations:
-        """Whether two calls under ``jit`` in training mode draw different numbers, without a tape.
+        """Finds out whether two calls under ``jit`` in training mode draw different numbers, without a tape.
 
         What is drawn may not reach the output (a branch whose scale is 0), or be the same by chance (all paths kept):
         where the module's streams have gone on, its draws are others.
@@ -251,7 +253,8 @@ class ProgramSession:
         run, before = self.forward(OutputStructure()), _draws_so_far(model)
         twice = zip(run(model, self.arrays), run(model, self.arrays), strict=True)
         same = all(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in twice)
-        return {"frozen": same and _draws_so_far(model) == before}
+        self.frozen_draws = same and _draws_so_far(model) == before
+        return {}
 
     def buffers(self, prefix: str, model: Any) -> Observations:
         """The buffers by torch's names."""

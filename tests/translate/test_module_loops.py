@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from flax import nnx
 
 from t2j_lsp.contract import Options
 from t2j_lsp.translate import translate
+from t2j_lsp.weights import torch_state
+
+from .side_by_side import sides
 
 SOURCE = """\
 import torch
@@ -331,3 +335,39 @@ def test_a_list_that_is_walked_with_names_that_are_read_keeps_them() -> None:
     parts = {"frozen": "", "items": "name, t", "walk": "list(target.named_parameters())"}
     code = translate(TWO_MODULES.format(written="print(name, t.requires_grad_(False))", **parts)).code
     assert "for name, t in list(target.named_parameters()):\n" in code and "    print(name, t" in code
+
+
+FILLED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+        self.register_buffer("seen", torch.ones(2))
+        {walk}
+
+    def forward(self, x):
+        return self.fc(x) + self.seen
+"""
+
+
+@pytest.mark.parametrize(
+    "walk",
+    [
+        "for p in self.parameters(): nn.init.constant_(p, 0.5)",
+        "for p in self.parameters(): p.data.fill_(0.5)",
+        "for _, p in self.named_parameters(): nn.init.constant_(p, 0.5)",
+        "ps = list(self.parameters())\n        for p in ps:\n            nn.init.constant_(p, 0.5)",
+        "for b in self.buffers():\n            nn.init.constant_(b, 4.0)",
+        "for p in self.parameters():\n            nn.init.constant_(p, 0.5)",
+    ],
+)
+def test_initialisers_write_into_what_is_walked(walk: str) -> None:
+    """An array that was taken out of a module can't be written into."""
+    both = sides("import torch\nimport torch.nn as nn\n" + FILLED.format(walk=walk), "filled_in_walks")
+    assert not both.gaps()
+    net = both.jax.Net(rngs=nnx.Rngs(0))
+    wanted = {name: value.numpy() for name, value in both.torch.Net().state_dict().items()}
+    state = {name: np.asarray(value) for name, value in torch_state(net).items()}
+    assert np.array_equal(state["seen"], wanted["seen"])
+    if "parameters" in walk:
+        assert all(np.array_equal(state[name], wanted[name]) for name in wanted)

@@ -13,7 +13,8 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.ordered_walks import has_order
 from t2j_lsp.translate.rule.definitions import Function, Instance, is_module
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Fact, Qual
+from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
 WALKING = frozenset({
@@ -220,6 +221,11 @@ def writes_to_parts(inference: Inference, call: ast.Call) -> bool:
     return _writes_through(inference, call)
 
 
+def _fills(function: Fact) -> bool:
+    """Whether a function writes into what it is given first: ``nn.init.constant_``."""
+    return isinstance(function, Qual) and is_torch(function.name) and function.name.endswith("_")
+
+
 def _writes_through(inference: Inference, walked: ast.AST) -> bool:
     node = walked
     while not isinstance(node, ast.stmt | ast.comprehension):
@@ -233,6 +239,8 @@ def _writes_through(inference: Inference, walked: ast.AST) -> bool:
     for inner in symbols.walk(place):
         target: ast.AST | None = None
         match inner:
+            case ast.Call(func=func, args=[owner, *_]) if _fills(inference.fact(func)):
+                target = owner
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name.endswith("_") and name[:1] != "_":
                 target = owner
             case ast.AugAssign(target=ast.Name() as owner):

@@ -40,8 +40,8 @@ class ModuleLoops:
             return False
         if kind == "children" and not isinstance(owner_fact, Instance) and (names := layer_names(owner_fact)) & _LISTS:
             return not named and isinstance(owner_fact, Layer) and names <= _LISTS and self._items(call)
-        if node.body[0].lineno == node.lineno:
-            return False
+        if named and node.body[0].lineno == node.lineno:
+            return False  # there may have to be a line above the body
         targets = node.target.elts if named and isinstance(node.target, ast.Tuple) else [node.target]
         if len(targets) != 1 + named or not all(isinstance(t, ast.Name) for t in targets):
             return False

@@ -28,6 +28,7 @@ from ._arguments import (
     spread,
 )
 from ._facts import is_bool, is_integer
+from ._numbers_of_tensors import as_numbers, is_flat
 from ._unknown_values import is_unknown_parameter, may_be_tensor, operands
 
 sized_by("size", "sizes", "shape", "split_size", "split_sizes", "split_size_or_sections", "chunks", "length", "steps")
@@ -47,13 +48,13 @@ def made(call: Call, kind: str | None = "float") -> Tensor:
     return Tensor(rank, dtype_kind(call["dtype"]) if call.given("dtype") else kind)
 
 
-def fill(call: Call, template: str, floats: bool = True) -> Piece:
+def fill(call: Call, template: str, floats: bool = True, **extra: Piece | Argument) -> Piece:
     """Fill a constructor's template. ``floats``: whether PyTorch's result is of its default float dtype."""
     if call.given("requires_grad"):
         call.note(REQUIRES_GRAD)
     if floats and call.site.x64 and not call.given("dtype"):
         template = template.replace("{dtype?}", "jnp.float32")
-    return call.emit(template)
+    return call.emit(template, **extra)
 
 
 for name in ("zeros", "ones", "empty"):
@@ -154,7 +155,7 @@ Row("torch.vander(x, N=None, increasing=False)", "jnp.vander({x}, N={N?}, increa
 def _data(call: Call) -> Tensor:
     data = call["data"]
     kind = dtype_of(data) or _kind(data)
-    rank = 0 if is_number(data) else rank_of(data)
+    rank = 0 if is_number(data) else 1 if is_flat(call, data) else rank_of(data)
     return Tensor(rank, dtype_kind(call["dtype"]) if call.given("dtype") else kind)
 
 
@@ -166,7 +167,9 @@ def tensor(call: Call) -> Piece:
         template = "lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "lax.stop_gradient({data})"
         return fill(call, template, floats=False)
     if _has_tensors(call, data) or _is_passed(call, data) or _collects(data):
-        return fill(call, "lax.stop_gradient(jnp.array({data}, dtype={dtype?}))", floats=False)
+        flat = ".ravel()" if is_flat(call, data) else ""
+        template = f"lax.stop_gradient(jnp.array({{data}}, dtype={{dtype?}}){flat})"
+        return fill(call, template, floats=False, data=as_numbers(call, data))
     return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
 
 
@@ -210,7 +213,10 @@ trait(Trait.OF_NUMPY, "torch.from_numpy")
 
 @rule("torch.as_tensor(data, dtype=None, device=None)", jax="jnp.asarray(data, dtype)", result=_data)
 def as_tensor(call: Call) -> Piece:
-    return fill(call, f"{_made(call)}({{data}}, dtype={{dtype?}})", floats=has_float(call["data"]))
+    data = call["data"]
+    flat = ".ravel()" if is_flat(call, data) else ""
+    template = f"{_made(call)}({{data}}, dtype={{dtype?}}){flat}"
+    return fill(call, template, floats=has_float(data), data=as_numbers(call, data))
 
 
 @rule(

@@ -12,6 +12,7 @@ from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, rule
 
 from ._arguments import KINDS, LEGACY, holder, size_rank
 from ._facts import is_integer
+from ._numbers_of_tensors import as_numbers, is_flat
 from .creation import REQUIRES_GRAD
 from .dtypes import jax_dtype
 
@@ -105,10 +106,11 @@ def built(call: Call, dtype: str | None) -> Piece | Refusal:
             rest = f", dtype={dtype}" if dtype is not None else ""
             return call.emit(f"of_size_or_values({{data}}{rest})", data=call["data"].items[0])
         case False:
-            template = "lax.stop_gradient({data})" if is_tensor(call["data"].items[0].fact) else "jnp.array({data})"
+            data = call["data"].items[0]
+            template = "lax.stop_gradient({data})" if is_tensor(data.fact) else "jnp.array({data})"
             if dtype is not None:
                 template = template[:-1] + f", dtype={dtype})" if "array" in template else f"{template}.astype({dtype})"
-            return call.emit(template, data=call["data"].items[0])
+            return call.emit(template + ".ravel()" * is_flat(call, data), data=as_numbers(call, data))
     size = "{data:shape}" if call["data"].items else "0"
     return call.emit(f"jnp.empty({size}, dtype={dtype})" if dtype is not None else f"jnp.empty({size})")
 
@@ -123,7 +125,8 @@ def _rank_of_data(call: Call) -> int | None:
     """The rank of ``torch.Tensor([0.5])``, a list of plain numbers."""
     fact = call["data"].items[0].fact if call["data"].items else UNKNOWN
     numbers = isinstance(fact, Tuple) and all(isinstance(item, Scalar) for item in fact.items)
-    return 1 if is_size(call) is False and numbers and fact != Tuple(()) else None
+    flat = numbers and fact != Tuple(()) or bool(call["data"].items) and is_flat(call, call["data"].items[0])
+    return 1 if is_size(call) is False and flat else None
 
 
 def named(call: Call, dtype: str) -> Piece | Refusal:

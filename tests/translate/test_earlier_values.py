@@ -57,6 +57,8 @@ NONE = {
     "detached": {"kept": f"{KEPT}.detach()"},
     "detached where it is read": {"loss": LOSS.replace("self.log_prob", "self.log_prob.detach()")},
     "without gradients": {"decorator": "@torch.no_grad()"},
+    "its numbers": {"kept": "self.log_prob = torch.tensor(dist.log_prob(action).tolist())"},
+    "its numbers in a new tensor": {"kept": "self.log_prob = torch.FloatTensor(dist.log_prob(action))"},
     "another module's": {"kept": "self.log_prob = self.target(state).log_softmax(-1)"},
     "an action": {"kept": "self.log_prob = action.float()"},
 }

@@ -23,6 +23,8 @@ from .earlier_values import EarlierValues
 from .once import FILLED_ELSEWHERE, GROWING
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
+_MADE_OF_VALUES = names_with(Trait.FROM_VALUES), names_with(Trait.DEFAULT_TYPE)
+_MAY_SHARE = names_with(Trait.FROM_NUMPY)
 _Value = tuple[ast.AST, ast.expr]
 
 
@@ -198,6 +200,8 @@ class LostGradients:
                     continue
                 case ast.Compare() | ast.Lambda():
                     continue
+                case ast.Call(func=func) if self._copies_values(func):
+                    continue
                 case ast.Call(func=func) if self._detaches(node):
                     yield node
                     stack.append(func)
@@ -212,6 +216,14 @@ class LostGradients:
                 continue
             yield node
             stack += ast.iter_child_nodes(node)
+
+    def _copies_values(self, function: ast.expr) -> bool:
+        """Whether what is called makes an array of numbers alone: ``torch.tensor(log_probs)``, NumPy's functions."""
+        fact = self.inference.fact(function)
+        if not isinstance(fact, Qual):
+            return False
+        copies = any(fact.name in names for names in _MADE_OF_VALUES) and fact.name not in _MAY_SHARE
+        return copies or fact.name.startswith("numpy.")
 
     def _flows_from(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
         """Whether gradients flow from what a comprehension walks: ``[v.detach() for v in h]`` cuts them off."""

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.binding import argument as given
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
-from t2j_lsp.translate.rule.pieces import precedence
+from t2j_lsp.translate.rule.pieces import ATOM, bracket, precedence
 from t2j_lsp.translate.rule.record import Argument, Call, Piece
 
 FACTORY = "dtype=None, layout=torch.strided, device=None, pin_memory=False, requires_grad=False"
@@ -225,9 +225,10 @@ def array_text(argument: Argument) -> str:
 
 
 def holder(argument: Argument) -> str:
-    """The text to read ``.shape`` or ``.dtype`` from: an ``nnx.Variable`` has them, so ``[...]`` goes."""
+    """The text to read ``.shape`` or ``.dtype`` from: a Variable has them, and ``x.detach()`` has those of x."""
     variable = isinstance(argument.fact, Tensor) and argument.fact.variable
-    return argument.atom.removesuffix("[...]") if variable else argument.atom
+    text = bracket(without_stop_gradient(argument), ATOM)
+    return text.removesuffix("[...]") if variable else text
 
 
 def without_stop_gradient(argument: Argument) -> Piece:

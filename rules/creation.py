@@ -26,6 +26,7 @@ from ._arguments import (
     rank_of,
     size_rank,
     spread,
+    without_stop_gradient,
 )
 from ._facts import is_bool, is_integer
 from ._numbers_of_tensors import as_numbers, is_flat
@@ -65,7 +66,8 @@ for name in ("zeros", "ones", "empty"):
 
     @rule(f"torch.{name}_like(input, *, {LIKE})", jax=f"jnp.{name}_like(x, dtype)", result="same")
     def filled_like(call: Call, name: str = name) -> Piece:
-        return fill(call, f"jnp.{name}_like({{input}}, dtype={{dtype?}})", floats=False)
+        like = without_stop_gradient(call["input"])
+        return fill(call, f"jnp.{name}_like({{like}}, dtype={{dtype?}})", floats=False, like=like)
 
 
 def _kind(value: Argument) -> str | None:
@@ -88,7 +90,8 @@ def full(call: Call) -> Piece:
 
 @rule(f"torch.full_like(input, fill_value, *, {LIKE})", jax="jnp.full_like(x, fill_value, dtype)", result="same")
 def full_like(call: Call) -> Piece:
-    return fill(call, "jnp.full_like({input}, {fill_value}, dtype={dtype?})", floats=False)
+    like = without_stop_gradient(call["input"])
+    return fill(call, "jnp.full_like({like}, {fill_value}, dtype={dtype?})", floats=False, like=like)
 
 
 # Matrices -------------------------------------------------------------------------------------------------------

@@ -136,7 +136,11 @@ def type_(call: Call) -> Piece | Refusal | None:
     return call.emit("{self}.astype({dtype})") if is_dtype(target) else None
 
 
-Row("torch.Tensor.type_as(self, other)", "{self}.astype({other}.dtype)", result="tensor")
+@rule("torch.Tensor.type_as(self, other)", jax="x.astype(other.dtype)", result="tensor")
+def type_as(call: Call) -> Piece:
+    return call.emit("{self}.astype({holder}.dtype)", holder=holder(call["other"]))
+
+
 
 
 # Asking about dtypes --------------------------------------------------------------------------------------------

@@ -32,6 +32,9 @@ CAST = [
     ("x.type('torch.LongTensor')", "x.astype(jnp.int64)", "x"),
     ("i.type(x.dtype)", "i.astype(x.dtype)", "ix"),
     ("i.type_as(x)", "i.astype(x.dtype)", "ix"),
+    ("i.type_as(x.data) + i.to(x.detach().dtype)", "i.astype(x.dtype) + i.astype(x.dtype)", "ix"),
+    ("torch.zeros_like(x.detach()) + x.data.new_ones(1)", "jnp.zeros_like(x) + jnp.ones(1, dtype=x.dtype)", "x"),
+    ("x.detach().view(x.data.size(0), -1)", "lax.stop_gradient(x).reshape(x.shape[0], -1)", "x"),
     ("(-x).trunc().to(torch.int32) // 2", "jnp.trunc(-x).astype(jnp.int32) // 2", "X"),
 ]
 

@@ -141,8 +141,6 @@ def type_as(call: Call) -> Piece:
     return call.emit("{self}.astype({holder}.dtype)", holder=holder(call["other"]))
 
 
-
-
 # Asking about dtypes --------------------------------------------------------------------------------------------
 
 

@@ -58,12 +58,14 @@ def _is_array(call: Call, first: Argument) -> bool:
     return isinstance(fact, Tensor) and not fact.variable
 
 
-def _constant(value: str) -> Emit:
+def _constant(value: str, array: str) -> Emit:
+    """The ``value`` that a parameter is filled with, and what an array is that is none, which is bound anew."""
+
     def fill(call: Call) -> Piece | Refusal:
         first = next(iter(call.arguments.values()))
         target = call.site.parameter(first.node, constant=True) if first.node is not None else None
         if target is None and _is_array(call, first):
-            return call.emit(value.replace("{param}[...]", "{param}"), param=first.piece.text)
+            return call.emit(array)
         if target is None:
             return call.refuse(
                 f"{first.piece.text} is not surely a parameter of a module; assign to its [...] explicitly"
@@ -76,14 +78,10 @@ def _constant(value: str) -> Emit:
     return fill
 
 
-rule(f"{INIT}.zeros_(tensor)", jax="param[...] = jnp.zeros_like(param[...])", result="same")(
-    _constant("jnp.zeros_like({param}[...])")
-)
-rule(f"{INIT}.ones_(tensor)", jax="param[...] = jnp.ones_like(param[...])", result="same")(
-    _constant("jnp.ones_like({param}[...])")
-)
-rule(f"{INIT}.constant_(tensor, val)", jax="param[...] = jnp.full_like(param[...], val)", result="same")(
-    _constant("jnp.full_like({param}[...], {val})")
+rule(f"{INIT}.zeros_(tensor)", jax="param[...] = 0", result="same")(_constant("0", "jnp.zeros_like({tensor})"))
+rule(f"{INIT}.ones_(tensor)", jax="param[...] = 1", result="same")(_constant("1", "jnp.ones_like({tensor})"))
+rule(f"{INIT}.constant_(tensor, val)", jax="param[...] = val", result="same")(
+    _constant("{val}", "jnp.full_like({tensor}, {val})")
 )
 
 
@@ -229,7 +227,9 @@ refuse(f"{INIT}.sparse_", "There is no rule for sparse_ yet: assign to the param
 
 @rule(f"{INIT}.eye_(tensor)", jax="param[...] = jnp.eye(*param.shape, dtype=param.dtype)", result="same")
 def eye(call: Call) -> Piece | Refusal | None:
-    return _constant("jnp.eye(*{param}.shape, dtype={param}.dtype)")(call)
+    return _constant("jnp.eye(*{param}.shape, dtype={param}.dtype)", "jnp.eye(*{tensor}.shape, dtype={tensor}.dtype)")(
+        call
+    )
 
 
 @rule(

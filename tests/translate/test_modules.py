@@ -182,7 +182,7 @@ def test_initialisation_loops() -> None:
     assert "for _, m in nnx.iter_modules(self):" in code
     assert "if isinstance(m, nnx.Linear):" in code
     assert "m.kernel[...] = 0.02 * rngs.params.normal(" in code
-    assert "m.bias[...] = jnp.zeros_like(m.bias[...])" in code
+    assert "m.bias[...] = 0" in code
     assert "def _init(self, m, *, rngs: nnx.Rngs):" in code
     assert "self._init(module, rngs=rngs)" in code
 

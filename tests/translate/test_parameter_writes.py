@@ -133,7 +133,7 @@ KINDS = "if isinstance(m, (nn.Conv2d, nn.Bilinear, nn.Linear)):"
 @pytest.mark.parametrize(
     ("test", "statement", "expected"),
     [
-        (KINDS, "nn.init.zeros_(m.weight)", "weight[...] = jnp.zeros_like(weight[...])"),
+        (KINDS, "nn.init.zeros_(m.weight)", "weight[...] = 0"),
         (KINDS, "nn.init.uniform_(m.weight.data)", "weight[...] = rngs.params.uniform(weight.shape, weight.dtype)"),
         (KINDS, "m.weight.data.fill_(1.0)", "weight[...] = 1.0"),
         (KINDS, "m.weight.data.normal_()", "weight[...] = rngs.normal(weight.shape, weight.dtype)"),
@@ -161,7 +161,7 @@ def test_convolutions_of_both_kinds_have_a_kernel(test: str) -> None:
 @pytest.mark.parametrize("test", ['if "BatchNorm" in type(m).__name__:', "if isinstance(m, nn.BatchNorm2d):"])
 def test_a_test_of_the_class_name_tells_the_layer(test: str) -> None:
     translation = translate(INIT.format(test=test, statement="nn.init.ones_(m.weight)"), Options())
-    assert not translation.gaps and "m.scale[...] = jnp.ones_like(m.scale[...])" in translation.code
+    assert not translation.gaps and "m.scale[...] = 1" in translation.code
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from t2j_lsp.symbols import ancestors, named_parameters, with_ancestors
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.host_random import is_host_draw, takes_out
+from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import Qual, Scalar, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
 
 from .once import leaves
@@ -211,8 +212,8 @@ class EvenReach:
             yield from self._carrying(child)
 
     def _stops(self, context: ast.expr) -> bool:
-        fact = self.inference.fact(context.func) if isinstance(context, ast.Call) else None
-        return isinstance(fact, Qual) and fact.name in names_with(Trait.NO_GRADIENT)
+        fact = self.inference.fact(context.func) if isinstance(context, ast.Call) else UNKNOWN
+        return context_name(fact, context) in names_with(Trait.NO_GRADIENT)
 
     # --- where else a value is read -------------------------------------------------------------------------------
 

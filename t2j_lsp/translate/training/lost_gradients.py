@@ -15,6 +15,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, nearest
 from t2j_lsp.translate.inference.call_sites import bound_arguments, function_run_by, reached_functions
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -277,7 +278,7 @@ class LostGradients:
 
     def _is_switch(self, node: ast.expr) -> bool:
         fact = self.inference.fact(node.func if isinstance(node, ast.Call) else node)
-        return getattr(fact, "name", "") in names_with(Trait.NO_GRADIENT)
+        return context_name(fact, node) in names_with(Trait.NO_GRADIENT)
 
     # --- names ----------------------------------------------------------------------------------------------------
 

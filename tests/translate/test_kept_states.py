@@ -177,3 +177,46 @@ def test_state_that_is_one_of_several_values_is_data() -> None:
 def test_other_values_beside_each_other_stay(line: str) -> None:
     text = UNPACKED.replace("self.weights, out = self.pair(x)  # kept for plots", line)
     assert line.partition(";")[0] in convert(HEAD + text).code
+
+
+HANDED = """class Scale(NamedTuple):
+    by: torch.Tensor = torch.as_tensor(2.0)
+
+
+class Base(nn.Module):
+    def __init__(self, scale{annotation}, size=3):
+        super().__init__()
+        {does}
+
+    def forward(self, x):
+        return x * self.scale.by
+
+
+class Net(Base):
+    def __init__(self, scale: Scale = Scale()):
+        super().__init__(scale={given}, size=4)
+"""
+
+
+@pytest.mark.parametrize("annotation", ["", ": Any"])
+def test_a_record_is_marked_where_a_base_keeps_what_it_does_not_know(annotation: str) -> None:
+    text = HEAD + HANDED.format(annotation=annotation, does="self.scale = scale", given="scale")
+    both = sides(text, "handed_records")
+    assert "super().__init__(scale=nnx.data(scale), size=4, rngs=rngs)" in both.translation.code
+    x = np.random.default_rng(0).normal(size=(2, 3))
+    with jax.enable_x64(True):
+        out = nnx.jit(lambda module, x: module(x))(both.jax.Net(rngs=nnx.Rngs(0)), jax.numpy.asarray(x))
+    np.testing.assert_allclose(out, both.torch.Net()(both.torch.torch.tensor(x)).numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "does", "given"),
+    [
+        (": Scale", "self.scale = scale", "scale"),
+        (": Any", "self.scale, self.by = scale, scale.by", "scale"),
+        (": Any", "self.scale = scale", "3"),
+    ],
+)
+def test_what_a_base_knows_or_reads_is_handed_over_as_it_is(annotation: str, does: str, given: str) -> None:
+    code = convert(HEAD + HANDED.format(annotation=annotation, does=does, given=given)).code
+    assert f"super().__init__(scale={given}, size=4, rngs=rngs)" in code

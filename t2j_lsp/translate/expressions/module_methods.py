@@ -25,6 +25,7 @@ from .frozen_parameters import has_buffers, lists_frozen
 from .handlers import ExpressionRenderer
 from .module_modes import ModuleModes
 from .module_refusals import ASSIGN, CAST, REFUSED, REFUSED_OF_LAYERS, STAYS
+from .records import mark_records
 from .rngs import rngs_expression
 from .state_dicts import problem_of_state
 from .state_snapshots import read_at_once
@@ -217,6 +218,7 @@ class ModuleMethods:
         rngs = rngs_expression(self.ctx) if needs_rngs else None
         layer = LAYERS.get(base.name) if isinstance(base, Qual) and func.attr == "__init__" else None
         if func.attr == "__init__":
+            mark_records(self.ctx, self.renderer, node, info)
             return BaseConstructors(self.ctx, self.renderer, self.copier).call(node, layer, rngs)
         return self.copier.rebuilt(node, f"super().{name}", [], rngs)
 

@@ -9,6 +9,7 @@ from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.records import is_record
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.expressions.variables import Variables, is_metadata
 from t2j_lsp.translate.rule.definitions import Instance, is_module
@@ -21,7 +22,7 @@ from t2j_lsp.translate.rule.pieces import assigned
 from .attribute_parts import added_to, items_of, registers
 from .captured_modules import CapturedModules
 from .gradient_flags import switches_nothing_off
-from .kept_states import is_record, keeps_state, may_be_data
+from .kept_states import keeps_state, may_be_data
 from .replaced_modules import ReplacedModules
 from .stores import Stores
 from .unpacked_states import mark_unpacked

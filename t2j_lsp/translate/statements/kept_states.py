@@ -13,12 +13,10 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Qual, Scalar, Tensor, Tuple, is_tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Scalar, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.source.assignments import one_by_one
-
-_NAMED = frozenset({"typing.NamedTuple", "typing_extensions.NamedTuple"})
 
 
 def keeps_state(ctx: Context, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
@@ -32,15 +30,6 @@ def keeps_state(ctx: Context, node: ast.Assign | ast.AnnAssign, target: ast.Attr
         return False
     given = list(_given_later(ctx, owner.cls.info, target))
     return any(_is_array(fact) or _is_unknown(fact) and _in_call(method) for method, fact in given)
-
-
-def is_record(fact: Fact) -> bool:
-    """Whether it is a named tuple with arrays in it, a class that derives from ``typing.NamedTuple``."""
-    if not isinstance(fact, Instance):
-        return False
-    info = fact.cls.info
-    named = any(isinstance(base, Qual) and base.name in _NAMED for base in info.bases)
-    return named and any(is_tensor(field) or is_record(field) for field in info.attributes.values())
 
 
 def may_be_data(fact: Fact) -> bool:

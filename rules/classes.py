@@ -36,7 +36,8 @@ base_of("torch.nn.modules.conv._ConvTransposeNd", TRANSPOSED, "nnx.ConvTranspose
 torch_class("torch.dtype", annotation="jnp.dtype", fact=Object("dtype"))
 torch_class("torch.device", annotation="jax.Device", fact=Object("device"), makes="device")
 torch_class("torch.Size", annotation="tuple[int, ...]", value="tuple", fact=Shape())
-torch_class("torch.Generator", annotation="nnx.Rngs", fact=Object("generator"), makes="generator")
+torch_class("torch.Generator", annotation="nnx.Rngs", fact=Object("generator"), makes="generator", called="generator")
+trait(Trait.MEMBERS_HAVE_RULES, "torch.Generator")
 
 # Training -------------------------------------------------------------------------------------------------------
 

@@ -175,10 +175,12 @@ def new(call: Call) -> Piece | Refusal:
 
 @rule("torch.autograd.Variable(data, requires_grad=False, volatile=False)", jax="x", result="same", ignore=["volatile"])
 def variable(call: Call) -> Piece:
-    """A Variable is a plain tensor since PyTorch 0.4, and ``volatile`` says nothing any more."""
+    """A Variable is a plain tensor since PyTorch 0.4, a new leaf of the graph; ``volatile`` says nothing any more."""
     if call.given("requires_grad"):
         call.note(REQUIRES_GRAD)
-    return call.emit("{data}")
+    data = call["data"].node
+    cut = data is not None and call.site.computed(data) and not call.site.without_gradient
+    return call.emit("lax.stop_gradient({data})" if cut else "{data}")
 
 
 trait(Trait.FROM_VALUES, "torch.Tensor", *(f"torch.{name}" for name in LEGACY))

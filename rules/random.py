@@ -13,7 +13,7 @@ from typing import cast
 
 from t2j_lsp.translate.rule.facts import Fact, Tensor, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, refuse, rule, shape_text
+from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule, shape_text
 
 from ._arguments import FACTORY, LIKE, dtype_kind, dtype_of, holder, integer, is_number, rank_of, size_rank
 from .creation import REQUIRES_GRAD, made
@@ -376,3 +376,6 @@ refuse(
 )
 for name in ("seed", "initial_seed", "get_rng_state", "set_rng_state", "random.fork_rng", "random.seed"):
     refuse(f"torch.{name}", STATE)
+for name in ("manual_seed", "seed", "initial_seed", "get_state", "set_state", "clone_state"):
+    refuse(f"torch.Generator.{name}", "nnx.Rngs has no state to get or set: make another, nnx.Rngs(seed).")
+Row("torch.Generator.device", "jax.devices()[0]", ignore=["self"], result="device")

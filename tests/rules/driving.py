@@ -103,6 +103,9 @@ class FakeSite:
     def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
         return []
 
+    def computed(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.BinOp)
+
     def lines(self, text: str) -> int:
         return 1
 

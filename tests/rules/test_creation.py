@@ -95,6 +95,7 @@ ROWS = [
     ("torch.Tensor(x.shape).shape", "jnp.empty(x.shape, dtype=jnp.float32).shape", "x"),
     ("x.new(2, 3).shape", "jnp.empty((2, 3), dtype=x.dtype).shape", "x"),
     ("torch.autograd.Variable(x) * 2", "x * 2", "x"),
+    ("torch.autograd.Variable(x * 2)", "lax.stop_gradient(x * 2)", "x"),
 ]
 
 

@@ -112,3 +112,19 @@ def test_what_a_script_computes_with_tensors_is_taken_for_one(seen: str) -> None
 def test_what_is_computed_of_parameters_may_be_a_tensor_too() -> None:
     text = "def f(a, b):\n    s = 0\n    for x, y in zip(a, b):\n        s += (x - y).pow(2)\n    return s"
     assert "s += (x - y)**2" in convert(f"{HEAD}{text}\n").code
+
+
+@pytest.mark.parametrize(
+    ("before", "data", "cut"),
+    [
+        ("y = 2 * x", "y", True),
+        ("pass", "x * 2 + 1", True),
+        ("y = torch.ones(3)", "y", False),
+        ("y = x", "y", False),
+        ("pass", "x", False),
+    ],
+)
+@pytest.mark.parametrize("flag", ["", ", requires_grad=True"])
+def test_a_variable_of_what_was_computed_is_a_new_leaf(before: str, data: str, cut: bool, flag: str) -> None:
+    text = f"def f(x: torch.Tensor):\n    {before}\n    v = torch.autograd.Variable({data}{flag})\n    return v * 3\n"
+    assert (f"v = lax.stop_gradient({data})" in convert(HEAD + text).code) is cut

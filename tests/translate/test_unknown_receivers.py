@@ -121,3 +121,17 @@ def test_a_keyword_that_only_tensors_take_tells_one(line: str, written: str) -> 
 def test_a_method_that_is_put_into_a_class_of_pytorch_is_a_gap(target: str) -> None:
     translation = convert(HEAD + f"def patch(f):\n    {target} = f\n")
     assert len(translation.gaps) == 1 and f"    {target} = f" in translation.code
+
+
+GIVEN = "def f(x: torch.Tensor, rng: torch.Generator):\n    {}\n    return torch.randn(x.shape, generator=rng)\n"
+
+
+@pytest.mark.parametrize("line", ["state = rng.get_state()", "rng.set_state(x)", "rng.manual_seed(3)"])
+def test_a_generator_that_is_given_has_no_state(line: str) -> None:
+    translation = convert(HEAD + GIVEN.format(line))
+    assert [gap.name for gap in translation.gaps] == [f"torch.Generator.{line.partition('rng.')[2].partition('(')[0]}"]
+
+
+def test_a_generator_is_on_the_device_of_all() -> None:
+    code = convert(HEAD + GIVEN.format("print(rng.device)")).code
+    assert "print(jax.devices()[0])" in code

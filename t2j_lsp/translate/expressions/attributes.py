@@ -256,7 +256,7 @@ class Attributes:
             name = f"{owner.name or class_of(owner.kind)}.{node.attr}"
             reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
             self.ctx.report.gap(node, name, "refused" if refused else "no-rule", reason)
-        return None
+        return self._tensor_attribute(node, owner, rule.name) if rule is not None and not refused else None
 
     def _layer_attribute(self, node: ast.Attribute, owner: Fact) -> Piece | None:
         """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""

@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 
 OLDEST = (2, 6)
 """The oldest version of PyTorch that t2j knows."""
+_GENERATOR = Object("generator")
 
 
 def _has_rule(owner: ast.expr, name: str, inference: Inference) -> bool | None:
@@ -51,7 +52,7 @@ def _of_devices(node: ast.Compare, inference: Inference) -> bool | None:
             comparators=[ast.Attribute(attr="device", value=other)],
         ):
             owners = [inference.fact(one), inference.fact(other)]
-            unknown = all(isinstance(fact, Tensor | UnknownParameter) or fact == UNKNOWN for fact in owners)
+            unknown = all(isinstance(f, Tensor | UnknownParameter) or f in (UNKNOWN, _GENERATOR) for f in owners)
             known = any(isinstance(fact, Tensor) for fact in owners)
             return isinstance(operator, ast.Eq) if known and unknown else None
     return None

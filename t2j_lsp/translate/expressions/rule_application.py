@@ -28,6 +28,7 @@ from t2j_lsp.translate.rule.record import (
     Signature,
     is_simple,
 )
+from t2j_lsp.translate.source import assignments
 from t2j_lsp.translate.source.evaluation import asked_before
 from t2j_lsp.translate.source.width import lines_with
 
@@ -112,6 +113,14 @@ class CallSite:
             (self.ctx.fact(call.func), call) for call in calls if _function(call, parents) is _function(node, parents)
         ]
         return [(fact.name, call) for fact, call in known if isinstance(fact, Qual)]
+
+    def computed(self, node: ast.expr) -> bool:
+        """Whether a value is arithmetic, or a variable that is given some in the same function."""
+        function = _function(node, self.ctx.source.parents)
+        if isinstance(node, ast.BinOp) or not isinstance(node, ast.Name) or function is None:
+            return isinstance(node, ast.BinOp)
+        pairs = (pair for n in symbols.walk(function) if n is not function for pair in assignments.assigned(n))
+        return any(isinstance(value, ast.BinOp) and ast.unparse(target) == node.id for target, value in pairs)
 
     @property
     def unpacked(self) -> int:

@@ -227,6 +227,9 @@ class SilentSite:
     def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
         return []
 
+    def computed(self, node: ast.expr) -> bool:
+        return False
+
     def rngs(self) -> str:
         return "rngs"
 

@@ -117,6 +117,10 @@ class Site(Protocol):
         """The calls of PyTorch's functions whose values a variable is given in the same function, with their names."""
         ...
 
+    def computed(self, node: ast.expr) -> bool:
+        """Whether a value is arithmetic, or a variable that is given some in the same function."""
+        ...
+
     @property
     def x64(self) -> bool: ...
 

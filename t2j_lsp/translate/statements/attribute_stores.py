@@ -112,7 +112,8 @@ class AttributeStores:
                 return True
         if not isinstance(owner, Instance):
             return False
-        if means_something_else(owner, target.attr):
+        before = self.ctx.inference.has_jax and not self.ctx.source.is_marked(node)  # t2j's own, of an earlier time
+        if means_something_else(owner, target.attr) and not before:
             self.ctx.report.gap(node, "Module.__setattr__", "refused", OWN_MEANING)
             return True
         if owner.cls.info.is_module:

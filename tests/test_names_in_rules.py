@@ -72,6 +72,7 @@ METHOD_TABLES = {
     ("inference/numpy_attributes.py", "_values"): "attributes of NumPy's arrays",
     ("inference/numpy_memory.py", "_WRITING"): "methods of NumPy's arrays",
     ("inference/calls.py", "_DRAWN_BY"): "functions of numpy.random",
+    ("inference/host_random.py", "_NO_DRAWS"): "functions of random and numpy.random",
     ("rule/traced_schedules.py", "_Traced"): "functions of math",
     ("inference/defaults.py", "_NUMBERS"): "names of constants, of whatever library",
     ("statements/masks.py", "Masks"): "names of constants, of whatever library",

@@ -34,8 +34,8 @@ def mark_records(ctx: Context, renderer: ExpressionRenderer, node: ast.Call, inf
     if constructor is None:
         return
     for parameter, value in bound_arguments(node, constructor):
-        told = parameter.annotation is not None and ast.unparse(parameter.annotation) not in _ANYTHING
-        if is_record(ctx.fact(value)) and not told and _only_kept(constructor, parameter.arg):
+        said = parameter.annotation is not None and ast.unparse(parameter.annotation) not in _ANYTHING
+        if is_record(ctx.fact(value)) and not said and _only_kept(constructor, parameter.arg):
             text = renderer.argument(value).text
             renderer.put(value, Piece(f"{renderer.need('nnx')}.data({text})"))
 

@@ -20,7 +20,7 @@ _PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True, "str": "a"}
 
 def by_annotation(kind: Any, spec: Any) -> Any:
     """The value to try for a parameter with an annotation, or the text of one, where a tensor would be ``spec``."""
-    text = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+    text = _first_number(kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind)), kind)
     if text in ("Size", "torch.Size"):
         return spec.shape[:2] if isinstance(spec, ArraySpec) else spec
     if text in _PLAIN_KINDS:
@@ -36,6 +36,16 @@ def by_annotation(kind: Any, spec: Any) -> Any:
     if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[int\b", str(kind)):
         return [1, 2]
     return None if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[", str(kind)) else spec
+
+
+def _first_number(text: str, kind: Any) -> str:
+    """The first kind of a union of numbers, ``int | float``; else the text of the annotation."""
+    named = [getattr(part, "__name__", "") for part in typing.get_args(kind)]
+    if typing.get_origin(kind) not in (typing.Union, types.UnionType):
+        union = re.fullmatch(r"(?:typing\.)?(?:Union|Optional)\[(.*)\]", text)
+        named = [part.strip() for part in re.split(r"[,|]", union[1] if union else text)]
+    numbers = [name for name in named if name not in ("None", "NoneType")]
+    return numbers[0] if len(numbers) > 1 and set(numbers) <= {"int", "float", "bool"} else text
 
 
 def _is_module(kind: Any) -> bool:

@@ -102,3 +102,69 @@ def test_what_may_read_the_object_meanwhile_keeps_the_attributes(logged: str, be
     done = convert(PIX2PIX.format(logged=logged, between=between))
     assert [gap.code for gap in done.gaps][:1] == ["training-loop"], done.gaps
     assert "self.loss_D_real = loss_D_real" not in done.code
+
+
+NESTED = """\
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.actor = nn.Linear(3, 2)
+        self.optimizer = torch.optim.Adam(self.actor.parameters())
+        self.actor_loss = torch.zeros(1)
+
+    def learn(self, x, n):
+        {head}
+            {first}
+            self.actor_loss = self.actor(x).square().mean()
+            self.optimizer.zero_grad()
+            self.actor_loss.backward()
+            self.optimizer.step()
+            {last}
+        {behind}
+
+
+agent = Agent()
+for i in range(4):
+    agent.learn(torch.randn(5, 3), i)
+    print(agent.actor_loss.item())
+"""
+REPEATED, DELAYED = "for _ in range(2):", "if n % 2 == 0:"
+
+
+def nested(head: str, first: str = "pass", last: str = "pass", behind: str = "pass") -> Translation:
+    return convert(NESTED.format(head=head, first=first, last=last, behind=behind))
+
+
+@pytest.mark.parametrize("head", [REPEATED, DELAYED, "while n < 0:"])
+def test_a_block_of_a_method_keeps_them_at_its_own_end(head: str) -> None:
+    done = nested(head)
+    assert not done.gaps, done.gaps
+    assert "            actor_loss = train_step(self.actor, self.optimizer, x)\n" in done.code
+    assert "            pass\n            self.actor_loss = actor_loss\n        pass\n" in done.code
+
+
+def test_blocks_that_end_together_keep_theirs_from_the_inside_out() -> None:
+    inner = "if n % 2 == 0:\n                self.norm = self.actor(x).norm()\n                print(self.norm.item())"
+    done = nested(REPEATED, last=inner)
+    assert not done.gaps, done.gaps
+    kept = "                self.norm = norm\n            self.actor_loss = actor_loss\n"
+    assert kept in done.code, done.code
+
+
+def test_what_is_read_behind_the_block_is_the_objects() -> None:
+    done = nested(DELAYED, behind="print(self.actor_loss.item())")
+    assert not done.gaps
+    assert "        print(self.actor_loss.item())\n" in done.code
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{"last": "if n > 5:\n                break"}, {"first": "print(self.actor_loss.item())"}],
+    ids=["left early", "read in front of it"],
+)
+def test_a_loop_that_may_need_the_value_before_stays(parts: dict[str, str]) -> None:
+    done = nested(REPEATED, **parts)
+    assert any("assigns the attribute self.actor_loss" in gap.reason for gap in done.gaps)

@@ -1,14 +1,15 @@
 """``self.loss_D = ...`` in a method that trains: a value of the step, which the object keeps.
 
 A compiled step assigns no attributes. Where a file that has gaps does so in a method of a plain class, it is read as
-if the method computed with variables, and gave the object their values at its end.
+if the method computed with variables, and gave the object their values at its end, or at the end of the loop's body or
+the branch that computes them.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
@@ -73,27 +74,46 @@ class _Method:
         inside = self.nodes[1:]
         if not self.own or any(isinstance(n, leaves) and n is not returned for n in inside):
             return []
-        if not self.source.starts_line(last) or self._hands_itself_on():
+        if self._hands_itself_on():
             return []
-        names = {name for name in self._assigned() if not self._is_used_elsewhere(name)}
-        if not names:
-            return []
-        edits = self._renamed(names)
+        edits: Edits = []
+        kept: dict[int, str] = {}
+        done: list[tuple[set[ast.AST], set[str]]] = []
+        for block in symbols.blocks(self.info.node.body):
+            nodes = [node for statement in block for node in symbols.walk(statement)]
+            ends = isinstance(block[-1], ast.Break | ast.Continue) or not self.source.starts_line(block[-1])
+            if ends or block is not self.info.node.body and self._is_left(nodes):
+                continue
+            around = set[str]().union(*(names for held, names in done if block[0] in held))
+            names = {name for name in self._assigned(block) - around if not self._is_used_elsewhere(name)}
+            if names:
+                done.append((set(nodes), names))
+                edits += self._renamed(nodes, names)
+                at, text = self._kept(nodes, names, block[-1])
+                kept[at] = text + kept.get(at, "")  # the inner of two blocks that end together comes first
+        return [*edits, *((at, at, [Fragment(text, at, at)]) for at, text in kept.items())]
+
+    def _is_left(self, nodes: Collection[ast.AST]) -> bool:
+        """Whether a block of the method may be left in front of its end."""
+        return any(isinstance(node, ast.Break | ast.Continue) for node in nodes)
+
+    def _kept(self, nodes: Collection[ast.AST], names: set[str], last: ast.stmt) -> tuple[int, str]:
+        """The lines by which a block that ends with a statement gives the object the values, and where they stand."""
         indent, newline = self.source.indent(last.lineno), self.source.newline
-        kept = [f"{self.own}.{name} = {self._variable(name)}" for name in self._in_order(names)]
-        if returned is not None:
-            at = self.source.span(returned)[0]
+        kept = [f"{self.own}.{name} = {self._variable(name)}" for name in self._in_order(nodes, names)]
+        if isinstance(last, ast.Return):
+            at = self.source.span(last)[0]
             text = "".join(f"{line}{newline}{indent}" for line in kept)
         else:
             line_end = self.source.text.find("\n", self.source.span(last)[1])
             at = line_end if line_end >= 0 else len(self.source.text)
             text = "".join(f"{newline}{indent}{line}" for line in kept)
-        return [*edits, (at, at, [Fragment(text, at, at)])]
+        return at, text
 
     def edits_of_one_call(self, asked: Collection[str]) -> Edits:
         """Its text with variables in place of attributes that nothing else of the file reads."""
         inside = set(self.nodes)
-        names = {name for name in self._assigned(any_value=True) if name in asked}
+        names = {name for name in self._assigned(self.info.node.body, any_value=True) if name in asked}
         for node in self.source.nodes:
             if isinstance(node, ast.Attribute) and node.attr in names and isinstance(node.ctx, ast.Load):
                 if node not in inside or self._attribute(node) != node.attr:
@@ -101,12 +121,12 @@ class _Method:
         functions = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         if not self.own or self.info.name == "__init__" or any(isinstance(n, functions) for n in self.nodes[1:]):
             return []
-        return self._renamed(names)
+        return self._renamed(self.nodes, names)
 
-    def _renamed(self, names: Collection[str]) -> Edits:
+    def _renamed(self, nodes: Collection[ast.AST], names: Collection[str]) -> Edits:
         """The edits that write variables for attributes."""
         edits: Edits = []
-        for node in self.nodes:
+        for node in nodes:
             if (name := self._attribute(node)) in names and isinstance(node, ast.Attribute):
                 start, end = self.source.span(node)
                 edits.append((start, end, [Fragment(self._variable(name), start, end)]))
@@ -119,11 +139,11 @@ class _Method:
                 return attr
         return ""
 
-    def _assigned(self, any_value: bool = False) -> set[str]:
-        """Attributes that statements of the method's own block give arrays, or ``any_value``, before it reads them."""
+    def _assigned(self, block: Sequence[ast.stmt], any_value: bool = False) -> set[str]:
+        """Attributes that statements of a block itself give arrays, or ``any_value``, before the block reads them."""
         given: set[str] = set()
         read: set[str] = set()
-        for statement in self.info.node.body:
+        for statement in block:
             for node in self._evaluated(statement):
                 name = self._attribute(node)
                 if not name or not isinstance(node, ast.Attribute):
@@ -171,6 +191,6 @@ class _Method:
         """What the method calls the value of an attribute."""
         return f"{name}_" if name in self.taken else name
 
-    def _in_order(self, names: set[str]) -> list[str]:
+    def _in_order(self, nodes: Collection[ast.AST], names: set[str]) -> list[str]:
         """The attributes in the order in which they get their values."""
-        return list(dict.fromkeys(name for node in self.nodes if (name := self._attribute(node)) in names))
+        return list(dict.fromkeys(name for node in nodes if (name := self._attribute(node)) in names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -288,27 +288,32 @@ def _is_whole(node: ast.If, losses: Sequence[ast.expr], around: Sequence[ast.stm
     """
     if not any((p := reader.read(s)) is not None and p.kind == "step" for s in node.body):
         return False
-    needed = set().union(*map(_differentiated, losses))
-    if not needed <= symbols.bound_names(node.body):
+    kept = {ast.unparse(n) for n in symbols.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    needed = set[str]().union(*(_differentiated(loss, kept) for loss in losses))
+    if not needed <= symbols.bound_names(node.body) | kept:
         return False
     for statement in reversed([*around[: list(around).index(node)], *node.body]):
         if isinstance(statement, ast.With) and reader.has_no_gradient(statement):
             needed -= {n for s in statement.body if isinstance(s, ast.Assign) for n in symbols.bound_names([s])}
         given = symbols.bound_names([statement])
+        if isinstance(statement, ast.Assign):
+            given = given | {ast.unparse(target) for target in statement.targets} & kept
         if not needed & given:
             continue
         if isinstance(statement, ast.Assign):
             needed -= given
         if statement not in node.body and reader.calls_module(statement):
             return False
-        needed |= _differentiated(statement)
+        needed |= _differentiated(statement, kept)
     return True
 
 
-def _differentiated(statement: ast.AST) -> set[str]:
-    """The names that a statement reads, but for those in what it detaches."""
+def _differentiated(statement: ast.AST, kept: Collection[str]) -> set[str]:
+    """The names that a statement reads, and attributes of those ``kept``, but for those in what it detaches."""
     if isinstance(statement, ast.Call) and getattr(statement.func, "attr", "") == "detach":
         return set()
+    if isinstance(statement, ast.Attribute) and (text := ast.unparse(statement)) in kept:
+        return {text} if isinstance(statement.ctx, ast.Load) else set()
     if isinstance(statement, ast.Name):
         return {statement.id} if isinstance(statement.ctx, ast.Load) else set()
-    return set().union(*map(_differentiated, symbols.children(statement)))
+    return set().union(*(_differentiated(one, kept) for one in symbols.children(statement)))

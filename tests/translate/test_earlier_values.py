@@ -131,3 +131,46 @@ def test_a_value_from_before_the_loop_carries_gradients(parts: dict[str, str]) -
 def test_a_state_that_is_cut_off_is_handed_to_the_step(parts: dict[str, str]) -> None:
     loss = "(net(x) + out).square().mean()"
     assert not reasons(SCRIPT, **{"trained": "net.parameters()", "first": "pass", "loss": loss, **parts})
+
+
+ATTACK = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+model = nn.Linear(4, 3)
+
+
+def attack(x, y):
+    x_adv = x.clone().detach()
+    for i in range(3):
+        x_adv.requires_grad_()
+        loss = F.cross_entropy(model(x_adv), y)
+        model.zero_grad()
+        loss.backward()
+        {step}
+    return x_adv.detach()
+
+
+print(attack(torch.randn(5, 4), torch.randint(0, 3, (5,))))
+"""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "x_adv = x_adv.detach() + 0.1 * x_adv.grad.sign()",
+        "with torch.no_grad():\n            x_adv = x_adv + 0.1 * x_adv.grad.sign()",
+        "grad = x_adv.grad.data\n        x_adv = (x_adv + 0.1 * grad).clamp(0, 1).detach()",
+    ],
+)
+def test_an_input_that_is_moved_by_its_own_gradient_carries_none(step: str) -> None:
+    assert not reasons(ATTACK, step=step)
+
+
+@pytest.mark.parametrize("move", ["x_adv = x_adv + 0.1 * x_adv.grad.sign()", "x_adv = x_adv.detach() + x_adv.grad"])
+def test_gradients_of_an_input_that_may_stay_add_up(move: str) -> None:
+    step = f"with torch.no_grad():\n            if i % 2:\n                {move}"
+    assert any("aren't zeroed" in reason for reason in reasons(ATTACK, step=step))
+    either = step + "\n            else:\n                x_adv = x_adv - 0.1 * x_adv.grad"
+    assert not any("aren't zeroed" in reason for reason in reasons(ATTACK, step=either))

@@ -31,11 +31,14 @@ class FreshLeaves:
 
     def _given_in(self, name: str, front: Sequence[ast.stmt], block: Sequence[ast.stmt], at: int, depth: int) -> bool:
         """Whether the last of the statements in front that bind a variable gives it a new tensor."""
-        if depth > 4:
+        if depth > 6:
             return False
         for index in range(len(front) - 1, -1, -1):
             if not any(_binds(n, name) for n in symbols.walk(front[index])):
                 continue
+            ways = _ways(front[index])
+            if ways:
+                return all(self._given_in(name, [*front[:index], *way], block, at, depth + 1) for way in ways)
             value = _value(front[index], name)
             return value is not None and self._is_new(value, front[:index], block, at, depth + 1)
         return self._from_outside(name, block, at, depth + 1)
@@ -49,8 +52,7 @@ class FreshLeaves:
             again = [i for i in range(at, len(block)) if any(_binds(n, name) for n in symbols.walk(block[i]))]
             if not again or any(isinstance(n, ast.Continue) for s in block for n in symbols.walk(s)):
                 return False
-            value = _value(block[again[-1]], name)
-            if value is None or not self._is_new(value, block[: again[-1]], block, at, depth):
+            if not self._given_in(name, block[: again[-1] + 1], block, at, depth):
                 return False
             outer = self.ctx.source.block_of(around) or []
             place = outer.index(around) if around in outer else 0
@@ -110,6 +112,16 @@ class FreshLeaves:
 
 def _binds(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+
+
+def _ways(node: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks of which a statement runs one, and nothing else: those of a condition, and of a ``with``."""
+    match node:
+        case ast.If(body=body, orelse=orelse):
+            return [body, orelse]
+        case ast.With(body=body):
+            return [body]
+    return []
 
 
 def _value(node: ast.stmt, name: str) -> ast.expr | None:

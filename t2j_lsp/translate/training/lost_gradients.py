@@ -57,7 +57,11 @@ class LostGradients:
         for node in moved:
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 held = self._lost(node, trained, filling, set()) or self._passed(node, trained)
-                if held is None and any(self._is_carried(*one, trained) for one in earlier(node)):
+                if (
+                    held is None
+                    and not self._is_leaf(node, trained)
+                    and any(self._is_carried(*one, trained) for one in earlier(node))
+                ):
                     held = node
                 if held is not None and not self._is_cut(node):
                     return f"It reads {ast.unparse(held)}, {FILLED_ELSEWHERE}."
@@ -195,7 +199,7 @@ class LostGradients:
         while stack:
             node = stack.pop()
             match node:
-                case ast.Attribute(attr=attr) if attr in _CUTS:
+                case ast.Attribute(attr=attr) if attr in _CUTS or attr == "grad":
                     continue
                 case ast.Call(func=ast.Attribute(attr=attr)) if attr in _CUTS:
                     continue

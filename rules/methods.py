@@ -39,7 +39,7 @@ TENSOR_ONLY = """
 """
 trait(Trait.TENSOR_ONLY, *TENSOR_ONLY.split())
 BARE = """
-    bool byte ceil clone cpu det dim double float floor frac int isfinite isinf isnan log neg negative numpy
+    bool byte ceil clone cpu det diag dim double float floor frac int isfinite isinf isnan log neg negative numpy
     positive short sign t trunc
 """
 trait(Trait.TENSOR_ONLY_BARE, *BARE.split())

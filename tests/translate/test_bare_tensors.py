@@ -117,6 +117,16 @@ def test_what_the_step_can_not_give_back_stays(parts: dict[str, str], reason: st
     assert "opt = torch.optim.SGD([w, b], lr=0.1)" in code
 
 
+def test_a_gradient_that_is_read_beside_the_optimizer_is_the_reason() -> None:
+    _, reasons = converted(clip="print(w.grad)")
+    assert any("It works on the gradients in .grad" in one for one in reasons), reasons
+
+
+def test_diag_says_that_a_value_is_a_tensor() -> None:
+    done = translate("import torch\n\ndef f(x):\n    return x.diag()\n", Options(helpers="import"))
+    assert not done.gaps and "jnp.diag" in done.code
+
+
 MAKERS = {
     "nothing else": "def make(leaf, lr=0.1):\n    return torch.optim.SGD([leaf], lr=lr)\n",
     "under a name": "def make(leaf):\n    # made\n    opt = torch.optim.SGD([leaf], lr=0.1)\n    return opt\n",

@@ -187,7 +187,8 @@ class StoredGradients:
         back = one.items[phase.backs[0]].node
         fresh = FreshLeaves(self.ctx, self.objects, self.scope)
         if not all(leaf in cleared_names or fresh.is_fresh(leaf, one.block, back) for leaf in leaves):
-            raise Refused(NOT_ZEROED)
+            stepped = any(i.step_call is not None and i.step_call.kind == "step" for i in one.items)
+            raise Refused(STORED if stepped else NOT_ZEROED)  # an optimizer's zero_grad() clears its own
 
     def _zeroed_inside(self, one: AccumulatedTraining) -> Iterator[tuple[ast.stmt, ast.expr]]:
         """The calls that zero gradients in a ``with`` of the block, with what they zero."""

@@ -3,12 +3,12 @@
 Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
 """
 
+import functools
 import pickle
 import zipfile
 from collections import OrderedDict, UserDict, namedtuple
 from collections.abc import Iterator, KeysView, Mapping
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 import jax
@@ -62,11 +62,11 @@ class StateDict(UserDict[str, Any]):
     """
 
     def __init__(self, module: nnx.Module):
-        super().__init__({name: partial(torch_array, *place) for name, place in saved_places(module)})
+        super().__init__({name: functools.partial(torch_array, *place) for name, place in saved_places(module)})
 
     def __getitem__(self, name: str) -> Any:
         value = self.data[name]
-        return value() if isinstance(value, partial) else value
+        return value() if isinstance(value, functools.partial) else value
 
     def keys(self) -> KeysView[str]:
         """The names, which show themselves as PyTorch's do."""

@@ -3,8 +3,8 @@
 Each is one link of an `optax.chain`; `optax.scale_by_learning_rate` comes last.
 """
 
+import functools
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -311,4 +311,4 @@ def label_parameters(label: Callable[[str, jax.Array], str], module: nnx.Module 
             return label(jax.tree_util.keystr(path, simple=True, separator="."), parameter)
         return label(torch_name(module, [getattr(part, "key", getattr(part, "idx", "")) for part in path]), parameter)
 
-    return partial(jax.tree.map_with_path, leaf)
+    return functools.partial(jax.tree.map_with_path, leaf)

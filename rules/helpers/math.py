@@ -103,7 +103,7 @@ def vector_norm(
     The gradient of zeros is 0. "fro" is the norm of order 2.
     """
     order = 2.0 if ord == "fro" else float(ord)
-    nonzero = x != 0
+    nonzero = jnp.asarray(x) != 0  # of a parameter, too: a Variable is compared as a whole
     if order == 0:
         return jnp.sum(nonzero, axis=axis, keepdims=keepdims).astype(jnp.abs(x).dtype)
     size = jnp.where(nonzero, jnp.abs(x), 0)

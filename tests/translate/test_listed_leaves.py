@@ -64,6 +64,11 @@ TREES = {
         {"made": f"w = {W}\nb = {B}\nparams = [w, b]", "prediction": "x @ w + b", "read": "w, b"},
         "(w, b)",
     ),
+    "names that a comprehension gives": (
+        {"made": "w, b = [torch.zeros(n, 1, requires_grad=True) for n in (2, 1)]", "leaves": "[w, b]"}
+        | {"prediction": "x @ w + b", "read": "w, b"},
+        "(w, b)",
+    ),
     "two lists": (
         {"made": f"ws, bs = [{W}], [{B}]\nparams = ws + bs", "prediction": "x @ ws[0] + bs[0]", "read": "ws, bs"},
         "(ws, bs)",
@@ -215,3 +220,11 @@ def test_a_loss_that_reads_a_list_of_names_is_given_the_names(more: str, wanted:
 def test_a_function_that_reads_the_list_itself_is_a_gap() -> None:
     _, reasons = by_hand(NAMED + TOTAL.format(""), "x @ w + b) + (total()")
     assert any("reads params: pass it w, b" in one for one in reasons), reasons
+
+
+def test_numbers_that_numpy_computes_are_no_arrays() -> None:
+    made = (
+        "import numpy as np\nC = 1.0 / np.sqrt(2.0 * np.pi)\n\ndef scaled(x):\n    return x * C - np.log(np.e)\n" + LIST
+    )
+    code, reasons = converted(made, prediction=f"scaled({BY_INDEX})")
+    assert not reasons and "train_step(params, opt_state, x, y)" in code

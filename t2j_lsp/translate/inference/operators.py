@@ -10,11 +10,13 @@ from t2j_lsp.translate.rule.facts import (
     BOOL,
     FLOAT,
     INT,
+    NUMBERS,
     STR,
     UNKNOWN,
     Fact,
     ListOf,
     Object,
+    Qual,
     Scalar,
     Shape,
     Tensor,
@@ -90,6 +92,7 @@ class OperatorFacts:
 
 def arithmetic(left: Fact, right: Fact, op: ast.operator) -> Fact:
     """The fact of ``left op right``."""
+    left, right = (FLOAT if isinstance(f, Qual) and f.name in NUMBERS else f for f in (left, right))
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         tensors = [f for f in (left, right) if isinstance(f, Tensor)]
         ranks = {t.rank for t in tensors}

@@ -91,13 +91,13 @@ class BareTensors:
                     yield node
 
     def _is_unpacked(self, name: str, call: ast.Call) -> bool:
-        """Whether a name is bound once in its scope, to a part of what a call gives: ``params, state = init(key)``."""
+        """Whether a name is bound once in its scope, to a part of what a call or comprehension gives."""
         home = self.objects.scope(call)
         bound = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name]
         bound = [n for n in bound if isinstance(n.ctx, ast.Store) and self.objects.scope(n) == home]
         targets = self.ctx.source.parents[bound[0]] if len(bound) == 1 else None
         made = self.ctx.source.parents[targets] if isinstance(targets, ast.Tuple) else None
-        return isinstance(made, ast.Assign) and isinstance(made.value, ast.Call)
+        return isinstance(made, ast.Assign) and isinstance(made.value, ast.Call | ast.ListComp)
 
     def _ends_before_step(self, node: ast.expr, optimizer: ast.Name, call: ast.Call) -> bool:
         """Whether another name of a tensor is read in front of the next step alone, in the block of the only step."""

@@ -109,7 +109,15 @@ class LeafValues:
         if "." in name:
             return self.objects.assigned(name, self.scope)
         home = self.objects.home(name, self.scope)
-        return [*self.objects.assigned(name, home), *self._added(name, home)]
+        given = self.objects.assigned(name, home) or list(self._unpacked(name, home))
+        return [*given, *self._added(name, home)]
+
+    def _unpacked(self, name: str, home: VariableScope) -> Iterator[ast.expr]:
+        """What gives a variable a part of it: ``w, b = [torch.zeros(2, requires_grad=True) for _ in range(2)]``."""
+        for statement in self.objects.statements(home):
+            match statement:
+                case ast.Assign(targets=[ast.Tuple() as target], value=value) if name in symbols.bound_names([target]):
+                    yield value
 
     def _added(self, name: str, home: VariableScope) -> Iterator[ast.expr]:
         for one in self.ctx.source.nodes:

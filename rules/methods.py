@@ -81,6 +81,7 @@ HOOKS = "register_forward_hook register_forward_pre_hook register_full_backward_
 trait(Trait.MODULE_HOOK, "register_backward_hook", *HOOKS.split())
 trait(Trait.VALUE, "item", "tolist", "numpy")
 OF_NUMPY = "exp log log2 log10 log1p expm1 sqrt sin cos tan tanh arctan cbrt deg2rad"
+trait(Trait.NUMBER, *(f"{library}.{name}" for library in ("math", "numpy") for name in ("pi", "e", "inf", "nan")))
 trait(Trait.OF_A_NUMBER, *(f"numpy.{name}" for name in OF_NUMPY.split()))
 trait(Trait.SAME_IN_JAX, "item", "tolist", "any", "all", "astype", "dot", "round", "conj", "copy", "ravel")
 

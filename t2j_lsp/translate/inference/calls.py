@@ -48,6 +48,7 @@ from .einops_calls import einops_value
 from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, Env, Infer, State, UnknownParameter, contents
 from .methods import Methods
+from .operators import as_number
 
 _PARAMETERS = names_with(Trait.PARAMETER)
 _DRAWN_BY = {
@@ -240,7 +241,7 @@ def _of_array_library(node: ast.Call, name: str, arguments: list[Fact]) -> Fact:
         return UNKNOWN
     package, _, drawn = name.rpartition(".")
     if name in names_with(Trait.OF_A_NUMBER) and not node.keywords and arguments:
-        if all(map(is_number, arguments)):
+        if all(is_number(as_number(argument)) for argument in arguments):
             return FLOAT
     if (
         package != "numpy.random"

@@ -10,7 +10,6 @@ from t2j_lsp.translate.rule.facts import (
     BOOL,
     FLOAT,
     INT,
-    NUMBERS,
     STR,
     UNKNOWN,
     Fact,
@@ -24,6 +23,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import element, join, join_all
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .evidence import ParameterEvidence
 from .forward_pass import Env, Infer, UnknownParameter
@@ -90,9 +90,14 @@ class OperatorFacts:
         return join_all(branches)
 
 
+def as_number(fact: Fact) -> Fact:
+    """The fact of the number that a library object is, ``math.pi``; of anything else its own."""
+    return FLOAT if isinstance(fact, Qual) and fact.name in names_with(Trait.NUMBER) else fact
+
+
 def arithmetic(left: Fact, right: Fact, op: ast.operator) -> Fact:
     """The fact of ``left op right``."""
-    left, right = (FLOAT if isinstance(f, Qual) and f.name in NUMBERS else f for f in (left, right))
+    left, right = as_number(left), as_number(right)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         tensors = [f for f in (left, right) if isinstance(f, Tensor)]
         ranks = {t.rank for t in tensors}

@@ -182,11 +182,6 @@ def is_tensor(fact: Fact) -> bool:
     return isinstance(fact, Tensor)
 
 
-NUMBERS = frozenset(f"{library}.{name}" for library in ("math", "numpy") for name in ("pi", "e", "inf", "nan"))
-"""Library objects that are floating point numbers."""
-
-
 def is_number(fact: Fact) -> bool:
     """Whether the value is Python's number."""
-    named = isinstance(fact, Qual) and fact.name in NUMBERS
-    return named or isinstance(fact, Scalar) and fact.kind in ("int", "float", "bool")
+    return isinstance(fact, Scalar) and fact.kind in ("int", "float", "bool")

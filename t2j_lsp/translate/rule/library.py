@@ -119,6 +119,7 @@ class Trait(Enum):
     DROPPED_DECORATOR = "a decorator that goes"
     NEW_TENSOR = "a method whose tensor shares its storage with no other"
     OF_LISTS = "one operation on every tensor of a list"
+    NUMBER = "a number that a library has a name for"
     OF_A_NUMBER = "a function of numpy that gives a number for a number, and an array for an array"
     TRACES = "a call whose function JAX traces"
     COMPILES = "a decorator that goes with a word on nnx.jit"

@@ -52,9 +52,11 @@ FLOORS = {
         "statements",
         "output",
         "training",
+        "rewrites",
         "scan",
         "pure",
     ),
+    "t2j_lsp.translate.training": ("program", "optimizers", "data", "steps"),
     "t2j_lsp.check": (
         "program",
         "arguments",

@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 
 from .borders import MODULES, imported, within
 
-PARTS = ("t2j_lsp.translate", "t2j_lsp.check", "t2j_lsp.lsp")
+PARTS = ("t2j_lsp.translate", "t2j_lsp.translate.training", "t2j_lsp.check", "t2j_lsp.lsp")
 Graph = Mapping[str, set[str]]
 """Who imports whom."""
 

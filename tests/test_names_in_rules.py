@@ -57,7 +57,7 @@ OF_TENSORS = "attributes of every tensor, as facts: there is one class of tensor
 FLAGS = "words of the protocol of train steps: what says of a tensor whether it is trained"
 METHOD_TABLES = {
     ("rule/definitions.py", "_DATA"): "the words of annotations that name no class of the file",
-    ("training/named_modules.py", "_SAME"): OF_MODULE,
+    ("training/program/named_modules.py", "_SAME"): OF_MODULE,
     ("expressions/module_methods.py", "DROPPED_METHODS"): OF_MODULE,
     ("expressions/module_refusals.py", "REFUSED"): OF_MODULE,
     ("output/outcomes.py", "MODULE_METHODS"): OF_MODULE,
@@ -81,11 +81,11 @@ METHOD_TABLES = {
     ("rule/names.py", "_telling"): "three methods that tell of PyTorch by what they are given, which no word can say",
     ("inference/subscripts.py", "_of_training"): FLAGS,
     ("inference/written_parameters.py", "sets_flag"): FLAGS,
-    ("training/cut_off.py", "_keeps_values"): FLAGS,
-    ("training/tensor_classes.py", "_TensorClass"): FLAGS,
-    ("training/jittable.py", "Jittable"): FLAGS,
-    ("training/unit_test_losses.py", "_MODES"): FLAGS,
-    ("training/gradient_forms.py", "CHANGES"): "operators, and the methods that they are",
+    ("training/steps/cut_off.py", "_keeps_values"): FLAGS,
+    ("rewrites/tensor_classes.py", "_TensorClass"): FLAGS,
+    ("training/steps/jittable.py", "Jittable"): FLAGS,
+    ("training/steps/unit_test_losses.py", "_MODES"): FLAGS,
+    ("training/program/gradient_forms.py", "CHANGES"): "operators, and the methods that they are",
     ("inference/module_methods.py", "ModuleMethodFacts"): OF_MODULE,
     ("statements/module_statements.py", "ModuleStatements"): OF_MODULE,
     ("source/folding/absent.py", "HELD_BY"): "names in Flax's code, which a test compares with it",
@@ -96,7 +96,7 @@ METHOD_TABLES = {
     ("rule/record.py", "IGNORED"): "names of arguments",
     ("statements/stores.py", "_AT"): "methods of jax.Array.at",
     ("training/gate.py", "TRAINING"): "attributes that only training code has: words of its protocol",
-    ("training/jittable.py", "HOST_METHODS"): "what takes a value out of a train step: a word of its protocol",
+    ("training/steps/jittable.py", "HOST_METHODS"): "what takes a value out of a train step: a word of its protocol",
 }
 
 

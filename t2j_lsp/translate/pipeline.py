@@ -39,6 +39,9 @@ from t2j_lsp.translate.output.unread import drop_unread
 from t2j_lsp.translate.output.wrap import wrap_long_lines
 from t2j_lsp.translate.pure.functions import ModuleFunctions
 from t2j_lsp.translate.pure.translation import of_source
+from t2j_lsp.translate.rewrites import episodes, transformed_images
+from t2j_lsp.translate.rewrites.episode_text import with_recorded_episodes
+from t2j_lsp.translate.rewrites.otherwise import texts_put_otherwise, what_is_left
 from t2j_lsp.translate.rule.names import may_use_torch
 from t2j_lsp.translate.scan import plan as scan
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
@@ -51,11 +54,9 @@ from t2j_lsp.translate.source.width import MIN_WIDTH
 from t2j_lsp.translate.statements import copied_forward, numpy_masks
 from t2j_lsp.translate.statements.dispatch import Statements
 from t2j_lsp.translate.statements.made_rngs import make_fixture, make_rngs
-from t2j_lsp.translate.training import episodes, input_gradients, saved_states, transformed_images
-from t2j_lsp.translate.training.episode_text import with_recorded_episodes
 from t2j_lsp.translate.training.gate import LOSSES, TRAINING
-from t2j_lsp.translate.training.otherwise import texts_put_otherwise, what_is_left
 from t2j_lsp.translate.training.plan import plan_training, refine
+from t2j_lsp.translate.training.steps import input_gradients, saved_states
 
 MOST_TEXTS = 16
 """Other texts that a text with gaps is translated as, at most: each is a whole translation."""

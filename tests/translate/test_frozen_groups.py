@@ -8,9 +8,9 @@ from t2j_lsp.contract import Finding, Severity, Span
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate import translate
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rewrites.sorted_parameters import with_sorted_parameters_as_lists
+from t2j_lsp.translate.rewrites.trained_flags import with_trained_flags_by_name
 from t2j_lsp.translate.source.text import Source
-from t2j_lsp.translate.training.sorted_parameters import with_sorted_parameters_as_lists
-from t2j_lsp.translate.training.trained_flags import with_trained_flags_by_name
 
 from .training_sides import trained
 

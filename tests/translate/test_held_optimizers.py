@@ -9,8 +9,8 @@ from t2j_lsp.contract import Finding, Severity, Span
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate import translate
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rewrites.named_keywords import with_named_keywords
 from t2j_lsp.translate.source.text import Source
-from t2j_lsp.translate.training.named_keywords import with_named_keywords
 
 from .test_training_optimizers import MODEL
 

@@ -11,9 +11,9 @@ from t2j_lsp.contract import Finding, Severity, Span
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rewrites.marked_rows import with_rows_filled_by_masks
 from t2j_lsp.translate.source.text import Source
-from t2j_lsp.translate.training.marked_rows import with_rows_filled_by_masks
-from t2j_lsp.translate.training.roles import with_training_facts
+from t2j_lsp.translate.training.data.roles import with_training_facts
 
 from .training_sides import trained
 

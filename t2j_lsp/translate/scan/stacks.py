@@ -16,9 +16,9 @@ from t2j_lsp.translate.inference.host_random import method_called
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import AnyModule, Fact, Layer, Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.training.jittable import Jittable
-from t2j_lsp.translate.training.once import GROWING
-from t2j_lsp.translate.training.step_calls import Reader
+from t2j_lsp.translate.training.program.once import GROWING
+from t2j_lsp.translate.training.program.step_calls import Reader
+from t2j_lsp.translate.training.steps.jittable import Jittable
 
 from .arguments import differs, is_stateless, may_be_shared
 from .shapes import KeptShapes

@@ -1,1 +1,1 @@
-"""Training code: optimizers and schedules, and loops that become a compiled train step."""
+"""Training code: its optimizers and data, and loops that become compiled train steps. ``plan`` is the way in."""

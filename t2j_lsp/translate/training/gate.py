@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.library import Trait, names_with
-
-from .data import DATASETS, PIPELINE
+from t2j_lsp.translate.training.data.pipelines import DATASETS, PIPELINE
 
 _LOADERS = frozenset(
     f"{which}{name}"

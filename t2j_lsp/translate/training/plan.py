@@ -14,24 +14,24 @@ from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.unit_tests import with_fixture_facts
 from t2j_lsp.translate.source.positions import header_end
+from t2j_lsp.translate.training.data.batches import Batches
+from t2j_lsp.translate.training.data.data_seeds import plan_seeds
+from t2j_lsp.translate.training.data.pipelines import Data
+from t2j_lsp.translate.training.data.roles import with_training_facts
+from t2j_lsp.translate.training.optimizers.counted_schedules import CountedSchedules
+from t2j_lsp.translate.training.optimizers.frozen import Frozen
+from t2j_lsp.translate.training.optimizers.lost_parameters import LostParameters
+from t2j_lsp.translate.training.optimizers.made_optimizers import Optimizers
+from t2j_lsp.translate.training.optimizers.parts_of_one import plan_parts
+from t2j_lsp.translate.training.program.objects import Objects
+from t2j_lsp.translate.training.steps.handed_batches import HandedBatches
+from t2j_lsp.translate.training.steps.kept_uses import KeptUses
+from t2j_lsp.translate.training.steps.outside_updates import OutsideUpdates
+from t2j_lsp.translate.training.steps.training_steps import Steps
+from t2j_lsp.translate.training.steps.undifferentiated import Undifferentiated
+from t2j_lsp.translate.training.steps.unit_test_gradients import plan_gradients
 
-from .batches import Batches
-from .counted_schedules import CountedSchedules
-from .data import Data
-from .data_seeds import plan_seeds
-from .frozen import Frozen
 from .gate import LOSSES
-from .handed_batches import HandedBatches
-from .kept_uses import KeptUses
-from .lost_parameters import LostParameters
-from .objects import Objects
-from .optimizers import Optimizers
-from .outside_updates import OutsideUpdates
-from .parts_of_one import plan_parts
-from .roles import with_training_facts
-from .steps import Steps
-from .undifferentiated import Undifferentiated
-from .unit_test_gradients import plan_gradients
 
 
 def refine(inference: Inference) -> Inference:

@@ -1,0 +1,360 @@
+"""Batches: where a loop takes one from a PyTorch loader, it becomes JAX arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection
+from functools import cached_property
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.rule.definitions import Instance
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Object, Qual, Tensor, Tuple
+from t2j_lsp.translate.rule.names import is_jax
+from t2j_lsp.translate.rule.pieces import ATOM, Piece
+from t2j_lsp.translate.training.program.dict_order import DictOrder, shown_dicts
+from t2j_lsp.translate.training.program.kept_values import as_arrays, makes_numpy
+from t2j_lsp.translate.training.program.objects import Objects
+
+from .batch_loops import batch_targets, is_loader, is_object, is_walked, loader_of, names_in, zipped
+from .device_moves import DeviceMoves
+from .padded_ids import PaddedIds
+from .pipelines import PIPELINE
+from .sample_parts import TEXTS, SampleParts, is_mixed
+
+OBJECTS = "The batches of this loader are objects, whose tensors stay PyTorch's: have collate_fn give a dict of them."
+
+
+class Batches:
+    """Puts handlers on the loops that iterate a loader: ``x.to(device)`` becomes ``jnp.asarray(x)``."""
+
+    def __init__(self, context: Context, objects: Objects) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.moves = DeviceMoves(context)
+        self.samples = SampleParts(context.inference)
+        self.inserted: dict[ast.stmt, list[tuple[str, bool]]] = {}
+        """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
+        self.handed: Callable[[ast.Name], bool] = lambda target: False
+        """Whether compiled functions alone read a batch: once steps are planned."""
+        self.targets: dict[tuple[ast.stmt, str], ast.Name] = {}
+        self.mixed: set[tuple[ast.stmt, str]] = set()
+        """Those that may be or hold texts: by what samples hold, or since only some items are moved to a device."""
+        self.ordered: set[tuple[ast.stmt, str]] = set()
+        """Those that are dicts, in a file that reads the order of such."""
+        self.padded: set[tuple[ast.stmt, str]] = set()
+        """Those that are ids of bags, which are filled up to few lengths."""
+
+    def plan(self) -> None:
+        for node in self.ctx.source.nodes:
+            if isinstance(node, ast.For) and self.iterates_batches(node):
+                if any(is_object(node, target.id) for target in self._targets(node)):
+                    self._refuse_objects(loader_of(node.iter))
+                else:
+                    self._loop(node)
+            elif isinstance(node, ast.comprehension):
+                self._comprehension(node)
+            elif isinstance(node, ast.Call):
+                self._collected(node)
+            elif isinstance(node, ast.Subscript):
+                self._item(node)
+            elif isinstance(node, ast.Attribute):
+                self._part(node)
+
+    def _refuse_objects(self, loader: ast.expr) -> None:
+        """A loader whose batches are objects: their tensors stay PyTorch's, which JAX takes none of."""
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            self.ctx.report.gap(loader, "torch.utils.data", "refused", OBJECTS)
+            return Piece(self.ctx.source.segment(loader))
+
+        self.ctx.plan.on_expression(loader, handler)
+
+    def iterates_batches(self, loop: ast.For) -> bool:
+        """Whether a loop's iterable is a loader, or something unknown whose items are used as batches."""
+        fact = self.ctx.fact(loader_of(loop.iter))
+        if is_loader(fact):
+            return True
+        if self._of_zipped(loop):
+            return True
+        targets = batch_targets(loop)
+        used = not is_known(fact) and any(t in self.ctx.inference.assumed for t in targets)
+        return used or self._may_be_loader(loader_of(loop.iter))
+
+    def _of_zipped(self, loop: ast.For) -> list[list[ast.Name]]:
+        """The targets of a loop over several iterables that hold batches of those of them that are loaders."""
+        targets = ((names_in(target), self.ctx.fact(iterable)) for target, iterable in zipped(loop))
+        assumed = self.ctx.inference.assumed
+        return [
+            names
+            for names, fact in targets
+            if is_loader(fact) or not is_known(fact) and any(n in assumed for n in names)
+        ]
+
+    def _targets(self, loop: ast.For) -> list[ast.Name]:
+        """The targets of a loop that hold batches."""
+        return [n for names in self._of_zipped(loop) for n in names] or batch_targets(loop)
+
+    def _may_be_loader(self, node: ast.expr) -> bool:
+        """Whether nothing is known of an iterable but that it is a loader in one of its uses, and something else in
+        another: a function's parameter, of which one call gives a loader and one an object that wraps it."""
+        if not isinstance(node, ast.Name) or is_known(self.ctx.fact(node)):
+            return False
+        values = [value for value, _ in self.objects.sources(node, self.objects.scope(node))]
+        return any(is_loader(self.ctx.fact(value)) for value in values if value is not None)
+
+    def _loop(self, loop: ast.For) -> None:
+        perhaps = self._may_be_loader(loader_of(loop.iter))
+        unclear = self._unclear(loop)
+        targets = [
+            t
+            for t in self._targets(loop)
+            if isinstance(fact := self.ctx.fact(t), Tensor | ListOf | Tuple | MixedDict)
+            and fact != TEXTS
+            or not is_known(fact)
+            and (perhaps or t.id in unclear)
+        ]
+        waiting = {
+            t.id: isinstance(self.ctx.fact(t), Tensor) or t.id in unclear for t in targets if self._is_read(t.id)
+        }
+        if not waiting:
+            return
+        padded = PaddedIds(self.ctx)
+        ids = {t.id for t in targets if waiting.get(t.id) and padded.are_ids(t)}
+        parts: dict[str, list[ast.Call]] = {}
+        for statement in loop.body:
+            used = self._names(statement) & waiting.keys()
+            if not used:
+                continue
+            moves = self.moves.of(statement, used)
+            if self._is_jax(statement) or self._unpacked(statement, used):
+                moves = []
+            if moves is None:
+                break
+            if moves and all(isinstance(self.moves.receiver(move), ast.Subscript) for move in moves):
+                for name in used:
+                    parts.setdefault(name, []).extend(moves)
+                continue
+            self._on_moves(moves, ids)
+            for name in used:
+                waiting.pop(name)
+        for name, moves in parts.items():
+            if self.moves.are_all_that(loop, name, moves):
+                self._on_moves(moves)
+                waiting.pop(name)
+        order = DictOrder(self.ctx)
+        ordered = {t.id for t in targets if order.is_batch(t) and order.is_read}
+        self.ordered |= {(loop.body[0], name) for name in ordered}
+        for node in shown_dicts(self.ctx.source, loop, ordered & waiting.keys()):
+            self.ctx.plan.on_expression(node, lambda renderer, node=node: Piece(f"dict({node.id})"))  # type: ignore[misc]
+        self.mixed |= {(loop.body[0], name) for name in waiting if self.moves.of_items(loop, name)}
+        self.mixed |= {(loop.body[0], t.id) for t in targets if is_mixed(self.ctx.fact(t))}
+        self.mixed |= {(loop.body[0], name) for name in unclear}
+        self.padded |= {(loop.body[0], name) for name in ids}
+        if waiting:
+            self._insert(loop, waiting)
+
+    def _unclear(self, loop: ast.For) -> set[str]:
+        """The variables of a loop that are texts or tensors, as far as is known."""
+        parts = self._of_zipped(loop) or [batch_targets(loop)]
+        several = [part for part in parts if len(part) > 1]
+        return {t.id for part in several for index, t in enumerate(part) if self.samples.part(index) == UNKNOWN}
+
+    def _is_read(self, name: str) -> bool:
+        """Whether the file reads a variable: ``_`` of ``for images, _ in loader`` need be no array."""
+        return name in self._read_names
+
+    @cached_property
+    def _read_names(self) -> frozenset[str]:
+        return frozenset(n.id for n in self.ctx.source.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+    def _comprehension(self, node: ast.comprehension) -> None:
+        """``[model(x) for x, _ in loader]``: what it goes over are batches of arrays."""
+        around = self.ctx.source.parents[node]
+        if not self._makes_arrays(getattr(around, "elt", around)):
+            for loader in [iterable for _, iterable in zipped(node)] or [loader_of(node.iter)]:
+                self._walk(loader)
+
+    def _collected(self, node: ast.Call) -> None:
+        """``list(loader)``, and ``zip(*loader)``, where no loop takes the batches."""
+        match node:
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[loader], keywords=[]):
+                if self._gives_batches(loader) and not is_walked(node, self.ctx.source.parents):
+                    self._take(node, self.ctx.source.segment(node), loader)
+            case ast.Call(args=[ast.Starred(value=loader)]) if self._gives_batches(loader):
+                self._take(loader, f"list({self.ctx.source.segment(loader)})", loader)
+            case ast.Call(func=func, args=given) if self._goes_over(func) and not is_walked(
+                node, self.ctx.source.parents
+            ):
+                for loader in given:
+                    self._walk(loader)
+
+    def _goes_over(self, called: ast.expr) -> bool:
+        """Whether a function gives the items of what it is given, or picks among them: ``enumerate(loader)``."""
+        fact = self.ctx.fact(called)
+        if isinstance(fact, Qual):
+            return fact.name.startswith("itertools.")
+        return isinstance(called, ast.Name) and called.id in ("enumerate", "zip", "reversed", "max", "min", "sorted")
+
+    def _take(self, node: ast.expr, batches: str, loader: ast.expr) -> None:
+        """Have a list of all batches stand for an expression, as arrays."""
+        parent = self.ctx.source.parents.get(node)
+        if parent is not None and not self._makes_arrays(parent):
+            report, mixed = self.ctx.report, self._may_be_mixed(loader)
+            self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, batches, False, mixed=mixed))
+
+    def _gives_batches(self, loader: ast.expr) -> bool:
+        """Whether JAX code that goes over a value gets batches, or items of a data set, of PyTorch's tensors."""
+        if not isinstance(loader, ast.Name | ast.Attribute) or self.ctx.plan.keeps(loader, self.ctx.source.parents):
+            return False
+        return is_loader(self.ctx.fact(loader)) or self._is_dataset(loader) or self._may_be_loader(loader)
+
+    def _may_be_mixed(self, loader: ast.expr) -> bool:
+        """Whether what a value gives may hold texts, or images that a data set has beside its tensors."""
+        return self.samples.may_hold_texts or self._is_dataset(loader)
+
+    def _walk(self, loader: ast.expr) -> None:
+        """Have what goes over a loader get batches of arrays."""
+        if not self._gives_batches(loader):
+            return
+        text, report = self.ctx.source.segment(loader), self.ctx.report
+        call = self.ctx.source.parents.get(loader)
+        alone = isinstance(call, ast.Call) and call.args == [loader] and not call.keywords
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            mixed = self._may_be_mixed(loader)
+            walk = f"{as_arrays(report, renderer, 'batch', False, mixed=mixed).text} for batch in {text}"
+            return Piece(walk if alone else f"({walk})", ATOM)
+
+        self.ctx.plan.on_expression(loader, handler)
+
+    def _item(self, node: ast.Subscript) -> None:
+        """``x, y = dataset[0]``, and ``loader.dataset[0]["image"]``, of which only that item becomes an array."""
+        if not self._is_dataset(node.value) or isinstance(node.slice, ast.Slice):
+            return
+        whole: ast.expr = node
+        while isinstance(around := self.ctx.source.parents.get(whole), ast.Subscript) and around.value is whole:
+            if not isinstance(around.slice, ast.Constant):
+                break
+            whole = around
+        self._read(whole, whole is not node)
+
+    def _part(self, node: ast.Attribute) -> None:
+        """``dataset.tensors[0]`` and the tensors that a data set of the file, or ``MNIST(...)``, holds."""
+        owner = self.ctx.fact(node.value)
+        if not self._is_dataset(node.value) and not (isinstance(owner, Object) and owner.kind == "image dataset"):
+            return
+        around = self.ctx.source.parents.get(node)
+        if node.attr == "tensors" and isinstance(around, ast.Subscript) and isinstance(around.slice, ast.Constant):
+            self._read(around, True)
+        elif node.attr == "tensors" or isinstance(self.ctx.fact(node), Tensor):
+            self._read(node, node.attr != "tensors")
+
+    def _read(self, node: ast.expr, one: bool) -> None:
+        """What JAX code reads of a data set becomes ``one`` array, or as many as it has tensors."""
+        parent = self.ctx.source.parents.get(node)
+        if not isinstance(getattr(node, "ctx", None), ast.Load) or self.ctx.plan.keeps(node, self.ctx.source.parents):
+            return
+        if parent is not None and self._makes_arrays(parent) or isinstance(parent, ast.Call) and parent.func is node:
+            return
+        if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):
+            return
+        text, report = self.ctx.source.segment(node), self.ctx.report
+        mixed = not one and self.samples.may_hold_texts
+        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, one, mixed=mixed))
+
+    def _is_dataset(self, node: ast.expr) -> bool:
+        """Whether indexing a value gives an item of a torch data set: of that of a loader, too."""
+        if isinstance(node, ast.Attribute) and node.attr == "dataset":
+            return is_loader(self.ctx.fact(node.value))
+        return _is_dataset(self.ctx.fact(node))
+
+    def _makes_arrays(self, node: ast.AST) -> bool:
+        """Whether it is a call of JAX, in a file that was converted before."""
+        fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
+        return isinstance(fact, Qual) and is_jax(fact.name)
+
+    def _is_jax(self, statement: ast.stmt) -> bool:
+        """Whether a statement makes arrays of the batch already, in a file that was converted before."""
+        calls = [n for n in symbols.walk(statement) if isinstance(n, ast.Call)]
+        return isinstance(statement, ast.Assign) and any(
+            self._makes_arrays(n) or makes_numpy(self.ctx, n) for n in calls
+        )
+
+    def _names(self, node: ast.AST) -> set[str]:
+        return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
+
+    # --- x = x.to(device) -----------------------------------------------------------------------------------------
+
+    def _on_moves(self, moves: list[ast.Call], ids: Collection[str] = ()) -> None:
+        for move in moves:
+            self.ctx.plan.on_expression(move, lambda renderer, move=move: self._asarray(renderer, move, ids))  # type: ignore[misc]
+
+    def _asarray(self, renderer: ExpressionRenderer, node: ast.Call, ids: Collection[str]) -> Piece:
+        assert isinstance(node.func, ast.Attribute)
+        receiver = self.ctx.source.segment(node.func.value)
+        dtype = next((k.value for k in node.keywords if k.arg == "dtype"), None)
+        for given in node.args:
+            fact = self.ctx.fact(given)
+            if isinstance(fact, Object) and fact.kind == "dtype" or _is_dtype(renderer, given):
+                dtype = given
+        self.ctx.report.count_converted()
+        if receiver in ids and dtype is None:
+            return Piece(f"{renderer.need('padded_ids')}({receiver})")
+        if dtype is None and isinstance(moved := node.func.value, ast.Name) and self.handed(moved):
+            return Piece(f"{renderer.need('np')}.asarray({receiver})")
+        options = f", dtype={renderer.render(dtype).text}" if dtype is not None else ""
+        return Piece(f"{renderer.need('jnp')}.asarray({receiver}{options})")
+
+    # --- x, y = batch ---------------------------------------------------------------------------------------------
+
+    def _unpacked(self, statement: ast.stmt, used: set[str]) -> bool:
+        """``x, y = batch`` takes a list of tensors apart."""
+        match statement:
+            case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name) as value) if used == {name}:
+                report, mixed = self.ctx.report, is_mixed(self.ctx.fact(value))
+                self.ctx.plan.on_expression(
+                    value, lambda renderer: as_arrays(report, renderer, name, False, mixed=mixed)
+                )
+                return True
+        return False
+
+    # --- in front of the first use --------------------------------------------------------------------------------
+
+    def _insert(self, loop: ast.For, waiting: dict[str, bool]) -> None:
+        """Convert the batch in the first line of the loop."""
+        self.targets |= {(loop.body[0], target.id): target for target in self._targets(loop)}
+        self.inserted[loop.body[0]] = list(waiting.items())
+
+    def lines(self, statement: ast.stmt, renderer: ExpressionRenderer) -> list[str]:
+        """What goes in front of a statement."""
+        batches = self.inserted.get(statement, [])
+        if not batches:
+            return []
+        names = [name for name, _ in batches]
+        arrays = [self._arrays(statement, renderer, name, one) for name, one in batches]
+        return [f"{', '.join(names)} = {', '.join(arrays)}"]
+
+    def _arrays(self, statement: ast.stmt, renderer: ExpressionRenderer, name: str, one: bool) -> str:
+        ordered, mixed = (statement, name) in self.ordered, (statement, name) in self.mixed
+        if (statement, name) in self.padded and not mixed:
+            self.ctx.report.count_converted()
+            return f"{renderer.need('padded_ids')}({name})"
+        target = self.targets.get((statement, name))
+        if one and not mixed and not ordered and target is not None and self.handed(target):
+            self.ctx.report.count_converted()
+            return f"{renderer.need('np')}.asarray({name})"
+        return as_arrays(self.ctx.report, renderer, name, one, ordered, mixed).text
+
+
+def _is_dataset(fact: Fact) -> bool:
+    """Whether indexing the value gives an item of a torch data set."""
+    if isinstance(fact, Instance):
+        return any(base.startswith(PIPELINE) for base in fact.cls.info.torch_bases)
+    return isinstance(fact, Object) and fact.kind == "dataset"
+
+
+def _is_dtype(renderer: ExpressionRenderer, node: ast.expr) -> bool:
+    return renderer.render(node).text.startswith("jnp.") and isinstance(node, ast.Attribute)

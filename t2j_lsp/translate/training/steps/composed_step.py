@@ -1,0 +1,368 @@
+"""The text of a compiled step: ``loss_fn``, its gradient, the update, what it returns, and the call that runs it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.expressions.context import Context, Names
+from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.training.optimizers.groups import updated
+from t2j_lsp.translate.training.program.allocations import Allocations
+from t2j_lsp.translate.training.program.flow import DataFlow
+from t2j_lsp.translate.training.program.given_functions import is_function
+from t2j_lsp.translate.training.program.named_modules import targets
+from t2j_lsp.translate.training.program.objects import Objects, VariableScope
+from t2j_lsp.translate.training.program.passed import Input
+from t2j_lsp.translate.training.program.step_calls import StepCall, clip_kind
+from t2j_lsp.translate.training.program.text import indented, returned_at_once
+
+from .update import Update
+
+
+@dataclass
+class UpdateStep:
+    """The text of one update."""
+
+    name: str
+    function: list[str]
+    """The compiled function, at no indentation."""
+    call: str
+    """The call that makes the update, with the names it gives."""
+    otherwise: str = ""
+    """The call that only evaluates, for the case that no update is made."""
+
+
+@dataclass
+class StepBody:
+    """What stands in ``loss_fn``."""
+
+    lines: list[str]
+    losses: list[tuple[list[str], str]]
+    """Each loss with the lines it needs in front of it."""
+    results: list[str] = field(default_factory=list)
+    ordered: frozenset[str] = frozenset()
+    """Results that are dicts, in a program that reads their order."""
+
+    def __post_init__(self) -> None:
+        self.text = "\n".join([*self.lines, *(line for before, loss in self.losses for line in (*before, loss))])
+
+    def mentions(self, name: str) -> bool:
+        return re.search(rf"(?<![\w.]){re.escape(name)}\b(?!\s*=[^=])", self.text) is not None
+
+    @property
+    def words(self) -> set[str]:
+        return set(re.findall(r"[A-Za-z_]\w*", self.text))
+
+    @property
+    def bound(self) -> set[str]:
+        """Names that the code assigns, which are its own from the first line on."""
+        tree = ast.parse("\n".join([*self.lines, *(line for before, _ in self.losses for line in before)]))
+        return {n.id for n in symbols.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+
+
+@dataclass(frozen=True)
+class StepScope:
+    """Where a step is written: the translation, the scope, and what names code of the output asks for."""
+
+    ctx: Context
+    objects: Objects
+    scope: VariableScope
+    flow: DataFlow
+    need: Callable[[str], str]
+
+
+@dataclass
+class Composer:
+    """Puts the parts of one step together."""
+
+    at: StepScope
+    update: Update
+    body: StepBody
+    used: list[Input]
+    optimizers: list[Input]
+    trained: list[str]
+    clips: list[tuple[StepCall, list[str]]]
+    inputs: dict[str, Input]
+
+    def step(self) -> UpdateStep:
+        self.names = self.body.words | {i.name for i in (*self.used, *self.optimizers)} | set(self.at.ctx.inference.env)
+        only = self.body.losses[0][1] if len(self.body.losses) == 1 else ""
+        self.loss = only if only.isidentifier() else free(self.names, "loss", "total_loss")
+        self.grads = free(self.names | {self.loss}, "grads", "gradients")
+        self.loss_fn = free(self.names | {self.loss}, "loss_fn", "compute_loss", "objective")
+        rank = {"module": 0, "function": 2, "array": 3, "limit": 4, "static": 5}
+        self.used.sort(key=lambda i: rank[i.kind])
+        self.modules = [i for i in self.used if i.kind == "module"]
+        self.modules.sort(key=lambda i: self.trained.index(i.text) if i.text in self.trained else len(self.trained))
+        self.others = [i for i in self.used if i.kind != "module"]
+        bound = self.body.bound
+        self.own = [*self.modules, *(i for i in self.others if i.name in bound)]
+        self.returned = ([self.loss] if only in self.update.live or not self._given() else []) + self._given()
+        name = self.update.name
+        static = [i.name for i in self.others if self._is_static(i)]
+        quoted = [f'"{name}"' for name in static]
+        known = quoted[0] if len(static) == 1 else f"({', '.join(quoted)})"
+        options = f"static_argnames={known}" if static else ""
+        said = ", ".join(filter(None, [options, "graph=False" if self._takes_trees() else ""]))
+        decorator = f"@{self._transforms()}.jit" + (f"({said})" if said else "")
+        if self.update.mode == "conditional":
+            return self._conditional(name, decorator, f", {options}" if static else "")
+        taken = [i.name for i in self._taken()]
+        lines = [*([decorator] if not self.update.once else []), f"def {name}({', '.join(taken)}):"]
+        loss_lines = [
+            f"def {self.loss_fn}({', '.join(i.name for i in self.own)}):",
+            *indented(self._loss_body(), "    "),
+        ]
+        lines += indented([*loss_lines, "", *self._gradient(self.own), *self._after()], "    ")
+        return UpdateStep(name, lines, self._call(name))
+
+    def _transforms(self) -> str:
+        """The library whose transformations the step is under: Flax's, which know modules, or JAX's own."""
+        return self.at.need("nnx" if self.optimizers or self._takes_variables() else "jax")
+
+    def _takes_variables(self) -> bool:
+        """Whether the step takes variables of Flax besides those of optimizers, or something that may hold some."""
+        return bool(self._functions()) or not Allocations(self.at.objects).are_arrays(self.used)
+
+    def _takes_trees(self) -> bool:
+        """Whether the modules that the step takes are surely trees, and nothing else of it holds variables."""
+        if self._transforms() != "nnx" or not all(isinstance(place, ast.Name) for place in self._functions()):
+            return False
+        modules = [i.places for i in self.modules if i.text != "rngs"]
+        return Allocations(self.at.objects).are_trees(modules, self.body.text)
+
+    def _functions(self) -> list[ast.expr]:
+        """The functions that the step takes and that aren't known when it is traced."""
+        return [place for i in self.used if i.kind == "function" and not self._is_static(i) for place in i.places]
+
+    def _is_static(self, one: Input) -> bool:
+        """Whether a value is known when the step is traced, as a function is; under ``nnx.jit`` no module is."""
+        if one.kind != "function":
+            return one.kind == "static"
+        objects, scope = self.at.objects, self.at.scope
+        return all(is_loss(self.at.ctx.fact(place)) or is_function(objects, place, scope) for place in one.places)
+
+    def _argument(self, one: Input) -> str:
+        if one.kind == "function" and not self._is_static(one):
+            return f"{self.at.need('jax')}.tree_util.Partial({one.text})"
+        return one.argument()
+
+    def _given(self) -> list[str]:
+        """What the step gives besides the loss: values of ``loss_fn``, and norms of gradients."""
+        norms = [ast.unparse(c.target) for c, _ in self.clips if c.target is not None]
+        return [*self.body.results, *(n for n in norms if n != "_")]
+
+    def _taken(self) -> list[Input]:
+        if self.update.mode == "accumulated":
+            return [*self.modules, Input(self.update.grads, self.update.grads, "array"), *self.others]
+        return [*self.modules, *self.optimizers, *self.others]
+
+    def _call(self, name: str) -> str:
+        given = ", ".join(map(self._argument, self._taken()))
+        targets = list(self.returned)
+        if self.update.grads:
+            targets.append(self.update.grads)
+        wanted = {*self.update.live, self.update.grads, *self._given()}
+        if targets == [self.loss] and self.loss not in wanted:
+            return f"{name}({given})"
+        return f"{', '.join(targets)} = {name}({given})"
+
+    # --- the loss -------------------------------------------------------------------------------------------------
+
+    def _loss_body(self) -> list[str]:
+        before = [line for lines, _ in self.body.losses for line in lines]
+        total = " + ".join(loss for _, loss in self.body.losses)
+        need, ordered = self.at.need, self.body.ordered
+        results = [f"{need('OrderedDict')}({name})" if name in ordered else name for name in self.body.results]
+        lines = [*self.body.lines, *before, f"return {total}{self._aux(', ', results)}"]
+        return lines if self.body.results else returned_at_once(lines)
+
+    def _aux(self, lead: str, results: Sequence[str] = ()) -> str:
+        results = results or self.body.results
+        if not results:
+            return ""
+        return f"{lead}{results[0]}" if len(results) == 1 else f"{lead}({', '.join(results)})"
+
+    def _gradient(self, given: Sequence[Input]) -> list[str]:
+        """``(loss, output), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model)``."""
+        value = f"({self.loss}{self._aux(', ')})" if self.body.results else self.loss
+        options = ""
+        if self.optimizers and len(self.trained) == 1 and all(one.part for one in self.update.optimized):
+            options += f", argnums={self.at.need('nnx')}.DiffState(0, {self.optimizers[0].name}.wrt)"
+        if len(self.trained) > 1:
+            options += f", argnums=({', '.join(map(str, range(len(self.trained))))})"
+        if self.body.results:
+            options += ", has_aux=True"
+        self.new = free(self.names, "new_grads") if self.update.mode == "accumulated" else self.grads
+        grads = self.new
+        if len(self.trained) > 1 and len(self.update.optimized) > 1:
+            grads = f"({', '.join(self._grads_of(t) for t in self.trained)})"
+        call = f"{self._transforms()}.value_and_grad({self.loss_fn}{options})"
+        return [f"{value}, {grads} = {call}({', '.join(i.name for i in given)})"]
+
+    def _grads_of(self, base: str) -> str:
+        """The gradients of one of several modules."""
+        if len(self.trained) == 1 or len(self.update.optimized) == 1:
+            return self.grads
+        return free(self.names, f"{self.inputs[base].name}_grads")
+
+    # --- the update -----------------------------------------------------------------------------------------------
+
+    def _after(self) -> list[str]:
+        need = self.at.need
+        lines: list[str] = []
+        if self.update.mode == "accumulated":
+            tree = f"{need('jax')}.tree.map({need('jnp')}.add, {self.update.grads}, {self.new}{self._suffix()})"
+            return [f"return {', '.join([*self.returned, tree])}"]
+        if self.update.mode == "stored":
+            return [f"return {', '.join([*self.returned, self.grads])}"]
+        if self.update.mode == "apart":
+            module, _ = self._updated(self.update.optimized[0].modules)
+            for clip, arguments in self.clips:
+                lines += clip_lines(self.at.ctx, clip, arguments, self.grads, module, need, self._scale())
+            return [*lines, f"return {', '.join([*self.returned, self.grads])}"]
+        part = self._suffix() if self.clips and len(self.update.optimized) == 1 else ""
+        if part and len(self.update.optimized[0].modules) == 1:
+            lines.append(f"{self.grads} = {self.grads}{part}")
+        else:
+            part = ""
+        for clip, arguments in self.clips:
+            one = next(o for o in self.update.optimized if self._is_clipped(clip, o.modules))
+            module, _ = self._updated(one.modules)
+            grads = self._grads_of(base_of(self.at.flow, one.modules[0]))
+            lines += clip_lines(self.at.ctx, clip, arguments, grads, module, need, self._scale())
+        for one, optimizer in zip(self.update.optimized, self.optimizers, strict=True):
+            module, grads = self._updated(one.modules)
+            lines.append(f"{optimizer.name}.update({module}, {self.grads if part else grads})")
+        return [*lines, f"return {', '.join(self.returned)}"]
+
+    def _scale(self) -> str:
+        """What the factor is called by which gradients are clipped."""
+        return free(self.names | {self.loss, self.grads, *self._given()}, "scale", "clipping")
+
+    def _suffix(self) -> str:
+        module = self.update.optimized[0].modules[0]
+        return module[len(base_of(self.at.flow, module)) :]
+
+    def _updated(self, modules: tuple[str, ...]) -> list[str]:
+        """The module and its gradients as the optimizer takes them."""
+        names, grads = [], []
+        for module in modules:
+            base = base_of(self.at.flow, module)
+            suffix = module[len(base) :]
+            names.append(self.inputs[base].name + suffix)
+            grads.append(self._grads_of(base) + suffix)
+        if len(modules) == 1:
+            return [names[0], grads[0]]
+        if all(g == self.grads for g in grads):
+            order = [self.inputs[t].name for t in self.trained]
+            if names == order:
+                return [f"({', '.join(names)})", self.grads]
+            grads = [f"{self.grads}[{order.index(n.partition('.')[0])}]{n[len(n.partition('.')[0]) :]}" for n in names]
+        return [f"({', '.join(names)})", f"({', '.join(grads)})"]
+
+    # --- with and without an update -------------------------------------------------------------------------------
+
+    def _conditional(self, name: str, decorator: str, options: str) -> UpdateStep:
+        """A loss function at the top level, which the training step and the evaluation share."""
+        need, ctx = self.at.need, self.at.ctx
+        limits = [i for i in self.others if i.kind == "limit"]
+        shared = [*self.modules, *(i for i in self.others if i.kind != "limit")]
+        self.loss_fn = unused(ctx.names, self.loss_fn, "compute_loss", "objective")
+        lines = [
+            f"def {self.loss_fn}({', '.join(i.name for i in shared)}):",
+            *indented(self._loss_body(), "    "),
+            "",
+            "",
+        ]
+        taken = [*self.modules, *self.optimizers, *(i for i in shared if i.kind != "module"), *limits]
+        self._taken = lambda: taken  # type: ignore[method-assign]
+        lines += [decorator, f"def {name}({', '.join(i.name for i in taken)}):"]
+        lines += indented([*self._gradient(shared), *self._after()], "    ")
+        evaluate = unused(ctx.names, "eval_step", "evaluate")
+        lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn}{options})"]
+        given = ", ".join(map(self._argument, shared))
+        loss = self.loss if self.loss in self.update.live else "_"
+        target = f"{loss}{self._aux(', ')}" if self.body.results else loss
+        otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""
+        return UpdateStep(name, lines, self._call(name), otherwise)
+
+    def _is_clipped(self, clip: StepCall, modules: tuple[str, ...]) -> bool:
+        target = updated(clip.subject, self.at.scope, self.at.objects)
+        return tuple(targets(target.target)) == modules if target.target else False
+
+
+def clip_lines(
+    ctx: Context,
+    clip: StepCall,
+    arguments: Sequence[str],
+    grads: str,
+    module: str,
+    need: Callable[[str], str],
+    scale: str = "",
+) -> list[str]:
+    """``grads = clip_grad_norm(grads, 1.0)``, with the norm before it where the program keeps it.
+
+    In compiled code, where what it scales by may be called ``scale``, the two lines that it is.
+    """
+    if clip.edit is not None:
+        return [clip.edit.line(arguments, grads, module, need)]
+    limit = arguments[0]
+    if clip_kind(ctx.inference, clip) == "value":
+        g = "g" if not re.search(r"\bg\b", limit) else "gradient"
+        text = f"lambda {g}: {need('jnp')}.clip({g}, -{_in_brackets(limit)}, {limit})"
+        return [f"{grads} = {need('jax')}.tree.map({text}, {grads})"]
+    target = ast.unparse(clip.target) if clip.target is not None else "_"
+    is_limited = limit not in ('float("inf")', "float('inf')", "jnp.inf", "np.inf", "math.inf")
+    if not scale or len(arguments) > 1:
+        order = "_of" if len(arguments) > 1 else ""
+        given = ", ".join([grads, *arguments[1:]])
+        lines = [f"{target} = {need(f'grad_norm{order}')}({given})"] if target != "_" else []
+        clipped = f"{grads} = {need(f'clip_grad_norm{order}')}({', '.join([grads, *arguments])})"
+        return [*lines, clipped] if is_limited else lines
+    norm = f"{need('optax')}.tree.norm({grads})"
+    lines = [f"{target} = {norm}"] if target != "_" else []
+    if not is_limited:
+        return lines
+    return [
+        *lines,
+        "# optax.clip_by_global_norm scales by max_norm / norm, PyTorch by max_norm / (norm + 1e-6)",
+        f"{scale} = {need('jnp')}.minimum({_in_brackets(limit)} / ({target if lines else norm} + 1e-6), 1.0)",
+        f"{grads} = {need('jax')}.tree.map(lambda g: g * {scale}.astype(g.dtype), {grads})",
+    ]
+
+
+def _in_brackets(number: str) -> str:
+    """A number as an operand."""
+    return number if re.fullmatch(r"[\d.e-]+|[\w.]+", number) else f"({number})"
+
+
+def base_of(flow: DataFlow, module: str) -> str:
+    """The module that is passed for ``model.head``: the variable it is in."""
+    node: ast.expr = ast.parse(module, mode="eval").body
+    while flow.variable(node) is None and isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return ast.unparse(node)
+
+
+def free(taken: set[str], *wanted: str) -> str:
+    """The first of some names that isn't taken."""
+    for name in wanted:
+        if name not in taken:
+            return name
+    count = 2
+    while f"{wanted[0]}{count}" in taken:
+        count += 1
+    return f"{wanted[0]}{count}"
+
+
+def unused(names: Names, *wanted: str) -> str:
+    """A name for the module level that the file doesn't use yet."""
+    taken = names.of_source | names.made | names.reserved
+    name = free(set(taken), *wanted)
+    names.made.add(name)
+    return name

@@ -1,0 +1,297 @@
+"""What is left of training code around the updates: learning rates set by hand, gradient scalers, autocast, states."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp import symbols
+from t2j_lsp.symbols import nearest
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.forward_hooks import HOOKS
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.rule.pieces import Piece, bracket
+from t2j_lsp.translate.training.data.batch_loops import batch_targets
+from t2j_lsp.translate.training.data.batches import Batches
+from t2j_lsp.translate.training.optimizers.group_rates import NO_GROUPS, GroupRates
+from t2j_lsp.translate.training.optimizers.made_optimizers import Optimizers
+from t2j_lsp.translate.training.program.allocations import Allocations
+from t2j_lsp.translate.training.program.dict_order import DictOrder, is_dict
+from t2j_lsp.translate.training.program.objects import Objects
+from t2j_lsp.translate.training.program.once import holds_arrays_alone
+from t2j_lsp.translate.training.program.step_calls import CLOSURE
+
+from .inputs import names_loss
+from .method_calls import MethodCalls
+from .region import AUTOCAST
+from .repeated_calls import RepeatedCalls, called_module
+from .training_steps import Steps
+
+SAVED = "The state is optax's: an optimizer of PyTorch can't load it, and its states can't be loaded here."
+NO_STEP = "The update is made by optimizer.update(model, grads), with the gradients of nnx.grad."
+SCALER = "Gradient scaling guards float16; the loop computes in float32 and goes without it."
+
+_TORCH_ONLY = ("param_groups", "state", "defaults")
+
+
+class OutsideUpdates:
+    """Puts handlers on the calls and statements that no update has taken."""
+
+    def __init__(
+        self, context: Context, objects: Objects, optimizers: Optimizers, steps: Steps, batches: Batches
+    ) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.optimizers = optimizers
+        self.steps = steps
+        self.batches = batches
+        self.rates = GroupRates(context, optimizers)
+        self.allocations = Allocations(objects)
+        self.repeated = RepeatedCalls(context.inference, objects, self.allocations, steps.hosts, steps.used)
+        self.methods = MethodCalls(context, objects, steps.jittable)
+        self.compiled: set[ast.Call] = set()
+        """Calls of modules that go through a compiled function."""
+
+    def plan(self) -> None:
+        left = {n for s in self.steps.refused for n in symbols.walk(s)}
+        used = {n for s in self.steps.used for n in symbols.walk(s)}
+        for node in self.ctx.source.nodes:
+            if node in left:
+                continue
+            if isinstance(node, ast.stmt) and node not in used:
+                self._statement(node)
+            elif isinstance(node, ast.Call):
+                self.rates.count(node)
+                self._call(node, node in used)
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                self.rates.read(node)
+            elif isinstance(node, ast.ListComp) and not self.steps.refused:
+                self.rates.listed(node)
+            elif isinstance(node, ast.Attribute) and node not in used:
+                self._attribute(node)
+
+    # --- statements -----------------------------------------------------------------------------------------------
+
+    def _statement(self, node: ast.stmt) -> None:
+        if node in self.ctx.plan.statement_handlers:
+            return
+        match node:
+            case ast.For():
+                self.rates.loop(node, leave=bool(self.steps.refused))
+            case ast.With() if self.steps.reader.is_open(node) and self._half(node):
+                self.ctx.plan.on_statement(node, lambda statements: self._open(node, statements))
+            case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
+                if not self.rates.write(node, target, node.value):
+                    self._write(node, target)
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                self._assign(node, name)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad") as func)):
+                if self._zeroes(func.value) and self.steps.converted and not self.steps.refused:
+                    self.ctx.plan.on_statement(node, lambda statements: self.ctx.edits.delete(node))
+
+    def _zeroes(self, node: ast.expr) -> bool:
+        fact = self.ctx.fact(node)
+        return is_module(fact) or isinstance(fact, Object) and fact.kind == "optimizer"
+
+    def _half(self, node: ast.With) -> bool:
+        """Whether a ``with`` is about mixed precision."""
+        return any(
+            self.steps.reader.is_autocast(i.context_expr) or isinstance(i.context_expr, ast.Name) for i in node.items
+        )
+
+    def _open(self, node: ast.With, statements: StatementRewriter) -> None:
+        self.ctx.report.note(node.items[0].context_expr, "torch.autocast", "note", AUTOCAST)
+        statements.unwrap(node, node.body)
+        self.ctx.report.count_converted()
+
+    def _assign(self, node: ast.Assign, name: str) -> None:
+        """``scaler = GradScaler()`` and ``ctx = autocast(...)`` go with what they were for."""
+        fact = self.ctx.fact(node.value)
+        scaler = isinstance(fact, Object) and fact.kind == "scaler"
+        context = self.steps.reader.open_context(node.value) and any(
+            self.steps.reader.is_autocast(n) for n in symbols.walk(node.value)
+        )
+        if not (scaler or context) or self.steps.refused:
+            return
+        reads = [
+            n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name and n is not node.targets[0]
+        ]
+        if scaler and not all(self._scaler_use(n) for n in reads):
+            return
+        if context and not all(isinstance(self.ctx.source.parents.get(n), ast.withitem) for n in reads):
+            return
+
+        def handler(statements: StatementRewriter) -> None:
+            if scaler:
+                self.ctx.report.note(node.value, "torch.amp.GradScaler", "note", SCALER)
+            self.ctx.edits.delete(node)
+            self.ctx.report.count_converted()
+
+        self.ctx.plan.on_statement(node, handler)
+
+    def _scaler_use(self, node: ast.Name) -> bool:
+        """Whether a scaler is used only in statements that an update has taken."""
+        return nearest(ast.stmt, node, self.ctx.source.parents) in self.steps.used
+
+    # --- what else is read of an optimizer -----------------------------------------------------------------------
+
+    def _write(self, node: ast.stmt, target: ast.Subscript) -> None:
+        """What is written into an optimizer, and is no rate."""
+        refused = [n for n in symbols.walk(target) if isinstance(n, ast.Attribute) and self._is_torch_only(n)]
+        if refused:
+            self.ctx.plan.on_statement(node, lambda statements: self._refuse(refused[0]))
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        """What a PyTorch optimizer has and an nnx.Optimizer hasn't is a gap wherever no handler takes it."""
+        if node in self.ctx.plan.expression_handlers:
+            return
+        if isinstance(node.ctx, ast.Load) and self._is_torch_only(node):
+            self.ctx.plan.on_expression(node, lambda renderer: self._refused(node))
+
+    def _is_torch_only(self, node: ast.Attribute) -> bool:
+        fact = self.ctx.fact(node.value)
+        return node.attr in _TORCH_ONLY and isinstance(fact, Object) and fact.kind == "optimizer"
+
+    def _refuse(self, node: ast.Attribute) -> None:
+        self.ctx.report.gap(node, f"torch.optim.Optimizer.{node.attr}", "refused", NO_GROUPS)
+
+    def _refused(self, node: ast.Attribute) -> Piece:
+        self._refuse(node)
+        return Piece(self.ctx.source.segment(node))
+
+    # --- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, node: ast.Call, used: bool) -> None:
+        if node in self.ctx.plan.expression_handlers or not isinstance(node.func, ast.Attribute | ast.Name):
+            return
+        if isinstance(node.func, ast.Attribute):
+            owner = self.ctx.fact(node.func.value)
+            if isinstance(owner, Object) and owner.kind in ("optimizer", "scheduler", "scaler") and not used:
+                self._object_call(node, node.func, owner)
+                return
+        method = self.methods.called(node) if not used else None
+        if method is not None and self._repeated(node):
+            self.compiled.add(node)
+            self.methods.plan(node, method)
+        if not is_module(self.ctx.fact(called_module(self.ctx.inference, node))):
+            return
+        if not used and self._repeated(node) or self._in_episode(node):
+            self._forward(node)
+
+    def _repeated(self, node: ast.Call) -> bool:
+        """Whether a call is worth a compilation: it stands in a loop that trains, or that acts inside of one."""
+        return self._over_batches(node) or self.repeated.is_repeated(node) or self.repeated.is_acting(node)
+
+    def _object_call(self, node: ast.Call, func: ast.Attribute, owner: Object) -> None:
+        """Calls of optimizers and schedulers that have no counterpart are marked."""
+        if owner.kind == "scheduler" and func.attr in ("step", "get_last_lr", "state_dict", "load_state_dict"):
+            return
+        if owner.kind == "optimizer" and self._state(node, func):
+            return
+        reason = NO_STEP if func.attr in ("step", "zero_grad") else NO_GROUPS
+        if owner.kind == "optimizer" and func.attr == "step" and (node.args or node.keywords):
+            reason = CLOSURE
+        if owner.kind == "scaler":
+            reason = SCALER
+        if owner.kind == "scheduler":
+            reason = "LRScheduler keeps its count in last_epoch, and nothing else that changes."
+        name = f"torch.optim.{owner.kind}.{func.attr}"
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            self.ctx.report.gap(node, name, "refused", reason)
+            return Piece(self.ctx.source.segment(node))
+
+        self.ctx.plan.on_expression(node, handler)
+
+    def _state(self, node: ast.Call, func: ast.Attribute) -> bool:
+        """An optimizer's state is a tree of arrays, which only the same optimizer of optax can load."""
+        match func.attr, node.args, node.keywords:
+            case "state_dict", [], []:
+                form = "{nnx}.to_pure_dict({nnx}.state({owner}))"
+            case "load_state_dict", [_], []:
+                form = "{nnx}.update({owner}, {state})"
+            case _:
+                return False
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            self.ctx.report.count_converted()
+            self.ctx.report.note(node, f"torch.optim.Optimizer.{func.attr}", "note", SAVED)
+            given = {"state": renderer.argument(node.args[0]).text} if node.args else {}
+            return Piece(form.format(nnx=renderer.need("nnx"), owner=renderer.render(func.value).text, **given))
+
+        self.ctx.plan.on_expression(node, handler)
+        return True
+
+    # --- forward passes outside the updates -----------------------------------------------------------------------
+
+    def _forward(self, node: ast.Call) -> None:
+        """``model(x)`` is compiled in a loop over batches, and in a step that isn't: there each operation is traced."""
+        module = called_module(self.ctx.inference, node)
+        fact = self.ctx.fact(module)
+        if is_loss(fact) or not node.args or node.keywords:
+            return
+        facts = [self.ctx.fact(a) for a in node.args]
+        if not all(isinstance(f, (Tensor, ListOf | Tuple)) for f in facts):
+            return
+        if self._defined_in_module(node) and node not in self.steps.uncompiled or names_loss(module):
+            return
+        if not self.ctx.source.words.isdisjoint(HOOKS):
+            return  # a hook runs with each call only in Python
+        problems = map(self.steps.jittable.module_problem, self.allocations.facts(module))
+        if any(problem is not None for problem in problems):
+            return
+        if is_dict(self.ctx.fact(node)) and DictOrder(self.ctx).is_read:
+            return  # jit would give it in the order of its keys
+        if _has_objects(self.ctx.fact(node)):
+            return
+
+        self.compiled.add(node)
+        called = self.allocations.helper("forward", ast.unparse(module))
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            given = ", ".join(bracket(renderer.argument(a), 1) for a in (module, *node.args))
+            self.ctx.report.count_converted()
+            return Piece(f"{renderer.need(called)}({given})")
+
+        self.ctx.plan.on_expression(node, handler)
+
+    def _in_episode(self, node: ast.Call) -> bool:
+        """Whether it stands in a step that isn't compiled, and nothing else than arrays changes from call to call."""
+        given = [self.ctx.fact(a) for a in node.args]
+        return (
+            node in self.steps.uncompiled
+            and all(isinstance(fact, Tensor) or fact == Scalar("none") for fact in given)
+            and holds_arrays_alone(self.ctx.fact(called_module(self.ctx.inference, node)))
+        )
+
+    def _defined_in_module(self, node: ast.AST) -> bool:
+        owner = self.objects.owner(self.objects.scope(node))
+        return owner is not None and owner.is_module
+
+    def _over_batches(self, node: ast.AST) -> bool:
+        """Whether the nearest loop in the function takes batches from a loader, or makes updates itself."""
+        place = self.ctx.source.parents.get(node)
+        while place is not None and not isinstance(place, ast.FunctionDef | ast.Lambda | ast.ClassDef | ast.ListComp):
+            if isinstance(place, ast.For | ast.While):
+                return (
+                    any(n in self.steps.used for n in ast.walk(place))
+                    or isinstance(place, ast.For)
+                    and (
+                        self.batches.iterates_batches(place)
+                        or any(t in self.ctx.inference.assumed for t in batch_targets(place))
+                    )
+                )
+            place = self.ctx.source.parents.get(place)
+        return False
+
+
+def _has_objects(fact: Fact) -> bool:
+    """Whether a value has distributions or words among its parts, which compiled code doesn't give."""
+    match fact:
+        case Tuple(items=items):
+            return any(map(_has_objects, items))
+        case ListOf(item=item):
+            return _has_objects(item)
+    return isinstance(fact, Object) or isinstance(fact, Scalar) and fact.kind == "str"

@@ -1,0 +1,143 @@
+"""Writes the compiled function of an update: what is in it, what it is passed, and under which names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
+from t2j_lsp.translate.training.program.dict_order import DictOrder
+from t2j_lsp.translate.training.program.flow import DataFlow
+from t2j_lsp.translate.training.program.objects import Objects, VariableScope
+from t2j_lsp.translate.training.program.passed import Input, name_passed
+from t2j_lsp.translate.training.program.step_calls import Refused, StepCall, limits
+from t2j_lsp.translate.training.program.text import converted, lead_comments, rendered
+
+from .bare_step import BareComposer
+from .composed_step import Composer, StepBody, StepScope, UpdateStep, base_of
+from .inputs import Inputs
+from .loss_shapes import LossShapes
+from .shared_draws import draw_once
+from .update import Update
+
+
+class StepWriter:
+    """Writes the steps of one scope."""
+
+    def __init__(self, context: Context, objects: Objects, scope: VariableScope, flow: DataFlow) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.scope = scope
+        self.flow = flow
+
+    def write(self, update: Update, statements: StatementRewriter) -> UpdateStep:
+        """Render an update; ``statements`` knows the functions and classes around it."""
+        self.need = statements.renderer.need
+        moved = sorted([*update.slice.moved, *update.slice.split])
+        parts, trained = self._parts(update, moved), self._trained(update)
+        finder = Inputs(self.ctx, self.flow, self.scope, self.objects, compiled=not update.once)
+        inputs = finder.of(parts, trained)
+        optimizers = (
+            [finder.optimizer(one.text) for one in update.optimized] if update.mode in ("fused", "conditional") else []
+        )
+        clips = [self._clip(clip, update, finder, inputs, statements) for clip in update.clips]
+        for one in inputs.values():
+            kept = [place for place in one.places if place in self.ctx.plan.kept_tensors]
+            if kept and one.kind == "array" and not one.given:  # a compiled function takes no tensors of PyTorch
+                one.given, one.places = one.text, [*kept, *(p for p in one.places if p not in kept)]
+        for one in inputs.values():
+            if one.given:
+                _, one.given = rendered(self.ctx, statements, one.places[0], update.items[update.losses[0][0]].node)
+        renamed([*inputs.values()], parts, self.ctx)
+        name_passed(parts, self.flow.passed, [*inputs.values()])
+        for one in inputs.values():
+            for place in one.places if one.given else ():
+                statements.renderer.put(place, Piece(one.name))
+        for one in inputs.values():
+            if one.positions:
+                one.given = f"{self.need('jnp')}.nonzero({one.given or one.text})"
+        inputs |= {i.text: i for i in draw_once(self.ctx, statements, update.items, update.slice)}
+        body = self._body(update, statements, moved)
+        body.results = [n for n in update.live if len(body.losses) > 1 or n != body.losses[0][1]]
+        order = DictOrder(self.ctx)
+        body.ordered = frozenset(name for name in body.results if order.loses(name, parts))
+        self._draws(body, inputs, finder)
+        used = [i for i in inputs.values() if i.text in trained or body.mentions(i.name) or i.kind == "limit"]
+        composer = BareComposer if update.optimized[0].state else Composer
+        at = StepScope(self.ctx, self.objects, self.scope, self.flow, self.need)
+        return composer(at, update, body, used, optimizers, trained, clips, inputs).step()
+
+    def check(self, update: Update) -> None:
+        """Raises Refused if what the step computes with can't be passed to a compiled function."""
+        moved = sorted([*update.slice.moved, *update.slice.split])
+        parts, order = self._parts(update, moved), DictOrder(self.ctx)
+        Inputs(self.ctx, self.flow, self.scope, self.objects, not update.once).of(parts, self._trained(update))
+        for name in update.live:
+            order.loses(name, parts)
+
+    def _parts(self, update: Update, moved: Sequence[int]) -> list[ast.AST]:
+        """What is computed in the step, in its order."""
+        parts: list[ast.AST] = [update.slice.split.get(i) or update.items[i].node for i in moved]
+        return parts + [loss for _, loss in update.losses]
+
+    def _trained(self, update: Update) -> list[str]:
+        return list(dict.fromkeys(base_of(self.flow, m) for one in update.optimized for m in one.modules))
+
+    # --- the differentiated function ------------------------------------------------------------------------------
+
+    def _body(self, update: Update, statements: StatementRewriter, moved: Sequence[int]) -> StepBody:
+        lines: list[str] = []
+        for index in moved:
+            node = update.items[index].node
+            lines += [f"{name} = {held}" for (at, held), name in update.saved.items() if at == index]
+            lines += lead_comments(self.ctx.source, node)
+            if index in update.slice.split:
+                before, text = rendered(self.ctx, statements, update.slice.split[index], node)
+                assert isinstance(node, ast.Assign)
+                lines += [*before, f"{self.ctx.source.segment(node.targets[0])} = {text}"]
+            else:
+                lines += [line for line in converted(self.ctx, statements, node) if line.strip() != "pass"]
+        parts = self._parts(update, moved)
+        losses = [self._loss(statements, loss, update.items[i].node, parts) for i, loss in update.losses]
+        return StepBody(lines, losses)
+
+    def _loss(
+        self, statements: StatementRewriter, loss: ast.expr, place: ast.stmt, parts: Sequence[ast.AST]
+    ) -> tuple[list[str], str]:
+        """A loss as a number: PyTorch also takes an array of one, as ``torch.zeros(1)`` that losses are added to."""
+        before, text = rendered(self.ctx, statements, loss, place)
+        return before, f"{bracket(Piece(text), ATOM)}.squeeze()" if LossShapes(self.ctx.inference, parts).may_be_array(
+            loss
+        ) else text
+
+    def _draws(self, body: StepBody, inputs: dict[str, Input], finder: Inputs) -> None:
+        """Pass the ``nnx.Rngs`` that the moved code draws from."""
+        if body.mentions("rngs") and "rngs" not in inputs:
+            inputs["rngs"] = Input("rngs", "rngs", "module")
+        if re.search(r"\bself\.rngs\b", body.text):
+            raise Refused("The loss draws random numbers from the module itself.")
+
+    def _clip(
+        self, clip: StepCall, update: Update, finder: Inputs, inputs: dict[str, Input], statements: StatementRewriter
+    ) -> tuple[StepCall, list[str]]:
+        """A clipping with its arguments; what they are made from is passed to the step too."""
+        given = limits(clip)
+        target = finder.of(given, ())
+        for text, one in target.items():
+            one.kind = "limit"
+            inputs.setdefault(text, one)
+        renamed([*target.values()], given, self.ctx)
+        return clip, [rendered(self.ctx, statements, node, clip.node)[1] for node in given]
+
+
+def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> None:
+    """``self.model`` is ``model`` inside the step."""
+    texts = {i.text: i.name for i in inputs if i.text != i.name}
+    for part in parts if texts else ():
+        for node in symbols.walk(part):
+            if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in texts:
+                ctx.scope.renamed[node] = texts[ast.unparse(node)]

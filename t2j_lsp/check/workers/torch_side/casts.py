@@ -57,19 +57,24 @@ def _named(original: Callable[..., Any], dtype: torch.dtype) -> Callable[..., An
     return call
 
 
-def _stored(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``x[index] = values`` and ``x.copy_(values)``."""
+def _copied(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``x.copy_(values)``."""
 
     @functools.wraps(original)
-    def call(self: torch.Tensor, first: Any, *rest: Any, **kwargs: Any) -> Any:
-        if rest and original is _set_item:
-            return original(self, first, within(rest[0], self.dtype))
-        return original(self, within(first, self.dtype), *rest, **kwargs)
+    def call(self: torch.Tensor, values: Any, *rest: Any, **kwargs: Any) -> Any:
+        return original(self, within(values, self.dtype), *rest, **kwargs)
 
     return call
 
 
-_set_item = torch.Tensor.__setitem__
+def _stored(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``x[index] = values``."""
+
+    @functools.wraps(original)
+    def call(self: torch.Tensor, index: Any, values: Any) -> Any:
+        return original(self, index, within(values, self.dtype))
+
+    return call
 
 
 def install() -> None:
@@ -78,5 +83,5 @@ def install() -> None:
         setattr(torch.Tensor, name, _named(getattr(torch.Tensor, name), dtype))
     for name in ("to", "type"):
         setattr(torch.Tensor, name, _to(getattr(torch.Tensor, name)))
-    for name in ("copy_", "__setitem__"):
-        setattr(torch.Tensor, name, _stored(getattr(torch.Tensor, name)))
+    for name, replaced in (("copy_", _copied), ("__setitem__", _stored)):
+        setattr(torch.Tensor, name, replaced(getattr(torch.Tensor, name)))

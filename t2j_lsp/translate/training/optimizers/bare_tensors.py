@@ -14,6 +14,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.source.given import NOTHING_GIVEN
 from t2j_lsp.translate.training.program.objects import Objects
 
 from .groups import BARE_TENSORS
@@ -73,7 +74,7 @@ class BareTensors:
             )
             if any(kept) or listed.values.share(name):
                 return (), KEPT.format(name=name)
-            if not listed.values.take_gradients(name):
+            if self.ctx.source.given is NOTHING_GIVEN and not listed.values.take_gradients(name):
                 return (), NO_FLAG.format(name=name)
         for one in listed.lists:
             if any(listed.reads_what_changes(node) for node in self._reads(one.id, call) if node not in listed.made):

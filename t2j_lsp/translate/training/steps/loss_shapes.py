@@ -85,6 +85,8 @@ class LossShapes:
             case ast.BinOp(left=left, op=op, right=right):
                 squared = squared or isinstance(op, ast.Pow)
                 return any(self._has_axes(one, code, depth + 1, squared) for one in (left, right))
+            case ast.Subscript(value=inner, slice=index) if self._is_one_of(inner, index):
+                return False
             case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
                 return self._has_axes(inner, code, depth + 1, squared)
             case ast.IfExp(body=body, orelse=orelse):
@@ -92,6 +94,12 @@ class LossShapes:
             case ast.Call():
                 return self._part_has(node, None, code, depth + 1, squared)
         return False
+
+    def _is_one_of(self, array: ast.expr, index: ast.expr) -> bool:
+        """Whether an index picks one element of an array with one axis: it isn't known to have axes itself."""
+        of, at = self.inference.fact(array), self.inference.fact(index)
+        several = isinstance(index, ast.Slice | ast.Tuple | ast.List) or isinstance(at, Tensor) and bool(at.rank)
+        return isinstance(of, Tensor) and of.rank == 1 and not several
 
     def _part_has(self, node: ast.expr, index: int | None, code: _Code, depth: int, squared: bool) -> bool:
         """The same of a value, or of a part of it: ``_, value = net(state)``."""

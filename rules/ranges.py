@@ -79,8 +79,10 @@ def _may_carry_gradient(call: Call, name: str) -> bool:
     end, steps = call[name], call["steps"].node
     if is_tensor(end.fact) or end.node is None:
         return is_tensor(end.fact)
-    counts = {name.id for name in operands(steps)} if steps is not None else set()
-    named = [name for name in operands(end.node) if name.id not in counts]
+    counting = list(operands(steps)) if steps is not None else []
+    counts = {name.id for name in counting}
+    known = [fact for name in counting if is_unknown_parameter(fact := call.site.fact(name))]  # also n of m = n + 1
+    named = [n for n in operands(end.node) if n.id not in counts and call.site.fact(n) not in known]
     return any(is_unknown_parameter(call.site.fact(name)) or may_be_tensor(name, call) for name in named)
 
 

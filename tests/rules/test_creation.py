@@ -201,3 +201,13 @@ def test_no_gradient_flows_through_ends_that_are_tensors(steps: str) -> None:
     (wanted,) = torch.autograd.grad(sides[0]["f"](given), given)
     with jax.enable_x64(True):
         np.testing.assert_allclose(jax.grad(sides[1]["f"])(jax.numpy.asarray(x)), wanted.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "count", "stopped"),
+    [("n", "n", False), ("n", "n + 1", False), ("end, n", "n", True), ("end, n", "n + 1", True)],
+)
+def test_an_end_that_counts_the_steps_too_is_a_number(parameters: str, count: str, stopped: bool) -> None:
+    end = parameters.split(",")[0]
+    text = f"import torch\n\n\ndef f({parameters}):\n    m = {count}\n    return torch.linspace(0, {end}, m).cos()\n"
+    assert (f"lax.stop_gradient({end})" in convert(text).code) is stopped

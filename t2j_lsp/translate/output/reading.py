@@ -22,6 +22,7 @@ from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.text import Source
 
 from .assignment import scope_name, unassigned
+from .hidden_builtins import hidden_calls, may_hide
 from .own_calls import misfits
 from .problem import Problem, keys
 
@@ -133,7 +134,9 @@ def report_problems(
         source_map: which statement of the source each of its lines came from.
         copied: the names of the helpers in it, which are as they always are.
     """
-    introduced = new_problems(_without_bodies(output, copied), context.source.tree)
+    code, source = _without_bodies(output, copied), context.source
+    introduced = new_problems(code, source.tree)
+    introduced += hidden_calls(code, source.tree) if may_hide(source.nodes) else []
     reported = False
     for problem in introduced:
         statement = _statement(context.source, problem.line, source_map)

@@ -169,6 +169,15 @@ def holds_tests(tree: ast.Module, nodes: Iterable[ast.AST]) -> bool:
     return any(isinstance(n, ast.Assert) for test in tests for n in symbols.walk(test))
 
 
+def names_by_text(nodes: Iterable[ast.AST]) -> dict[str, list[ast.Name]]:
+    """The places that name each variable, in the order of the nodes."""
+    out: dict[str, list[ast.Name]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            out.setdefault(node.id, []).append(node)
+    return out
+
+
 def places_of_names(nodes: Iterable[ast.AST]) -> dict[str, list[ast.AST]]:
     """The places that bind each name: assignments, parameters and imports."""
     places: dict[str, list[ast.AST]] = {}

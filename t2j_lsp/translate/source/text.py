@@ -133,6 +133,11 @@ class Source:
         return out
 
     @cached_property
+    def names(self) -> dict[str, list[ast.Name]]:
+        """Where variables of each name are read, assigned and deleted."""
+        return syntax.names_by_text(self.nodes)
+
+    @cached_property
     def bound_at(self) -> dict[str, list[ast.AST]]:
         """The places that bind each name: assignments, parameters and imports."""
         return syntax.places_of_names(self.nodes)

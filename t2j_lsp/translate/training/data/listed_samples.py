@@ -56,10 +56,12 @@ class ListedSamples:
 
     def _added(self, node: ast.expr, depth: int) -> Iterator[ast.expr]:
         """What a list of a name gets besides: ``rows.append(row)``."""
-        for call in self.source.nodes if isinstance(node, ast.Name) else ():
-            match call:
-                case ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr=method), args=[given]):
-                    if method in ("append", "extend") and self._is_same(owner, node):
+        for method in ("append", "extend") if isinstance(node, ast.Name) else ():
+            for named in self.source.attributes.get(method, ()):
+                match self.source.parents[named]:
+                    case ast.Call(func=ast.Attribute(value=ast.Name() as owner), args=[given]) if self._is_same(
+                        owner, node
+                    ):
                         yield from [given] if method == "append" else self.of(given, depth + 1)
 
     def _is_same(self, name: ast.Name, other: ast.expr) -> bool:

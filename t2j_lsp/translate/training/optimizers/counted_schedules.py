@@ -218,10 +218,9 @@ class CountedSchedules:
                 raise _UsedOtherwise
 
     def _named(self, name: str, home: VariableScope) -> Iterator[ast.Name]:
-        for node in self.ctx.source.nodes:
-            if isinstance(node, ast.Name) and node.id == name:
-                if self.objects.home(name, self.objects.scope(node)) == home:
-                    yield node
+        for node in self.ctx.source.names.get(name, ()):
+            if self.objects.home(name, self.objects.scope(node)) == home:
+                yield node
 
     def _given(self, node: ast.Name) -> tuple[ast.arg, ast.Call, VariableScope] | None:
         """The parameter of a function of the file that a variable is passed for."""

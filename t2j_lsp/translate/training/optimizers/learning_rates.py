@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
@@ -75,14 +76,20 @@ class LearningRates:
 
     def changes_later(self, text: str, call: ast.Call) -> bool:
         """Whether something in an expression gets another value than it has where a scheduler is made."""
-        read = {ast.unparse(n) for n in symbols.walk(ast.parse(text)) if isinstance(n, ast.Name | ast.Attribute)}
+        read = [n for n in symbols.walk(ast.parse(text)) if isinstance(n, ast.Name | ast.Attribute)]
         again = [at for at in ancestors(call, self.ctx.source.parents) if isinstance(at, ast.For | ast.While)]
         first = again[-1].lineno if again else call.lineno
-        for node in self.ctx.source.nodes if read else ():
-            if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                if node.lineno > first and ast.unparse(node) in read and self._is_same_variable(node, call):
-                    return True
-        return False
+        return any(
+            node.lineno > first and not isinstance(node.ctx, ast.Load) and self._is_same_variable(node, call)
+            for one in read
+            for node in self._spelled(one)
+        )
+
+    def _spelled(self, one: ast.Name | ast.Attribute) -> Iterable[ast.Name | ast.Attribute]:
+        """The places of the file that are written as a name or attribute."""
+        if isinstance(one, ast.Name):
+            return self.ctx.source.names.get(one.id, ())
+        return (n for n in self.ctx.source.attributes.get(one.attr, ()) if ast.unparse(n) == ast.unparse(one))
 
     def _is_same_variable(self, node: ast.Name | ast.Attribute, place: ast.AST) -> bool:
         """Whether a name means at a place what it means here; an attribute may be the same anywhere."""

@@ -137,9 +137,9 @@ class Allocations:
     @cached_property
     def _shared(self) -> frozenset[str]:
         """The variables that functions inside of a scope give values."""
-        return frozenset(
-            name for n in self.ctx.source.nodes if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names
-        )
+        source = self.ctx.source
+        nodes = source.nodes if "global" in source.text or "nonlocal" in source.text else []
+        return frozenset(name for n in nodes if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names)
 
     def _stands_alone(self, call: ast.Call) -> bool:
         """Whether a constructor is handed no module: what it makes would hold that one, too."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters
@@ -17,26 +17,16 @@ from t2j_lsp.symbols import named_parameters
 from .assignment import scope_name
 from .problem import Problem
 
-_NAMES = frozenset(dir(builtins)) - {"id", "input"}
+NAMES = frozenset(dir(builtins)) - {"id", "input"}
 """Those that a conversion may write."""
 _REASON = "{name!r} is a variable of the program here, and no longer Python's own function"
 Path = tuple[str, ...]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def may_hide(nodes: Iterable[ast.AST]) -> bool:
-    """Whether anything among the nodes of a text binds one of the names."""
-    return any(
-        n.id in _NAMES and not isinstance(n.ctx, ast.Load)
-        if isinstance(n, ast.Name)
-        else isinstance(n, ast.arg) and n.arg in _NAMES
-        for n in nodes
-    )
-
-
 def hidden_calls(code: ast.Module, source: ast.Module) -> list[Problem]:
     """The calls of a converted text that its source's functions have not, by names that these functions bind."""
-    hiding = {path: names for path, node in _functions(source) if (names := _bound(node) & _NAMES)}
+    hiding = {path: names for path, node in _functions(source) if (names := _bound(node) & NAMES)}
     if not hiding:
         return []
     before = {path: _calls(node) for path, node in _functions(source) if path in hiding}

@@ -22,7 +22,7 @@ from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.text import Source
 
 from .assignment import scope_name, unassigned
-from .hidden_builtins import hidden_calls, may_hide
+from .hidden_builtins import NAMES, hidden_calls
 from .own_calls import misfits
 from .problem import Problem, keys
 
@@ -136,7 +136,7 @@ def report_problems(
     """
     code, source = _without_bodies(output, copied), context.source
     introduced = new_problems(code, source.tree)
-    introduced += hidden_calls(code, source.tree) if may_hide(source.nodes) else []
+    introduced += hidden_calls(code, source.tree) if _binds_names_of_python(source.nodes) else []
     reported = False
     for problem in introduced:
         statement = _statement(context.source, problem.line, source_map)
@@ -148,6 +148,16 @@ def report_problems(
         context.scope.statement = saved
         reported = True
     return reported
+
+
+def _binds_names_of_python(nodes: Iterable[ast.AST]) -> bool:
+    """Whether anything among the nodes of a text binds a name that Python has a function for."""
+    return any(
+        n.id in NAMES and not isinstance(n.ctx, ast.Load)
+        if isinstance(n, ast.Name)
+        else isinstance(n, ast.arg) and n.arg in NAMES
+        for n in nodes
+    )
 
 
 def _without_bodies(output: ast.Module, copied: Collection[str]) -> ast.Module:

@@ -86,16 +86,13 @@ class BareTensors:
     def _reads(self, name: str, call: ast.Call) -> Iterator[ast.Name]:
         """Where a name of the optimizer's scope is read, but for the optimizer's call."""
         home, own = self.objects.home(name, self.objects.scope(call)), set(symbols.walk(call))
-        for node in self.ctx.source.nodes:
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and node not in own:
-                if self.objects.home(name, self.objects.scope(node)) == home:
-                    yield node
+        return (n for n in self.objects.named(name, home) if isinstance(n.ctx, ast.Load) and n not in own)
 
     def _is_unpacked(self, name: str, call: ast.Call) -> bool:
         """Whether a name is bound once in its scope, to a part of what a call or comprehension gives."""
         home = self.objects.scope(call)
-        bound = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name]
-        bound = [n for n in bound if isinstance(n.ctx, ast.Store) and self.objects.scope(n) == home]
+        named = self.ctx.source.names.get(name, ())
+        bound = [n for n in named if isinstance(n.ctx, ast.Store) and self.objects.scope(n) == home]
         targets = self.ctx.source.parents[bound[0]] if len(bound) == 1 else None
         made = self.ctx.source.parents[targets] if isinstance(targets, ast.Tuple) else None
         return isinstance(made, ast.Assign) and isinstance(made.value, ast.Call | ast.ListComp)
@@ -110,8 +107,7 @@ class BareTensors:
         block = source.block_of(around[0]) if len(steps) == 1 else None
         match source.parents.get(node):
             case ast.Assign(targets=[ast.Name(id=name)]) as given if block is not None:
-                named = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == name]
-                places = [_place(n, block, source.parents) for n in (given, steps[0], *named)]
+                places = [_place(n, block, source.parents) for n in (given, steps[0], *source.names[name])]
                 known = [at for at in places if at is not None]
                 first, last = min(known, default=0), max(known, default=0)
                 return known == places and known[:2] == [first, last] and known.count(last) == 1

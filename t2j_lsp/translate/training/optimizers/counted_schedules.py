@@ -200,7 +200,7 @@ class CountedSchedules:
         while todo:
             name, home = todo.pop()
             seen.append((name, home))
-            for node in self._named(name, home):
+            for node in self.objects.named(name, home):
                 if not isinstance(node.ctx, ast.Load):
                     if node is not target:
                         raise _UsedOtherwise
@@ -216,11 +216,6 @@ class CountedSchedules:
         for parameter, _ in calls:
             if not all(self._is_one_of(seen, value) for value in self._passed(parameter)):
                 raise _UsedOtherwise
-
-    def _named(self, name: str, home: VariableScope) -> Iterator[ast.Name]:
-        for node in self.ctx.source.names.get(name, ()):
-            if self.objects.home(name, self.objects.scope(node)) == home:
-                yield node
 
     def _given(self, node: ast.Name) -> tuple[ast.arg, ast.Call, VariableScope] | None:
         """The parameter of a function of the file that a variable is passed for."""

@@ -119,13 +119,7 @@ class LeafValues:
                     yield value
 
     def _added(self, name: str, home: VariableScope) -> Iterator[ast.expr]:
-        for one in self.ctx.source.nodes:
-            if (
-                not isinstance(one, ast.Name)
-                or one.id != name
-                or self.objects.home(name, self.objects.scope(one)) != home
-            ):
-                continue
+        for one in self.objects.named(name, home):
             match self.ctx.source.parents.get(one):
                 case ast.Attribute() as method if method.attr in ADDING:
                     call = self.ctx.source.parents[method]

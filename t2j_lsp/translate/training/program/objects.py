@@ -133,6 +133,10 @@ class Objects:
         home = self.ctx.source.symbols.home(name, [f.node for f in around.values()])
         return VariableScope(around[home] if home is not None else None)
 
+    def named(self, name: str, home: VariableScope) -> Iterator[ast.Name]:
+        """Where a variable of a scope is read, assigned and deleted."""
+        return (n for n in self.ctx.source.names.get(name, ()) if self.home(name, self.scope(n)) == home)
+
     def calls(self, info: FunctionInfo) -> Iterator[ast.Call]:
         """Calls of a function of the file."""
         yield from self._calls.get(id(info), ())

@@ -91,17 +91,10 @@ def write_out_lists(
             continue
         home, scope = objects.home(walked.id, objects.scope(walked)), objects.scope(step.place)
         reached = {info.node for info in reached_functions(objects.ctx.inference, one.block)}
-        for node in source.nodes:
-            if (
-                not isinstance(node, ast.Name)
-                or node.id != walked.id
-                or isinstance(node.ctx, ast.Store)
-                or node in loops
-            ):
+        for node in objects.named(walked.id, home):
+            if isinstance(node.ctx, ast.Store) or node in loops:
                 continue
             reading = objects.scope(node)
-            if objects.home(node.id, reading) != home:
-                continue
             if reading.node in reached:
                 raise Refused(f"A function that is called here reads {walked.id}: pass it {', '.join(names)}.")
             inside = any(at in one.block for at in symbols.ancestors(node, source.parents))

@@ -95,8 +95,5 @@ class WalkedLists:
 
     def _reads(self, listed: ast.Name) -> Iterator[ast.Name]:
         """Where a list is read."""
-        home = self.objects.home(listed.id, self.scope)
-        for node in self.ctx.source.nodes:
-            if isinstance(node, ast.Name) and node.id == listed.id and isinstance(node.ctx, ast.Load):
-                if self.objects.home(node.id, self.objects.scope(node)) == home:
-                    yield node
+        named = self.objects.named(listed.id, self.objects.home(listed.id, self.scope))
+        return (node for node in named if isinstance(node.ctx, ast.Load))

@@ -7,6 +7,7 @@ import ast
 import jax
 import numpy as np
 import pytest
+import torch
 from flax import nnx
 
 from t2j_lsp import convert
@@ -52,6 +53,27 @@ def test_what_all_calls_say_is_in_the_helper_and_in_no_call(name: str) -> None:
     with jax.enable_x64(True):
         made = both.jax.Net(rngs=nnx.Rngs(0))
         compare(randomized(both.torch.Net()), made, [np.random.default_rng(0).normal(size=shape)])
+
+
+ASKED = {
+    **{mode: f"return F.interpolate(x, (3, 7), mode='{mode}')" for mode in ("area", "nearest-exact", "bicubic")},
+    "corners": "return F.interpolate(x, (3, 7), mode='bicubic', align_corners=True)",
+    "two calls": "return F.interpolate(F.interpolate(x, 7, mode='area'), 3, mode='area')",
+    "a partial": "return functools.partial(F.interpolate, size=4, mode='area')(x)",
+    "a partial that is handed on": "return run(functools.partial(F.interpolate, size=4, mode='area'), x)",
+    "a partial in a list": "return [functools.partial(F.interpolate, size=4, mode='area')][0](x)",
+    "a border": "return F.grid_sample(x, x[:, :2].permute(0, 2, 3, 1), padding_mode='border', align_corners=True)",
+}
+RUN = "def run(g, x):\n    return g(x)\n\n\ndef f(x):\n    "
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_all_calls_ask_of_a_function_is_what_it_does(name: str) -> None:
+    both = sides(f"import functools\n{HEAD}{RUN}{ASKED[name]}\n", f"asked_{list(ASKED).index(name)}")
+    assert not both.gaps()
+    x = np.random.default_rng(0).normal(size=(1, 3, 5, 5))
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(both.jax.f(jax.numpy.array(x)), both.torch.f(torch.tensor(x)).numpy(), atol=1e-10)
 
 
 KEPT = {

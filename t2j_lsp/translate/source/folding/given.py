@@ -35,7 +35,7 @@ def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[st
         if name not in taken
         and calls
         and all(
-            is_given(c.argument(plain.index(name) - shift if name in plain else None, name) or default) for c in calls
+            is_given(c.value(plain.index(name) - shift if name in plain else None, name, default)) for c in calls
         )
     )
 
@@ -147,7 +147,7 @@ def _values(
         bound = [value for one, value in uses.literals if one == name]
         default = defaults(node).get(name)
         place = index if index < len(plain) else None
-        given = [(c.home, c.argument(place, name) or default) for c in uses.calls]
+        given = [(c.home, c.value(place, name, default)) for c in uses.calls]
         values = [
             _of(value, known.get(home or "", {})) for home, value in [*given, *([(None, default)] if bound else [])]
         ]

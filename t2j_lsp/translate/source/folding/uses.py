@@ -44,6 +44,10 @@ class HelperCall:
             return self.node.args[index]
         return next((k.value for k in self.node.keywords if k.arg == name), None)
 
+    def value(self, index: int | None, name: str, default: ast.expr | None) -> ast.expr | None:
+        """What the parameter then is: what the call passes, what all agree on, or the default."""
+        return self.argument(index, name) or self.agreed.get(name, default)
+
     @property
     def is_plain(self) -> bool:
         """Whether every argument is told apart."""

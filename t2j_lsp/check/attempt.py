@@ -18,7 +18,7 @@ from t2j_lsp.check.program.objects import CheckedObject
 from t2j_lsp.check.program.slice import Slice, Slicer
 from t2j_lsp.check.training.comparison import OwnTraining
 from t2j_lsp.check.verdict.compare import Difference
-from t2j_lsp.check.verdict.evidence import Evidence, Judgement, cannot_say
+from t2j_lsp.check.verdict.evidence import Evidence, Judgement, cannot_say, of_the_compiler
 from t2j_lsp.check.verdict.generation import calls_of
 from t2j_lsp.check.verdict.initial import compare_initial
 from t2j_lsp.check.verdict.judge import judge
@@ -163,8 +163,8 @@ class Attempt:
         return self._round_otherwise(64)
 
     def compile_with_care(self) -> bool:
-        """Where XLA alone may be why the two differ, JAX once more."""
-        if not self._doubtful(64):
+        """Where XLA alone may be why the two differ, or fails itself, JAX once more."""
+        if not self._xla_fails(64) and not self._doubtful(64):
             return False
         self.careful = True
         self.evidence.jax[64] = self._jax(self.jax_slice, careful=True)
@@ -196,7 +196,7 @@ class Attempt:
     def compile_narrow_with_care(self) -> bool:
         """Where XLA alone may be why the two differ in the user's precision, JAX once more."""
         narrow = 32 in self.evidence.jax and not self.differs_in_float64
-        if not narrow or self.careful or self.evidence.initial or not self._doubtful(32):
+        if not narrow or self.careful or not self._xla_fails(32) and (self.evidence.initial or not self._doubtful(32)):
             return False
         self.evidence.jax[32] = self._jax_narrow(self.jax_slice, careful=True)
         return True
@@ -262,6 +262,11 @@ class Attempt:
             return False
         self.evidence.rounded[bits] = self._rounding().otherwise(self.evidence.torch[64], wide=bits == 64)
         return True
+
+    def _xla_fails(self, bits: int) -> bool:
+        """Whether XLA fails on the CPU: the gradient of a padded array that is indexed needs its simplifier."""
+        errors = self.evidence.jax[bits].errors.values()
+        return self.session.pool.device_name == "cpu" and any(map(of_the_compiler, errors))
 
     def _doubtful(self, bits: int) -> bool:
         """Whether XLA alone may be why values differ: on the CPU, unless they do so without ``jit``, too."""

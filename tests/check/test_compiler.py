@@ -142,3 +142,29 @@ def test_what_differs_in_training_mode_without_jit_too_is_not_compiled_with_care
     assert verdict.verdict is VerdictKind.DIFFERENT, verdict.reason
     assert [one.eager_mode for one in asked if one.eager_mode] == ["train"]
     assert not any(one.careful for one in asked)
+
+
+PADDED = """
+# t2j: x=f32[2, 3, 5]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(5, 5)
+    def forward(self, x):
+        return F.pad(self.fc(x), (1, 1)).unfold(2, 3, 1) ** 2
+"""
+INDEXED = """
+class Net(nnx.Module):
+    def __init__(self, *, rngs):
+        self.fc = nnx.Linear(5, 5, rngs=rngs)
+    def __call__(self, x):
+        padded = jnp.pad(self.fc(x), ((0, 0), (0, 0), {pads}))
+        return padded[:, :, jnp.arange(5)[:, None] + jnp.arange(3)] ** 2
+"""
+
+
+@pytest.mark.parametrize(("pads", "verdict"), [("(1, 1)", VerdictKind.EQUIVALENT), ("(2, 0)", VerdictKind.DIFFERENT)])
+def test_where_xla_needs_its_simplifier_it_has_it(check: Check, pads: str, verdict: VerdictKind) -> None:
+    """The gradient of padding crops, and XLA can't, if what it crops was written to by index."""
+    checked = check(PADDED, INDEXED.format(pads=pads), initial=False)
+    assert checked.verdict is verdict, checked.reason

@@ -97,6 +97,11 @@ class Judgement:
         return self
 
 
+def of_the_compiler(error: Failure) -> bool:
+    """Whether XLA itself fails, which it also does without a pass that a check does without."""
+    return "JaxRuntimeError" in error.bases and error.message.startswith(_OF_THE_COMPILER)
+
+
 def cannot_say(error: Failure) -> str | None:
     """Why an error of the JAX side says nothing about meaning; None where it is a failure of the conversion."""
     text = f"{error.type}: {error.message}"
@@ -106,7 +111,7 @@ def cannot_say(error: Failure) -> str | None:
         return f"the converted code needs a package that the JAX interpreter lacks: {error.message}"
     if "MemoryError" in error.bases or any(word in error.message for word in _OUT_OF_MEMORY):
         return f"the JAX side ran out of memory: {text[:200]}"
-    if "JaxRuntimeError" in error.bases and error.message.startswith(_OF_THE_COMPILER):
+    if of_the_compiler(error):
         return f"XLA itself fails, on a program that JAX made of the conversion: {text[:200]}"
     if error.type == "NameError" and ("'torch'" in error.message or "'nn'" in error.message):
         return f"the conversion is not complete: {error.message}"

@@ -31,6 +31,14 @@ TOLD = {
     "views of a comprehension": "y = x * 2\n    for v in [r for r in y]:\n        v.mul_(2)\n    return y",
     "chunks": "y = x * 2\n    for v in y.chunk(2):\n        v.mul_(2)\n    return y",
     "one of several views": "y = x * 2\n    a, b = y[0], y[1]\n    a += 1\n    return y",
+    "a row by its number": "y = x * 2\n    for i in range(len(xs)):\n        v = y[i]\n        v[:1] = xs[i][0, :1]\n    return y",
+    "a part by computed numbers": (
+        "y = x * 2\n    half = x.shape[0] // 2\n    v = y[half - 1, :1]\n    v.mul_(2)\n    return y"
+    ),
+    "a row by what may be a number": "y = x * 2\n    n = xs.n\n    v = y[n]\n    v += 1\n    return y",
+    "a row by a counter": (
+        "y, n = x * 2, 0\n    for v in xs:\n        row = y[n]\n        row.copy_(v[0])\n        n += 1\n    return y"
+    ),
     "rows beside others": "y = x * 2\n    for v, w in zip(y, xs):\n        v.copy_(w)\n    return y",
     "an item": "y = x * 2\n    both = [y, x]\n    both[0] += 1\n    return y",
     "an item by its key": "y = x * 2\n    both = {'y': y}\n    both['y'].add_(1)\n    return y",
@@ -64,6 +72,9 @@ CONVERTS = {
         "def g(a, b):\n        a += b\n        return a, b * 2\n    y, z = x * 2, x * 3\n    for v in xs:\n"
         "        y, z = g(y, z)\n    return y + z"
     ),
+    "what a mask picks": "y = x * 2\n    v = y[:, y.sum(0) > 20]\n    v += 1\n    return y",
+    "what numbers in a tensor pick": "y = x * 2\n    v = y[torch.tensor([1, 0])]\n    v += 1\n    return y + v.sum()",
+    "what a list of numbers picks": "y = x * 2\n    v = y[[1, 0]]\n    v += 1\n    return y + v.sum()",
     "numbers": "n = m = 0\n    ns = [n]\n    n += 1\n    return x * n + ns[0]",
 }  # fmt: skip
 

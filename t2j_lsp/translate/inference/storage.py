@@ -9,12 +9,13 @@ from itertools import count
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance
-from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Scalar, Shape, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf, Qual, Scalar, Shape, Tensor, Tuple, is_number
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 
 from .call_sites import bound_arguments
+from .forward_pass import is_known
 from .places import CROSSING, DEEPEST, NOWHERE, STATE, Env, Reached, is_state, made_by
 
 VIEWS = names_with(Trait.VIEW)
@@ -153,12 +154,25 @@ class Storage:
     def _subscript(self, node: ast.Subscript, env: Env) -> Reached:
         held, fact = self.of(node.value, env), self.facts.get(node.value)
         container = bool(held.items) or isinstance(fact, ListOf | Tuple) or is_state(held)
-        if not container and not basic_index(node.slice):
+        if not container and not self._is_view(node):
             return self.fresh()  # by arrays, masks and unknown numbers: a copy, or an entry of a data set
         if isinstance(node.slice, ast.Slice):
             return Reached(held.places, {None: held.item()} if held.items else {})
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return held.item(_constant(first))
+
+    def _is_view(self, node: ast.Subscript) -> bool:
+        """Whether indexing may give a view: by numbers, slices, None and Ellipsis; index arrays and masks give copies."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        written = (ast.Slice, ast.Constant, ast.UnaryOp)
+        if not isinstance(self.facts.get(node.value), Tensor):  # a number may be that of an entry of a data set
+            return all(isinstance(part, written) for part in parts)
+        return all(isinstance(part, written) or self._may_be_number(part) for part in parts)
+
+    def _may_be_number(self, index: ast.expr) -> bool:
+        """Whether an index is a number, or a name of which nothing is known."""
+        fact = self.facts.get(index, UNKNOWN)
+        return is_number(fact) or isinstance(index, ast.Name) and not is_known(fact)
 
     def _call(self, node: ast.Call, env: Env) -> Reached:
         if works_in_place(node, self.facts):
@@ -338,12 +352,6 @@ def is_built_in_place(layer: Layer) -> bool:
 
 def _true(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
-
-
-def basic_index(index: ast.expr) -> bool:
-    """Whether indexing gives a view: numbers, slices, None and Ellipsis do, index arrays and masks do not."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(isinstance(p, ast.Slice | ast.Constant | ast.UnaryOp) for p in parts)
 
 
 def _is_list(facts: Mapping[ast.AST, Fact], node: ast.expr) -> bool:

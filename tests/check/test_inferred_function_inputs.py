@@ -47,6 +47,12 @@ FUNCTIONS = {
         "import math\n\ndef f(x):\n    return torch.tensor(1 - math.cos(x), dtype=x.dtype)\n",
         "def f(x):\n    return jax.lax.stop_gradient(1 {sign} jnp.cos(x))\n",
     ),
+    "numbers that math takes": (
+        "import math\n\ndef f(n, low, high):\n    ends = math.log(low), math.log(2 * high)\n"
+        "    return torch.linspace(*ends, n).exp() - low\n",
+        "import math\n\ndef f(n, low, high):\n    ends = math.log(low), math.log(2 * high)\n"
+        "    return jnp.exp(jnp.linspace(*ends, n)) {sign} low\n",
+    ),
     "axes that an equation names": (
         "def f(x):\n    return 1 - torch.einsum('ij->j', x)\n",
         "def f(x):\n    return 1 {sign} x.sum(0)\n",

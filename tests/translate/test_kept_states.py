@@ -220,3 +220,22 @@ def test_a_record_is_marked_where_a_base_keeps_what_it_does_not_know(annotation:
 def test_what_a_base_knows_or_reads_is_handed_over_as_it_is(annotation: str, does: str, given: str) -> None:
     code = convert(HEAD + HANDED.format(annotation=annotation, does=does, given=given)).code
     assert f"super().__init__(scale={given}, size=4, rngs=rngs)" in code
+
+
+CACHES = {
+    "before it is filled": "if n != self.n or self.table.device != x.device:\n            self.fill(x, n)",
+    "behind others": "if self.table is None or self.table.shape[0] != n or self.table.device != x.device:\n            self.fill(x, n)",
+    "the same": "if self.table is not None and self.table.device == x.device:\n            return x + self.table\n        self.fill(x, n)",
+}
+
+
+@pytest.mark.parametrize("asked", CACHES.values(), ids=CACHES)
+def test_a_cache_that_is_none_at_first_is_asked_for_no_device(asked: str) -> None:
+    """What is read there is an array, whatever stands further up; a traced array knows no device."""
+    done = convert(
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"        self.n = self.table = None\n\n    def forward(self, x):\n        n = x.shape[1]\n        {asked}\n"
+        "        return x + self.table\n\n    def fill(self, x, n):\n        self.n = n\n"
+        "        self.table = torch.arange(n, device=x.device).float()\n"
+    )
+    assert not done.gaps and not done.findings and "device" not in done.code

@@ -218,3 +218,34 @@ def test_what_to_do_in_place_of_a_registry_is_said() -> None:
     (gap,) = translate(MODELS.replace("{}", 'timm.create_model("resnet18", num_classes=10)')).gaps
     assert "copy the class from timm's file" in gap.reason
     assert "torchvision's model, which --with torchvision converts" in gap.reason
+
+
+STAGES = """import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, block, width):
+        super().__init__()
+        self.stage = self.make_stage(block, width)
+
+    def make_stage(self, {name}, width):
+        {made}
+        return nn.Sequential(*parts)
+
+    def forward(self, x):
+        return self.stage(x)
+"""
+MADE = {
+    "a list that grows": "parts = [nn.Linear(width, width)]\n        parts.append({}(width))",
+    "a list that another is added to": "parts = []\n        parts += [{}(width) for _ in range(2)]",
+    "a list": "parts = [{}(width), nn.ReLU()]",
+}
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+def test_what_a_constructor_hands_to_a_method_that_makes_layers_makes_modules(made: str) -> None:
+    """A class is known by its name alone: by any other, what is called is said."""
+    done = translate(STAGES.format(name="block", made=made.format("block")))
+    assert not done.gaps and "block(width, rngs=rngs)" in done.code
+    (gap,) = translate(STAGES.format(name="thing", made=made.format("thing"))).gaps
+    assert "what thing(...) makes isn't known here" in gap.reason

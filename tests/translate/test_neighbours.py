@@ -53,6 +53,11 @@ def converted(path: Path) -> str:
             "from . import norm",
             id="if it can be",
         ),
+        pytest.param(
+            "import sys\nif not sys.flags.optimize:\n    print(1)\nelse:\n    from .makers import make_norm as norm\n",
+            "from . import norm",
+            id="in the other branch of a block",
+        ),
         pytest.param("if True:\n    from .makers import make_norm as norm\n", "from . import norm", id="in a block"),
         pytest.param(
             "from .makers import make_norm\nTABLE = {'norm': make_norm}\n",

@@ -31,7 +31,9 @@ TOLD = {
     "views of a comprehension": "y = x * 2\n    for v in [r for r in y]:\n        v.mul_(2)\n    return y",
     "chunks": "y = x * 2\n    for v in y.chunk(2):\n        v.mul_(2)\n    return y",
     "one of several views": "y = x * 2\n    a, b = y[0], y[1]\n    a += 1\n    return y",
-    "a row by its number": "y = x * 2\n    for i in range(len(xs)):\n        v = y[i]\n        v[:1] = xs[i][0, :1]\n    return y",
+    "a row by its number": (
+        "y = x * 2\n    for i in range(len(xs)):\n        v = y[i]\n        v[:1] = xs[i][0, :1]\n    return y"
+    ),
     "a part by computed numbers": (
         "y = x * 2\n    half = x.shape[0] // 2\n    v = y[half - 1, :1]\n    v.mul_(2)\n    return y"
     ),

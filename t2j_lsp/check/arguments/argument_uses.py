@@ -35,6 +35,8 @@ def known_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef, settings: 
             known[parameter.arg] = None
         elif parameter.annotation is None and (numbers := _numbers(parameter.arg, function)) is not None:
             known[parameter.arg] = numbers
+        elif parameter.annotation is None and (math := _of_math(parameter.arg, function)) is not None:
+            known[parameter.arg] = math + parameters.index(parameter) if isinstance(math, float) else math
         elif _is_object(parameter.arg, function):
             made = settings.namespace(parameter.arg, function, None)
             known |= {parameter.arg: made} if made is not None else {}
@@ -86,6 +88,28 @@ def _numbers(name: str, function: ast.AST) -> int | list[int] | None:
     if not made or None in places and len(places) > 1:
         return None
     return 2 if places == {None} else [*range(1, max(place for place in places if place is not None) + 2)]
+
+
+_OF_INTEGERS = frozenset({"comb", "factorial", "gcd", "isqrt", "lcm", "perm"})
+_UP_TO_ONE = frozenset({"acos", "asin", "atanh"})
+
+
+def _of_math(name: str, function: ast.AST) -> float | int | None:
+    """A number for a parameter that ``math`` computes with: of a tensor, ``math.log(sigma)`` asks for its value."""
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    functions: set[str] = set()
+    for read in (n for n in parents if isinstance(n, ast.Name) and n.id == name):
+        around = parents[read]
+        if isinstance(around, ast.Attribute | ast.Subscript):
+            return None  # an array
+        while isinstance(around, ast.BinOp | ast.UnaryOp):
+            around = parents[around]
+        match around:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr=called)):
+                functions.add(called)
+    if not functions or functions & _UP_TO_ONE:
+        return None
+    return 2 if functions & _OF_INTEGERS else 1.5
 
 
 def _called(call: ast.Call) -> str | None:

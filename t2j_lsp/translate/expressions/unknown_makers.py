@@ -14,8 +14,10 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.looked_up import asks_for_rngs, reached
 from t2j_lsp.translate.rule.definitions import ClassInfo
-from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, is_tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Qual, Tuple, is_tensor
+from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.source.list_items import added_to
 
 from .context import Context
 from .torch_only import namespace, stays_torch
@@ -99,10 +101,17 @@ def _calls(ctx: Context, value: ast.expr, depth: int = 0) -> Iterator[ast.Call]:
             yield from _calls(ctx, value.elt, depth)
         case ast.Call() if ctx.fact(value) == UNKNOWN:
             yield value
-        case ast.Name() if ctx.fact(value) == UNKNOWN and ctx.scope.function is not None and not depth:
+        case ast.Name() if _may_hold_unknown(ctx.fact(value)) and ctx.scope.function is not None and not depth:
             for node in symbols.walk(ctx.scope.function.node):
                 if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [value.id]:
                     yield from _calls(ctx, node.value, 1)
+                for item in added_to(node, value.id):
+                    yield from _calls(ctx, item, 1)
+
+
+def _may_hold_unknown(fact: Fact) -> bool:
+    """Whether a value is of no known kind, or a list or tuple with such an item."""
+    return fact == UNKNOWN or isinstance(fact, ListOf | Tuple) and element(fact) == UNKNOWN
 
 
 def _is_foreign(name: str) -> bool:

@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     INT,
+    NONE,
     STR,
     TENSOR,
     UNKNOWN,
@@ -142,6 +143,8 @@ class AttributeFacts:
             return self._layer_attribute(info.layer_base, name)
         if name in ("T_destination", "dump_patches"):
             return UNKNOWN
+        if fact == NONE and self.state.function is not None:
+            self.bodies.read_as_none.setdefault(self.state.function, set()).add(name)
         return fact
 
     def _layer_attribute(self, layer: str, name: str) -> Fact:

@@ -153,6 +153,8 @@ class Bodies:
         self.infer = infer
         self.flow = flow
         self.declarations = declarations
+        self.read_as_none: dict[FunctionInfo, set[str]] = {}
+        """Attributes of their class that methods read while all that was known of them was None."""
 
     def infer_class(self, info: ClassInfo) -> None:
         """Attributes: class level first, then ``__init__``, then the other methods."""
@@ -194,7 +196,16 @@ class Bodies:
         for method in info.methods.values():
             if home is None or home.tells_of_attributes(method):
                 self.infer_function(method)
+        self._infer_readers_of_none(info)
         self.state.class_info = saved
+
+    def _infer_readers_of_none(self, info: ClassInfo) -> None:
+        """Methods that read what had been None so far, and is given something further down: ``self.cache.device``."""
+        for method in info.methods.values():
+            read = self.read_as_none.pop(method, set())
+            if any(info.attribute(name) not in (UNKNOWN, NONE) for name in read):
+                method.returns = None
+                self.infer_function(method)
 
     def infer_function(self, info: FunctionInfo) -> Fact:
         """Infer a body once; the value is the join of what it returns."""

@@ -35,7 +35,7 @@ class Branches:
         self.narrowing.narrow(node.test, then)
         if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
             self.narrowing.narrow(node.test.operand, other)
-            if isinstance(node.body[-1], ast.Raise):
+            if node.body and isinstance(node.body[-1], ast.Raise):  # of a neighbour, only what gives a name is read
                 self.evidence.demanded(env, other)
         falls = self.flow.block(node.body, then)
         self.evidence.default_given(node.test, env, then)

@@ -149,9 +149,21 @@ class ParameterEvidence:
         return None
 
     def builds_by_name(self, function: UnknownParameter, node: ast.Call) -> bool:
-        """``norm_layer(dim)`` in a module's constructor builds a layer, if nothing else is known of ``norm_layer``."""
-        building = self.state.function is not None and self.state.function.name == "__init__" and self.state.in_module()
+        """``norm_layer(dim)`` in a module's constructor builds a layer, if nothing else is known of ``norm_layer``.
+
+        So it does in a method that the constructor calls: ``self._make_stage(block, 64)``.
+        """
+        building = self.state.in_module() and self.state.function is not None and _constructs(self.state.function)
         return building and isinstance(node.func, ast.Name) and _CLASS_NAME.search(function.name) is not None
+
+
+def _constructs(function: FunctionInfo) -> bool:
+    """Whether it is a class's constructor, or a method that the constructor calls."""
+    constructor = function.owner.method("__init__") if function.owner is not None else None
+    if constructor is None or function is constructor:
+        return function is constructor
+    calls = (n.func for n in symbols.walk(constructor.node) if isinstance(n, ast.Call))
+    return any(isinstance(f, ast.Attribute) and f.attr == function.name for f in calls)
 
 
 def _tells_whether_given(function: ast.AST) -> bool:

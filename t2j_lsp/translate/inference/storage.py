@@ -162,7 +162,7 @@ class Storage:
         return held.item(_constant(first))
 
     def _is_view(self, node: ast.Subscript) -> bool:
-        """Whether indexing may give a view: by numbers, slices, None and Ellipsis; index arrays and masks give copies."""
+        """Whether indexing may give a view: numbers, slices, None and Ellipsis do, index arrays and masks do not."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         written = (ast.Slice, ast.Constant, ast.UnaryOp)
         if not isinstance(self.facts.get(node.value), Tensor):  # a number may be that of an entry of a data set

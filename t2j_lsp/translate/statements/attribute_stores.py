@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors, with_ancestors
+from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -13,16 +13,19 @@ from t2j_lsp.translate.expressions.records import is_record
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.expressions.variables import Variables, is_metadata
 from t2j_lsp.translate.rule.definitions import Instance, is_module
-from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tuple, is_number, is_tensor
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.names import is_class
-from t2j_lsp.translate.rule.pieces import assigned
+from t2j_lsp.translate.rule.pieces import Piece, assigned
+from t2j_lsp.translate.source.assignments import one_by_one
+from t2j_lsp.translate.source.list_items import items_of
 
-from .attribute_parts import added_to, items_of, registers
+from .attribute_parts import registers
 from .captured_modules import CapturedModules
 from .gradient_flags import switches_nothing_off
-from .kept_states import keeps_state, may_be_data
+from .kept_states import keeps_state
+from .plain_values import PlainValues
 from .replaced_modules import ReplacedModules
 from .stores import Stores
 from .unpacked_states import mark_unpacked
@@ -47,6 +50,7 @@ class AttributeStores:
         self.header = header
         self.stores = stores
         self.captured = CapturedModules(context, renderer)
+        self.plain = PlainValues(context, renderer)
         self.replaced = ReplacedModules(context, renderer)
 
     def annotated(self, node: ast.AnnAssign) -> bool:
@@ -55,10 +59,8 @@ class AttributeStores:
         target = node.target
         if node.value is not None and isinstance(target, ast.Attribute):
             owner = self.ctx.fact(target.value)
-            if isinstance(owner, Instance) and self._none_first(node, target, owner):
-                self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
-                return True
-            if isinstance(owner, Instance) and keeps_state(self.ctx, node, target, owner):
+            first = isinstance(owner, Instance) and self.plain.comes_first(node, target, owner)
+            if first or isinstance(owner, Instance) and keeps_state(self.ctx, node, target, owner):
                 text = self.ctx.source.segment(node.value)
                 self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
                 return True
@@ -71,6 +73,7 @@ class AttributeStores:
         target = node.targets[0]
         if isinstance(target, ast.Tuple) and len(node.targets) == 1:
             mark_unpacked(self.ctx, self.renderer, node, target, self._unknown_to_constructors)
+            self._mark_each(node, target)
         if len(node.targets) != 1 or not isinstance(target, ast.Attribute):
             return False
         owner = self.ctx.fact(target.value)
@@ -130,17 +133,14 @@ class AttributeStores:
                 node, f"{self.ctx.source.segment(target)}[...] = {self.renderer.argument(node.value).text}"
             )
             return True
-        if self._none_first(node, target, owner):
-            self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data(None)")
-            return True
-        if self._plain_first(node, target, owner) or keeps_state(self.ctx, node, target, owner):
+        if self.plain.comes_first(node, target, owner) or keeps_state(self.ctx, node, target, owner):
             text = self.ctx.source.segment(node.value)
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
         if owner.cls.info.is_module and (marked := self.replaced.marked(node, target)) is not None:
             self.ctx.edits.replace(node.value, marked)
             return True
-        if added := self._modules_added(node, target, owner):
+        if added := self.plain.modules_added(node, target, owner, self.ctx.scope.function):
             self._report_hidden(node, owner, added)
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.List([])")
             return True
@@ -151,7 +151,7 @@ class AttributeStores:
         if (
             (is_module(value) or is_tensor(value))
             and owner.cls.info.is_module
-            and (self._plain_before(node, target) or is_tensor(value) and self._unknown_to_constructors(target, owner))
+            and self._begins(node, target, owner, node.value)
             or owner.cls.info.is_module
             and is_record(value)
         ):
@@ -212,19 +212,24 @@ class AttributeStores:
         before = (n for n in others if n.lineno < node.lineno)
         return bool(others) and not any(one in around for n in before for one in source.block_of(n) or ())
 
-    def _plain_before(self, node: ast.Assign, target: ast.Attribute) -> bool:
-        """Whether the function gave the attribute a plain value before, which NNX takes for its kind from then on."""
-        function = self.ctx.scope.function
-        for other in symbols.walk(function.node) if function is not None else ():
-            if isinstance(other, ast.Assign) and other.lineno < node.lineno:
-                fact = self.ctx.fact(other.value)
-                if (
-                    not may_be_data(fact)
-                    and not _is_none(other.value)
-                    and ast.unparse(target) in map(ast.unparse, other.targets)
-                ):
-                    return True
-        return False
+    def _mark_each(self, node: ast.Assign, targets: ast.Tuple) -> None:
+        """``self.layers, self.scale = nnx.data(layers), nnx.data(scale)``, where plain values were there before."""
+        self.renderer.forget([node.value])
+        for target, value in one_by_one(targets, node.value):
+            owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else None
+            if not isinstance(target, ast.Attribute) or not isinstance(owner, Instance):
+                continue
+            fact, is_module_class = self.ctx.fact(value), owner.cls.info.is_module
+            if is_module_class and (is_module(fact) or is_tensor(fact)) and self._begins(node, target, owner, value):
+                self.renderer.put(
+                    value, Piece(f"{self.renderer.need('nnx')}.data({self.renderer.argument(value).text})")
+                )
+
+    def _begins(self, node: ast.Assign, target: ast.Attribute, owner: Instance, value: ast.expr) -> bool:
+        """Whether NNX has to be told that the attribute is data from here on."""
+        if is_tensor(self.ctx.fact(value)) and self._unknown_to_constructors(target, owner):
+            return True
+        return not self.plain.is_function(value) and self.plain.comes_behind(node, target, owner)
 
     def _unknown_to_constructors(self, target: ast.Attribute, owner: Instance) -> bool:
         """Whether no constructor gives the attribute, so that it begins to be in a transformed call, on a copy."""
@@ -263,55 +268,11 @@ class AttributeStores:
         span = self.ctx.source.span
         if isinstance(node.value, ast.Tuple) and span(node.value.elts[0])[0] == span(node.value)[0]:
             text = f"({text})"  # a tuple that is written without brackets
+        owner = self.ctx.fact(target.value)
+        if is_module(item) and isinstance(owner, Instance) and self.plain.comes_behind(node, target, owner):  # type: ignore[arg-type]
+            wrapper, text = f"{self.renderer.need('nnx')}.data", f"{wrapper}({text})"
         self.ctx.edits.replace(node.value, f"{wrapper}({text})")
         return True
-
-    def _none_first(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
-        """``self.x = None`` that a later statement overwrites with a module or array."""
-        if node.value is None or not _is_none(node.value) or not owner.cls.info.is_module:
-            return False
-        attribute = owner.cls.info.attribute(target.attr)
-        if isinstance(attribute, Tuple | ListOf):
-            attribute = element(attribute)
-        if not (is_tensor(attribute) or is_module(attribute)) or self._becomes_a_function(node, target, owner):
-            return False
-        if isinstance(self.ctx.source.parents.get(node), ast.FunctionDef) or self._overwritten(node, target):
-            return True
-        said = owner.cls.info.said.get(target.attr, {})  # in a branch, where another method gives an array
-        given = [fact for author, fact in said.items() if author is not self.ctx.scope.function]
-        return any(isinstance(fact, Tensor) and not fact.variable for fact in given)
-
-    def _overwritten(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute) -> bool:
-        """Whether a statement behind this one, in its block or in one around, assigns the attribute again."""
-        inner: ast.AST = node
-        for around in ancestors(node, self.ctx.source.parents):
-            for block in (getattr(around, name, None) for name in ("body", "orelse", "finalbody")):
-                behind = block[block.index(inner) + 1 :] if isinstance(block, list) and inner in block else []
-                stores = (n for statement in behind for n in symbols.walk(statement) if isinstance(n, ast.Attribute))
-                if any(isinstance(n.ctx, ast.Store) and ast.unparse(n) == ast.unparse(target) for n in stores):
-                    return True
-            if isinstance(around, ast.FunctionDef):
-                break
-            inner = around
-        return False
-
-    def _becomes_a_function(self, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
-        """Whether all that the class gives the attribute later are layers that become functions, which are no data."""
-        others = [
-            other
-            for other in symbols.walk(owner.cls.info.node)
-            if isinstance(other, ast.Assign | ast.AnnAssign) and other.value is not None and not _is_none(other.value)
-            if ast.unparse(target) in map(ast.unparse, _targets(other))
-        ]
-        own = list(symbols.walk(self.ctx.scope.function.node)) if self.ctx.scope.function is not None else []
-        return bool(others) and all(
-            other in own
-            and other.lineno > node.lineno
-            and isinstance(self.ctx.fact(other.value), Layer)
-            and _is_function(self.renderer.render(other.value).text)
-            for other in others
-            if other.value is not None
-        )
 
     def _report_hidden(self, node: ast.Assign, owner: Instance, items: list[ast.expr]) -> None:
         """Report modules with parameters that a plain list holds, and the class registers under no other name."""
@@ -319,56 +280,6 @@ class AttributeStores:
         known = {*map(ast.unparse, node.targets), *map(ast.unparse, hidden)}
         if hidden and not any(registers(n, known) for n in symbols.walk(owner.cls.info.node)):
             self.ctx.report.gap(node, "list", "refused", UNREGISTERED)
-
-    def _modules_added(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> list[ast.expr]:
-        """``self.x = []`` in a module's constructor that adds layers to it: NNX takes a plain list for no data."""
-        empty = isinstance(node.value, ast.List) and not node.value.elts
-        if not empty or not owner.cls.info.is_module or not self._in_constructor():
-            return []
-        name = ast.unparse(target)
-        added = [value for part in symbols.walk(owner.cls.info.node) for value in added_to(part, name)]
-        return [value for value in added if is_module(self.ctx.fact(value))]
-
-    def _plain_first(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
-        """``self.x = []`` or ``self.x = 0`` in a module's constructor, where another method gives it arrays."""
-        value, info, function = node.value, owner.cls.info, self.ctx.scope.function
-        if not info.is_module or not self._in_constructor():
-            return False
-        said = [fact for author, fact in info.said.get(target.attr, {}).items() if author is not function]
-        if is_number(self.ctx.fact(value)):
-            return any(isinstance(fact, Tensor) and not fact.variable for fact in said)
-        if not (
-            isinstance(value, ast.List | ast.Tuple) and not value.elts or isinstance(value, ast.Dict) and not value.keys
-        ):
-            return False
-        if any(is_tensor(fact) or isinstance(fact, ListOf | Tuple) and is_tensor(element(fact)) for fact in said):
-            return True
-        stored = [
-            self.ctx.fact(store.value)
-            for store in symbols.walk(info.node)
-            if isinstance(store, ast.Assign) and isinstance(store.targets[0], ast.Subscript)
-            if ast.unparse(store.targets[0].value) == ast.unparse(target)
-        ]
-        return bool(stored) and all(map(is_tensor, stored))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_function(text: str) -> bool:
-    """Whether a layer became a function: ``nnx.relu``, a lambda, ``functools.partial(nnx.gelu, ...)``."""
-    match ast.parse(text, mode="eval").body:
-        case ast.Name() | ast.Attribute() | ast.Lambda():
-            return True
-        case ast.Call(func=ast.Name(id="partial") | ast.Attribute(attr="partial")):
-            return True
-        case _:
-            return False
-
-
-def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def _gives(node: ast.AST, target: ast.Attribute) -> bool:

@@ -19,9 +19,18 @@ from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.source.assignments import one_by_one
 
 
-def keeps_state(ctx: Context, node: ast.Assign | ast.AnnAssign, target: ast.Attribute, owner: Instance) -> bool:
-    """Whether a constructor gives an attribute nothing, or what may be nothing, and other methods give it arrays."""
-    function = ctx.scope.function
+def keeps_state(
+    ctx: Context,
+    node: ast.Assign | ast.AnnAssign,
+    target: ast.Attribute,
+    owner: Instance,
+    function: FunctionInfo | None = None,
+) -> bool:
+    """Whether a constructor gives an attribute nothing, or what may be nothing, and other methods give it arrays.
+
+    ``function`` is what the statement stands in, if that isn't what is being written.
+    """
+    function = function or ctx.scope.function
     if function is None or function.name != "__init__" or not owner.cls.info.is_module or node.value is None:
         return False
     value = node.value

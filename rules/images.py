@@ -1,4 +1,7 @@
-"""``torchvision.utils``: batches of images as pictures. The rest of torchvision reads and prepares data, and stays."""
+"""``torchvision.utils``: batches of images as pictures. The rest of torchvision reads and prepares data, and stays.
+
+So does what reads files: in the data pipeline it is PyTorch's, and anywhere else its tensors are said.
+"""
 
 from __future__ import annotations
 
@@ -18,3 +21,10 @@ Row(
 for drawn in ("bounding_boxes", "segmentation_masks", "keypoints"):
     refuse(f"{UTILS}.draw_{drawn}", "It draws on PyTorch's tensors: draw on a NumPy array with Pillow or Matplotlib.")
 refuse(f"{UTILS}.flow_to_image", "It takes PyTorch's tensors, and no JAX arrays.")
+for read in (
+    "torchvision.io.read_image",
+    "torchvision.io.decode_image",
+    "torchvision.io.read_video",
+    "torchaudio.load",
+):
+    refuse(read, "It gives PyTorch's tensors: make arrays of them where they are read, by jnp.asarray.")

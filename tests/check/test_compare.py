@@ -35,6 +35,7 @@ def kinds(torch: Any, jax: Any, name: str = "output") -> list[str]:
         (Opaque("Cache"), Opaque("Other")),
         (None, None),
         ("a", "a"),
+        ("cpu", "cpu:0"),  # the text of a device
         (np.zeros(3), np.full(3, 1e-15)),
         (2.5, np.asarray(2.5)),
         (np.array([-(2**63), 1]), np.array([2**31 - 1, 1], np.int32)),  # NaN and infinity, cast to integers
@@ -55,6 +56,8 @@ def test_these_agree(torch: Any, jax: Any) -> None:
         (A > 0, (A > 0).astype(int), "dtype"),
         ([A], [A, A], "structure"),
         ({"a": A}, {"b": A}, "structure"),
+        ("cpu:0", "gpu:0", "structure"),
+        ("cpu", "cpu:1", "structure"),
         (A, [A], "structure"),
         (A, None, "structure"),
         (np.array([1.0, np.nan]), np.array([1.0, 2.0]), "nan"),

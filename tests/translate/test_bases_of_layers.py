@@ -176,3 +176,22 @@ def test_kinds_that_are_told_apart_stay_apart() -> None:
     net = names["Net"](rngs=nnx.Rngs(0))
     assert float(jnp.abs(net.a.kernel[...]).max()) == 0.0
     assert float(net.b.kernel[...].min()) == 0.5
+
+
+PARTS = {
+    "Conv2d": "self._conv_forward(x, self.weight, self.bias)",
+    "BatchNorm2d": "self._check_input_dim(x)",
+    "TransformerEncoderLayer": "self._ff_block(x)",
+    "TransformerDecoderLayer": "self._mha_block(x, x, None, None)",
+    "MultiheadAttention": "super().forward(x, x, x) if self._qkv_same_embed_dim else x",
+    "LSTM": "self.permute_hidden(x, None)",
+}
+
+
+@pytest.mark.parametrize("layer", PARTS)
+def test_what_a_layer_keeps_for_itself_is_said(layer: str) -> None:
+    body = f"import torch\nfrom torch import nn\n\n\nclass Own(nn.{layer}):\n"
+    body += "    def forward(self, x):\n        return {}\n"
+    assert len(convert(body.format(PARTS[layer])).gaps) == 1
+    own = body.format("self._twice(x)") + "\n    def _twice(self, x):\n        return torch.exp(x) * 2\n"
+    assert not convert(own).gaps

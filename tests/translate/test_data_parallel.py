@@ -76,6 +76,8 @@ def test_a_name_in_the_text_of_an_f_string_keeps_no_import() -> None:
     [
         ('device.type == "cuda"', 'device.platform == "gpu"'),
         ("device.type != 'cpu'", 'device.platform != "cpu"'),
+        ("str(device) == 'cpu'", 'device.platform == "cpu"'),
+        ("str(device) in ['cpu', 'cuda']", 'device.platform in ("cpu", "gpu")'),
     ],
 )
 def test_platforms_have_other_names(test: str, wanted: str) -> None:

@@ -52,3 +52,25 @@ def test_a_number_of_what_may_be_a_tensor_is_noted() -> None:
         "        return [float(output.detach() if torch.is_tensor(output) else output)]\n"
     )
     assert "value-needed" in {note.code for note in convert(text).notes}
+
+
+AUDIO = """\
+import torchaudio
+
+
+def peak(wav):
+    return wav.abs().max()
+"""
+
+
+def test_a_library_of_pytorchs_alone_brings_tensors() -> None:
+    code = convert(AUDIO).code
+    assert "jnp" in code and "wav.abs()" not in code
+    assert convert(AUDIO.replace("torchaudio", "pandas")).code == AUDIO.replace("torchaudio", "pandas")
+
+
+@pytest.mark.parametrize("read", ["torchaudio.load(path)[0]", "torchvision.io.read_image(path)"])
+def test_tensors_that_are_read_of_files_are_said(read: str) -> None:
+    text = f"import torch, torchaudio, torchvision\n\n\ndef loud(path):\n    return torch.tanh({read})\n"
+    (gap,) = convert(text).gaps
+    assert "gives PyTorch's tensors" in gap.reason

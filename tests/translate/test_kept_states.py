@@ -222,10 +222,14 @@ def test_what_a_base_knows_or_reads_is_handed_over_as_it_is(annotation: str, doe
     assert f"super().__init__(scale={given}, size=4, rngs=rngs)" in code
 
 
+FILLS = "            self.fill(x, n)"
 CACHES = {
-    "before it is filled": "if n != self.n or self.table.device != x.device:\n            self.fill(x, n)",
-    "behind others": "if self.table is None or self.table.shape[0] != n or self.table.device != x.device:\n            self.fill(x, n)",
-    "the same": "if self.table is not None and self.table.device == x.device:\n            return x + self.table\n        self.fill(x, n)",
+    "before it is filled": f"if n != self.n or self.table.device != x.device:\n{FILLS}",
+    "behind others": f"if self.table is None or self.table.shape[0] != n or self.table.device != x.device:\n{FILLS}",
+    "the same": (
+        "if self.table is not None and self.table.device == x.device:\n            return x + self.table\n"
+        "        self.fill(x, n)"
+    ),
 }
 
 
@@ -233,8 +237,9 @@ CACHES = {
 def test_a_cache_that_is_none_at_first_is_asked_for_no_device(asked: str) -> None:
     """What is read there is an array, whatever stands further up; a traced array knows no device."""
     done = convert(
-        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        f"        self.n = self.table = None\n\n    def forward(self, x):\n        n = x.shape[1]\n        {asked}\n"
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n        self.n = self.table = None\n\n    def forward(self, x):\n"
+        f"        n = x.shape[1]\n        {asked}\n"
         "        return x + self.table\n\n    def fill(self, x, n):\n        self.n = n\n"
         "        self.table = torch.arange(n, device=x.device).float()\n"
     )

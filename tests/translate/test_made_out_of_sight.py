@@ -249,3 +249,24 @@ def test_what_a_constructor_hands_to_a_method_that_makes_layers_makes_modules(ma
     assert not done.gaps and "block(width, rngs=rngs)" in done.code
     (gap,) = translate(STAGES.format(name="thing", made=made.format("thing"))).gaps
     assert "what thing(...) makes isn't known here" in gap.reason
+
+
+SPECTRUM = """import torch
+import torchaudio
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mel = torchaudio.transforms.MelSpectrogram(16000)
+
+    def forward(self, x):
+        return {}
+"""
+
+
+@pytest.mark.parametrize(("value", "gaps"), [("torch.log(self.mel(x))", 1), ("self.mel(x)", 1), ("torch.log(x)", 0)])
+def test_what_a_library_of_pytorchs_makes_and_a_forward_pass_calls_is_said(value: str, gaps: int) -> None:
+    """Nothing else tells that what it is called with is an array."""
+    assert len(translate(SPECTRUM.format(value)).gaps) == gaps

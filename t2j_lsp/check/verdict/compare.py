@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeGuard
@@ -165,7 +166,7 @@ def _leaf(name: str, left: Tree, right: Tree, result: Comparison, group: float, 
     if isinstance(left, Opaque) or isinstance(right, Opaque):
         return
     if left is None or right is None or isinstance(left, str) or isinstance(right, str):
-        if type(left) is not type(right) or left != right:
+        if type(left) is not type(right) or _without_number(left) != _without_number(right):
             result.fail(name, f"is {_what(left)} in torch and {_what(right)} in JAX", "structure")
         return
     scalar = not (is_array(left) and is_array(right))
@@ -181,6 +182,14 @@ def _leaf(name: str, left: Tree, right: Tree, result: Comparison, group: float, 
         if dtype_name(a) == "float64" and dtype_name(b) == "float32":
             allowed = _at_least(SINGLE, allowed)
         _floats(name, as_float64(a), as_float64(b), result, group, allowed)
+
+
+_FIRST_DEVICE = re.compile(r"\b(cpu|cuda):0\b")
+
+
+def _without_number(leaf: Tree) -> Tree:
+    """A text with the first device of a kind as PyTorch calls it, ``cpu``: in JAX it is ``cpu:0``."""
+    return _FIRST_DEVICE.sub(r"\1", leaf) if isinstance(leaf, str) else leaf
 
 
 def _at_least(part: float, allowed: Allowed) -> Allowed:

@@ -25,6 +25,7 @@ from .any_layer import RENAMED, ParametersOfAnyLayer
 from .base_methods import base_method
 from .context import Context
 from .handlers import ExpressionRenderer
+from .layer_parts import NO_DICT, assigns, no_such_part
 from .library_objects import LibraryObjects
 from .module_methods import RESETS
 from .rule_application import RuleApplication
@@ -38,8 +39,7 @@ BY_NAME = Gate(words=frozenset({"getattr", "hasattr"}))
 _UNKNOWN_CLASS = "the class of {} isn't known here, and Flax's layers call it otherwise"
 _NO_GROUPS = "nnx.Optimizer has no groups: it keeps what optax.inject_hyperparams was given in its opt_state"
 
-_NO_DICT = "Flax's modules keep no such dict: their parts are attributes"
-_PRIVATE, _CHILDREN = names_with(Trait.PRIVATE), names_with(Trait.CHILDREN_BY_NAME)
+_CHILDREN = names_with(Trait.CHILDREN_BY_NAME)
 
 
 class Attributes:
@@ -86,8 +86,8 @@ class Attributes:
                 return self._mode(node)
             case Tensor():
                 return self._tensor_attribute(node, owner)
-            case Instance() if node.attr in _PRIVATE and owner.cls.info.mixed_in and not _assigns(owner, node.attr):
-                return self._unsure(node, _NO_DICT)
+            case Instance() if owner.cls.info.mixed_in and no_such_part(owner, node.attr) == NO_DICT:
+                return self._unsure(node, NO_DICT)
             case Layer() | AnyModule() | Instance() if node.attr == "forward" and is_module(owner):
                 return self._forward(node, owner)
             case Layer() | AnyModule() | Instance() if is_module(owner):
@@ -261,8 +261,8 @@ class Attributes:
     def _layer_attribute(self, node: ast.Attribute, owner: Fact) -> Piece | None:
         """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""
         names = layer_names(owner)
-        if node.attr in _PRIVATE and not (isinstance(owner, Instance) and _assigns(owner, node.attr)):
-            return self._unsure(node, _NO_DICT)
+        if (reason := no_such_part(owner, node.attr)) is not None:
+            return self._unsure(node, reason)
         if is_wrapped(owner):
             written = shares_weight(owner) and is_being_built(self.ctx) and self.variables.is_initialised(node)
             if node.attr.startswith("weight") and not written:
@@ -292,7 +292,7 @@ class Attributes:
         match node:
             case ast.Subscript(value=ast.Attribute(value=owner, attr=name), ctx=ast.Load()) if name in _CHILDREN:
                 fact = self.ctx.fact(owner)
-                if isinstance(fact, Instance) and is_module(fact) and not _assigns(fact, name):
+                if isinstance(fact, Instance) and is_module(fact) and not assigns(fact, name):
                     return Piece(
                         f"getattr({self.renderer.render(owner).text}, {self.renderer.render(node.slice).text})"
                     )
@@ -383,11 +383,6 @@ class Attributes:
 
 def _is_function(node: ast.AST) -> TypeGuard[symbols.FunctionNode]:
     return isinstance(node, symbols.FunctionNode)
-
-
-def _assigns(owner: Instance, name: str) -> bool:
-    """Whether a class has an attribute of its own under a name."""
-    return any(name in info.attributes or name in info.methods for info in owner.cls.info.ancestry())
 
 
 def _is_own(owner: Instance) -> bool:

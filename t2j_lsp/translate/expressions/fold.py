@@ -61,18 +61,22 @@ def _of_devices(node: ast.Compare, inference: Inference) -> bool | None:
 def asked_platforms(node: ast.Compare, fact: Callable[[ast.AST], Fact]) -> tuple[ast.expr, list[str]] | None:
     """``x.device.type == "cuda"``, ``device.type in ("cuda", "mps")``: the device, and what JAX calls these platforms.
 
+    So for the device's text, ``str(x.device) == "cpu"``, which is ``cpu:0`` in JAX.
     None for any other comparison, and where one of the names isn't known.
     """
     match node:
-        case ast.Compare(
-            left=ast.Attribute(attr="type", value=device), ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant()]
-        ):
+        case ast.Compare(left=asked, ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant()]):
             given = node.comparators
         case ast.Compare(
-            left=ast.Attribute(attr="type", value=device),
+            left=asked,
             ops=[ast.In() | ast.NotIn()],
             comparators=[ast.Tuple(elts=given) | ast.List(elts=given) | ast.Set(elts=given)],
         ):
+            pass
+        case _:
+            return None
+    match asked:
+        case ast.Attribute(attr="type", value=device) | ast.Call(func=ast.Name(id="str"), args=[device], keywords=[]):
             pass
         case _:
             return None

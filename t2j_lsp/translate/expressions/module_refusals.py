@@ -13,6 +13,10 @@ _TORCH_METHODS = (
     *("add_module", "register_module", "register_full_backward_pre_hook", "register_load_state_dict_post_hook"),
     *("register_load_state_dict_pre_hook", "register_state_dict_post_hook", "register_state_dict_pre_hook"),
 )
+_OF_LAYERS = (
+    *("check_input", "check_hidden_size", "check_forward_args", "check_forward_input", "check_forward_hidden"),
+    *("get_expected_hidden_size", "permute_hidden", "merge_masks"),
+)
 REFUSED = {
     **dict.fromkeys(_TORCH_METHODS, "nnx.Module has no such method"),
     **dict.fromkeys(("children", "named_children"), _ORDER),
@@ -27,6 +31,6 @@ REFUSED = {
 REFUSED_OF_LAYERS = {
     **dict.fromkeys(("reset_parameters", "reset_running_stats"), "Flax draws values as a layer is made: make it anew"),
     "_fill_padding_idx_with_zero": "set the row to zero: self.embedding[...] = self.embedding.at[i].set(0)",
-    **dict.fromkeys(("check_input", "check_hidden_size", "merge_masks"), "the layer that stands for it has none"),
+    **dict.fromkeys(_OF_LAYERS, "the layer that stands for it has none"),
 }
 """The same of methods that layers have and other modules have not."""

@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.list_items import added_to
 
 from .context import Context
-from .torch_only import namespace, stays_torch
+from .torch_only import TORCH_PACKAGES, namespace, stays_torch
 
 _OWN = frozenset({"jax", "flax", "optax", "t2j_lsp", "torch"})
 ADDING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
@@ -45,12 +45,13 @@ def report_unknown_makers(ctx: Context, values: Iterable[ast.expr]) -> None:
 def report_called_attribute(ctx: Context, target: ast.Attribute, value: ast.expr, owner: ClassInfo) -> None:
     """Report what a library makes for an attribute of a module that is called with arrays: it is a module itself."""
     calls = [c for c in _calls(ctx, value) if isinstance(fact := ctx.fact(c.func), Qual) and _is_foreign(fact.name)]
+    of_torch = any(ctx.fact(c.func).name.partition(".")[0] in TORCH_PACKAGES for c in calls)  # type: ignore[attr-defined]
     if calls and any(
         isinstance(n, ast.Call)
         and isinstance(n.func, ast.Attribute)
         and n.func.attr == target.attr
         and ctx.fact(n.func.value) == ctx.fact(target.value)
-        and any(is_tensor(ctx.fact(a)) for a in n.args)
+        and any(is_tensor(ctx.fact(a)) or of_torch and not is_known(ctx.fact(a)) for a in n.args)
         for info in owner.ancestry()
         for n in symbols.walk(info.node)
     ):

@@ -61,7 +61,9 @@ def is_jax(name: str) -> bool:
 
 def is_torch(name: str) -> bool:
     """Whether a qualified name belongs to torch itself, or to what another library has for its tensors."""
-    return name == "torch" or name.startswith(("torch.", "einops.layers.torch", "torchvision.utils"))
+    return name == "torch" or name.startswith(
+        ("torch.", "einops.layers.torch", "torchvision.utils", "torchvision.io.", "torchaudio.load")
+    )
 
 
 def is_class(name: str) -> bool:
@@ -118,7 +120,10 @@ def _telling() -> re.Pattern[str]:
 
 
 def computes_with_torch(nodes: Iterable[ast.AST]) -> bool:
-    """Whether code calls what only torch's objects have: it computes with what others give it, and imports nothing."""
+    """Whether code calls what only torch's objects have: it computes with what others give it, and imports nothing.
+
+    So does code that imports a library of PyTorch's alone: ``torchaudio``.
+    """
     telling = False
     detached: set[str] = set()
     computed: set[str] = set()
@@ -132,6 +137,10 @@ def computes_with_torch(nodes: Iterable[ast.AST]) -> bool:
                 return False
             case ast.ImportFrom(module=str() as module, level=0) if module.partition(".")[0] in OTHER_FRAMEWORKS:
                 return False
+            case ast.Import(names=names) if any(a.name.startswith("torch") for a in names):
+                telling = True
+            case ast.ImportFrom(module=str() as module, level=0) if module.startswith("torch"):
+                telling = True
             case ast.Call(func=ast.Attribute(attr=attr)):
                 telling = telling or _tells_of_torch(node, attr)
     return telling or not detached.isdisjoint(computed)

@@ -1,0 +1,31 @@
+"""What PyTorch's modules and layers keep for themselves: ``self._modules``, ``self._conv_forward(x, weight, bias)``."""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.rule.definitions import Class, Instance, layer_names
+from t2j_lsp.translate.rule.facts import Fact, Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
+
+NO_DICT = "Flax's modules keep no such dict: their parts are attributes"
+_NO_PART = "a part of PyTorch's layer that Flax's has not: write out what it does"
+_PRIVATE = names_with(Trait.PRIVATE)
+
+
+def assigns(owner: Instance, name: str) -> bool:
+    """Whether a class has an attribute of its own under a name."""
+    return any(name in info.attributes or name in info.methods for info in owner.cls.info.ancestry())
+
+
+def no_such_part(owner: Fact, name: str) -> str | None:
+    """Why a module in Flax has nothing under a name that PyTorch's has for itself; None if it may have it."""
+    if isinstance(owner, Instance) and (assigns(owner, name) or not _shows_its_bases(owner)):
+        return None
+    if name in _PRIVATE:
+        return NO_DICT
+    private = name.startswith("_") and not name.startswith("__")
+    return _NO_PART if private and layer_names(owner) else None
+
+
+def _shows_its_bases(owner: Instance) -> bool:
+    """Whether all that a class derives from is in sight, or PyTorch's."""
+    return all(isinstance(base, Class | Qual) for info in owner.cls.info.ancestry() for base in info.bases)

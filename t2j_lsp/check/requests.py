@@ -53,8 +53,8 @@ class ValuesRequest(SliceRequest):
 class PrepareRequest(SliceRequest):
     """A torch object whose arguments are to be found, by one of these plans and within so many seconds.
 
-    ``small``: whether inputs are to be made smaller even where the program does not take long, and repeated blocks
-    fewer. ``light``: sizes are to be small, and repeated blocks fewer, before anything runs.
+    ``small``: whether inputs are to be made smaller even where the program does not take long, sizes in constructors
+    small, and repeated blocks fewer. ``light``: before anything runs, and with nothing as it is.
     """
 
     plans: list[InputPlan]

@@ -243,13 +243,16 @@ class Tower(nn.Module):
 """
 
 
+@pytest.mark.parametrize("hurried", [Narrow, Impatient])
 @pytest.mark.parametrize("right", [True, False])
-def test_sizes_by_default_become_an_eighth_where_they_take_too_much_memory(tmp_path: Path, right: bool) -> None:
+def test_sizes_by_default_become_an_eighth_where_they_take_too_much(
+    tmp_path: Path, right: bool, hurried: type[Narrow | Impatient]
+) -> None:
     source = tmp_path / "tower.py"
     source.write_text(LARGE)
     code = convert(source.read_text()).code
     code = code if right else code.replace("approximate=False", "approximate=True")
-    with Narrow() as pool:
+    with hurried() as pool:
         verdict = check_files(source, code, ["Tower"], pool=pool, causes=False).objects[0]
         assert pool.met
     assert verdict.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), verdict.reason

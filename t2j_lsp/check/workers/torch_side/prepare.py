@@ -53,16 +53,19 @@ def prepare(request: PrepareRequest) -> Prepared:
     problems: list[str] = []
     deadline = time.monotonic() + request.seconds
     light: dict[str, str] = {}
+    heavy: list[InputPlan] = []
     plans = _smallest_first(request.plans) if request.light else list(request.plans)
     for plan in plans:
         with program(request) as (module, target), RecordedParts(request.slice) as parts:
             rng = np.random.default_rng(request.seed)
             try:
                 init = _computed(_evaluated(plan.init, vars(module)), vars(module), "torch.")
-                if request.light and (less := _lighter(target, init, plan, vars(module), request)):
+                less = {} if any(plan is one for one in heavy) else _lighter(target, init, plan, vars(module), request)
+                if less:
                     light |= {source: said for source, (_, said) in less.items()}
+                    heavy.append(plan)
                     at = plans.index(plan) + 1
-                    plans[at:at] = [one for one, _ in less.values()]
+                    plans[at:at] = [*(one for one, _ in less.values()), *([] if request.light else heavy[-1:])]
                     continue
                 model = build(target, init, vars(module), request.wide, rng)
                 if plan.source.startswith("its parameters") and (empty := _empty(model)) is not None:
@@ -164,8 +167,9 @@ def _smallest_first(plans: list[InputPlan]) -> list[InputPlan]:
 def _lighter(
     target: Any, init: Arguments, plan: InputPlan, namespace: Namespace, request: PrepareRequest
 ) -> dict[str, tuple[InputPlan, str]]:
-    """Plans with smaller sizes and fewer blocks for one that took too much memory, by their sources, and what is so."""
-    if not isinstance(target, type) or plan.source == "the t2j comment" or plan.source.startswith(_LIGHT):
+    """Plans with smaller sizes and fewer blocks for one that took too much, by their sources, and what is so."""
+    made = request.small and isinstance(target, type)
+    if not made or plan.source == "the t2j comment" or plan.source.startswith(_LIGHT):
         return {}
     rng = np.random.default_rng(request.seed)
     lighter_ones = lighter(target, init, lambda given: build(target, given, namespace, request.wide, rng))

@@ -56,7 +56,7 @@ def shallower(
 
 
 def lighter(target: type, init: Arguments, made: Callable[[Arguments], Any]) -> list[tuple[Arguments, str, bool]]:
-    """Constructor arguments for a program that takes too much memory to run: the lightest first.
+    """Constructor arguments for a program that takes too much time or memory to run: the lightest first.
 
     Sizes are an eighth, of all that is called one or of images alone, and blocks fewer, as far as modules of the same
     classes stand inside. With each, how it is said, and whether inputs stay what they were.

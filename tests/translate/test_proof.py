@@ -13,6 +13,7 @@ import pytest
 
 from t2j_lsp import convert
 from t2j_lsp.plugins import load_rules
+from t2j_lsp.translate.output.own_calls import misfits
 from t2j_lsp.translate.output.reading import new_problems
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -150,3 +151,21 @@ def test_nothing_fails_in_our_own_corpora(folder: str) -> None:
         if findings:
             defects[file.name] = findings
     assert not defects
+
+
+@pytest.mark.parametrize(
+    ("code", "misfit"),
+    [
+        ("class A:\n    def __init__(self, *, rngs): ...\nA()", "A is not given 'rngs'"),
+        ("def f():\n    class A:\n        def __init__(self, *, rngs): ...\n    A()", "A is not given 'rngs'"),
+        ("def f():\n    def g(): A()\n    class A:\n        def __init__(self, *, rngs): ...", "A is not given 'rngs'"),
+        ("def f():\n    class A:\n        def g(self): h(1)\n    def h(): ...", "h takes 0 positional arguments, and is given 1"),
+        ("def f():\n    class A(B): ...\n    class B:\n        def __init__(self, a): ...\n    A()", "A is not given 'a'"),
+        ("def h(): ...\ndef f(h):\n    h(1)", None),
+        ("def h(): ...\ndef f():\n    h = f\n    h(1)", None),
+        ("def h(): ...\ndef f():\n    def h(a): ...\n    h(1)", None),
+        ("def f():\n    def h(): ...\n    def g():\n        nonlocal h\n        h = f\n    h(1)", None),
+    ],
+)  # fmt: skip
+def test_calls_bind_to_what_the_scope_around_them_defines(code: str, misfit: str | None) -> None:
+    assert [problem.reason for problem in misfits(ast.parse(code))] == ([misfit] if misfit else [])

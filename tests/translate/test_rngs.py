@@ -24,6 +24,32 @@ def test_functions_that_build_modules_take_and_pass_rngs() -> None:
     assert "nnx.Sequential(block(n, rngs=rngs), block(n, rngs=rngs))" in code
 
 
+def test_classes_in_a_function_make_objects_of_each_other() -> None:
+    code = body("""
+    def build(n):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = nn.ModuleList(Block(n, n) for _ in range(2))
+                self.leaf = Leaf(n)
+
+        class Leaf(nn.Module):
+            def __init__(self, a):
+                super().__init__()
+                self.lin = nn.Linear(a, 1)
+
+        class Block(Leaf):
+            def __init__(self, a, b):
+                super().__init__(a)
+                self.other = nn.Linear(a, b)
+
+        return Net()
+    """)
+    assert "nnx.List(Block(n, n, rngs=rngs) for _ in range(2))" in code
+    assert "self.leaf = Leaf(n, rngs=rngs)" in code
+    assert "super().__init__(a, rngs=rngs)" in code
+
+
 def test_a_script_makes_its_rngs_from_the_seed() -> None:
     code = body("torch.manual_seed(7)\nx = torch.randn(2, 3)\n")
     assert code.splitlines()[0] == "rngs = nnx.Rngs(7)"

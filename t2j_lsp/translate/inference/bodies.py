@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import Symbols, bound_as, positional_parameters
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance
 from t2j_lsp.translate.rule.facts import NONE, TENSOR, UNKNOWN, Fact, ListOf, ModuleClass, Object, Qual, Scalar, Tuple
@@ -172,7 +173,7 @@ class Bodies:
             if isinstance(base, Class):
                 self.infer_class(base.info)
         saved, self.state.class_info = self.state.class_info, info
-        scope = dict(self.state.env)
+        scope = dict(self._around(info))
         declared: list[str] = []
         for node in info.node.body:
             if isinstance(node, ast.AnnAssign) and node.value is None:
@@ -257,7 +258,7 @@ class Bodies:
 
     def _function_env(self, info: FunctionInfo) -> Env:
         arguments = info.node.args
-        env = dict(info.env) if info.outer else dict(self.state.env)
+        env = dict(info.env) if info.outer else dict(self._around(info.owner))
         env |= {name: of_default(env[name]) for name in self.symbols.bound_again & env.keys()}
         for name in self.symbols.bound(info.node):
             env.pop(name, None)
@@ -299,8 +300,18 @@ class Bodies:
         """Whether classes that derive from this one are modules."""
         return any(one.is_module and owner in one.ancestry() for one in self.state.classes.values())
 
+    def _around(self, owner: ClassInfo | None) -> Env:
+        """The names that a class and its methods see: those of the function it stands in, or of the module."""
+        return owner.env if owner is not None and owner.env is not None else self.state.env
+
     def class_statement(self, node: ast.ClassDef, env: Env) -> bool:
         info = self.declarations.declare_class(node, env)
+        function = self.state.function
+        if function is not None and any(one is node for one in symbols.walk(function.node)):
+            info.env = env
+            for later in function.node.body:  # which its methods may make objects of, too
+                if isinstance(later, ast.ClassDef) and later.lineno > node.lineno:
+                    self.declarations.declare_class(later, env)
         for decorator in node.decorator_list:
             self.infer.expr(decorator, env)
         self.infer_class(info)

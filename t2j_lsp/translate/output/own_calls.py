@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
@@ -58,40 +60,51 @@ class _Parameters:
 def misfits(tree: ast.Module) -> list[Problem]:
     """Calls of functions and classes that the text defines once, which fail by their arguments alone."""
     calls = _Calls(tree)
+    names = ChainMap(_definitions(tree.body))
     for statement in tree.body:
-        calls.read(statement, (), None, frozenset())
+        calls.read(statement, (), None, names)
     return calls.problems
+
+
+_Names = ChainMap[str, ast.stmt | None]
+"""What defines each name that a scope sees; None where it isn't a function or class alone."""
+
+
+def _definitions(body: Iterable[ast.stmt]) -> dict[str, ast.stmt | None]:
+    made: dict[str, ast.stmt | None] = {}
+    for statement in body:
+        for name in bound_names([statement]):
+            known = isinstance(statement, ast.FunctionDef | ast.ClassDef) and name not in made
+            made[name] = statement if known else None
+    return made
 
 
 class _Calls:
     def __init__(self, tree: ast.Module) -> None:
         self.problems: list[Problem] = []
-        self.definitions: dict[str, ast.stmt | None] = {}
-        for statement in tree.body:
-            for name in bound_names([statement]):
-                known = isinstance(statement, ast.FunctionDef | ast.ClassDef) and name not in self.definitions
-                self.definitions[name] = statement if known else None
-        self.rebound = {name for n in symbols.walk(tree) if isinstance(n, ast.Global) for name in n.names}
+        rebinding = (n for n in symbols.walk(tree) if isinstance(n, ast.Global | ast.Nonlocal))
+        self.rebound = {name for node in rebinding for name in node.names}
 
-    def read(self, node: ast.AST, path: tuple[str, ...], owner: ast.ClassDef | None, local: frozenset[str]) -> None:
-        """Note the calls in a node that fail, in a scope with these names of its own."""
+    def read(self, node: ast.AST, path: tuple[str, ...], owner: ast.ClassDef | None, names: _Names) -> None:
+        """Note the calls in a node that fail, in a scope that sees these names."""
         match node:
             case ast.ClassDef():
                 path, owner = (*path, scope_name(node)), node
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 path = (*path, scope_name(node))
-                local |= bound_names(node.body) | symbols.parameter_names(node)
+                given = dict.fromkeys(symbols.parameter_names(node))
+                names = names.new_child({**_definitions(node.body), **given})
             case ast.Lambda():
-                local |= symbols.parameter_names(node)
+                names = names.new_child(dict.fromkeys(symbols.parameter_names(node)))
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                local |= {n.id for g in node.generators for n in symbols.walk(g.target) if isinstance(n, ast.Name)}
-            case ast.Call(func=ast.Name(id=name)) if name not in local and name not in self.rebound:
-                definition = self.definitions.get(name)
-                parameters = self._called(definition)
+                targets = (n.id for g in node.generators for n in symbols.walk(g.target) if isinstance(n, ast.Name))
+                names = names.new_child(dict.fromkeys(targets))
+            case ast.Call(func=ast.Name(id=name)) if name not in self.rebound:
+                parameters = self._called(names.get(name), names)
                 if parameters is not None and (reason := parameters.misfit(node)) is not None:
                     self.problems.append(Problem(node.lineno, path, name, True, f"{name} {reason}"))
             case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if owner is not None:
-                method = self._method(owner, name)
+                method = self._method(owner, name, names)
                 if method is not None and (parameters := _parameters(method, 1)) is not None:
                     reason = parameters.misfit(node)
                     if reason is not None and not self._assigned(owner, name):
@@ -99,18 +112,18 @@ class _Calls:
             case _:
                 pass
         for child in symbols.children(node):
-            self.read(child, path, owner, local)
+            self.read(child, path, owner, names)
 
-    def _called(self, definition: ast.stmt | None) -> _Parameters | None:
+    def _called(self, definition: ast.stmt | None, names: _Names) -> _Parameters | None:
         match definition:
             case ast.FunctionDef():
                 return _parameters(definition, 0)
             case ast.ClassDef() if not definition.keywords and not definition.decorator_list:
-                return self._constructor(definition)
+                return self._constructor(definition, names)
             case _:
                 return None
 
-    def _constructor(self, node: ast.ClassDef, depth: int = 0) -> _Parameters | None:
+    def _constructor(self, node: ast.ClassDef, names: _Names, depth: int = 0) -> _Parameters | None:
         if depth > 20 or self._own_method(node, "__new__") is not None or node.decorator_list:
             return None
         init = self._own_method(node, "__init__")
@@ -119,22 +132,22 @@ class _Calls:
         if len(node.bases) != 1:
             return None if node.bases else _Parameters((), frozenset(), frozenset(), False, False)
         base = node.bases[0]
-        if isinstance(base, ast.Name) and isinstance(parent := self.definitions.get(base.id), ast.ClassDef):
-            return self._constructor(parent, depth + 1)
+        if isinstance(base, ast.Name) and isinstance(parent := names.get(base.id), ast.ClassDef):
+            return self._constructor(parent, names, depth + 1)
         if ast.unparse(base) in _EMPTY_BASES:
             return _Parameters((), frozenset(), frozenset(), False, False)
         return None
 
-    def _method(self, node: ast.ClassDef, name: str, depth: int = 0) -> _Def | None:
+    def _method(self, node: ast.ClassDef, name: str, names: _Names, depth: int = 0) -> _Def | None:
         """A method of the class or of its bases in the text; None where another base could have it first."""
         own = self._own_method(node, name)
         if own is not None or depth > 20:
             return own
         for base in node.bases:
-            parent = self.definitions.get(base.id) if isinstance(base, ast.Name) else None
+            parent = names.get(base.id) if isinstance(base, ast.Name) else None
             if not isinstance(parent, ast.ClassDef):
                 return None
-            method = self._method(parent, name, depth + 1)
+            method = self._method(parent, name, names, depth + 1)
             if method is not None:
                 return method
         return None

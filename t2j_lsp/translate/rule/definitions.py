@@ -231,6 +231,8 @@ class ClassInfo:
     """Whether running it draws random numbers, so that it keeps ``self.rngs``."""
     home: Home | None = None
     """What infers it, if it stands in a file that the converted one imports."""
+    env: dict[str, Fact] | None = None
+    """What the names of the function that it stands in are, which its methods see, too."""
 
     @property
     def external(self) -> bool:

@@ -102,11 +102,6 @@ REFUSED = {
     "what shares its storage is kept": ({"after": "kept = w.detach()"}, "It updates w, which has another name too"),
     "a list that holds it": ({"before": "everything = [w, b]"}, "It updates w, which has another name too"),
     "a tensor that is made anew": ({"after": "w = torch.zeros(2)"}, "It updates w, which is more than one tensor"),
-    "its learning rate is set": ({"after": "opt.param_groups[0]['lr'] = 0.01"}, "more than zero_grad() and step()"),
-    "its gradients are clipped": (
-        {"clip": "torch.nn.utils.clip_grad_norm_([w, b], 1.0)"},
-        "which has another name too",
-    ),
 }
 
 

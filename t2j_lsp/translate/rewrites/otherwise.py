@@ -23,6 +23,7 @@ from .kept_generators import with_seeds_as_statements
 from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
 from .lazy_layers import with_sizes_of_lazy_layers
+from .leaves_as_parameters import with_leaves_as_parameters
 from .left_out_caches import with_caches_left_out
 from .left_out_go_betweens import with_go_betweens_left_out
 from .left_out_scalers import with_scalers_left_out
@@ -32,6 +33,7 @@ from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
 from .named_lambdas import with_named_lambdas_as_functions
 from .numbers_of_losses import with_old_items_as_numbers
+from .optimizers_apart import with_optimizers_of_groups_apart
 from .optional_scalers import with_optional_scalers_left_out
 from .placeholders import without_placeholders
 from .plain_forms import with_plain_forms
@@ -75,6 +77,8 @@ _WAYS = (
     with_optional_scalers_left_out,
     without_placeholders,
     with_tensor_classes_as_modules,
+    with_leaves_as_parameters,
+    with_optimizers_of_groups_apart,
     with_attributes_as_variables,
     with_attributes_of_a_call_as_variables,
     with_makers_of_optimizers_inlined,

@@ -16,11 +16,14 @@ from t2j_lsp.translate.rule.facts import Layer, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import Group
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
+from .leaf_values import LeafValues
 from .name_conditions import UnclearGroups, chosen_names, name_condition
 from .numbered_parts import numbered_part
+from .other_names import is_held_too, is_read_out_of_sight
 
 UNKNOWN_PARAMETERS = "Can't tell which module these parameters are of: nnx.Optimizer takes the module itself."
 BARE_TENSORS = "It updates bare tensors: optax works on any tree of arrays, without nnx.Optimizer."
+KEPT = "It updates {name}, which another name, an object or a module keeps or reads, too: give it to each by its name."
 PARTS = "Its groups take parameters of different modules: make one optimizer for each."
 
 
@@ -39,6 +42,8 @@ class _Picked:
 
     module: str
     condition: str | None = None
+    alone: bool = False
+    """Whether it is a parameter outside of modules."""
 
 
 def updated(node: ast.expr, scope: VariableScope, objects: Objects) -> Updated:
@@ -54,7 +59,12 @@ def updated(node: ast.expr, scope: VariableScope, objects: Objects) -> Updated:
     except UnclearGroups as problem:
         return Updated(reason=str(problem))
     modules = list(dict.fromkeys(p.module for p in picked))
-    return Updated(modules[0] if len(modules) == 1 else f"({', '.join(modules)})")
+    return Updated(modules[0] if len(modules) == 1 and not picked[0].alone else tuple_of(modules))
+
+
+def tuple_of(names: Sequence[str]) -> str:
+    """A tuple, as code."""
+    return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
 
 
 class _GroupReader:
@@ -88,7 +98,7 @@ class _GroupReader:
                 raise UnclearGroups(BARE_TENSORS if self._tensors(node) else UNKNOWN_PARAMETERS)
             case ast.NamedExpr(value=inner):
                 return self.picked(inner, depth + 1)
-            case ast.Attribute() if (one := self._parameter(node)) is not None:
+            case ast.Attribute() | ast.Name() if (one := self._parameter(node)) is not None:
                 return [one]
             case ast.Name() | ast.Attribute():
                 return self.picked(self.value(node), depth + 1)
@@ -100,9 +110,12 @@ class _GroupReader:
         return _Picked(self.module(node)) if part is None else _Picked(self.module(part[0]), part[1])
 
     def _parameter(self, node: ast.expr) -> _Picked | None:
-        """One parameter of a module, by its name in PyTorch: ``net.fc.weight``, ``net[0].bias``."""
-        if not isinstance(node, ast.Attribute) or not _variable(self.objects.ctx.fact(node)):
+        """One parameter: a variable's, or one of a module by its name in PyTorch: ``net.fc.weight``."""
+        if not isinstance(node, ast.Name | ast.Attribute) or not _variable(self.objects.ctx.fact(node)):
             return None
+        if isinstance(node, ast.Name) or _is_own(node) and not is_module(self.objects.ctx.fact(node.value)):
+            self._check_alone(ast.unparse(node))
+            return _Picked(ast.unparse(node), alone=True)
         names, owner = [node.attr], node.value
         while is_module(self.objects.ctx.fact(owner)):
             match owner:
@@ -113,6 +126,19 @@ class _GroupReader:
                 case _:
                     return _Picked(self.module(owner), f'torch_name == "{".".join(names)}"')
         return None
+
+    def _check_alone(self, text: str) -> None:
+        """Raises UnclearGroups if a loss may read a parameter outside of modules by another name, or out of sight."""
+        source, name = self.objects.ctx.source, text.rpartition(".")[2]
+        if name == text:
+            places: list[ast.expr] = list(self.objects.named(text, self.objects.home(text, self.scope)))
+        else:
+            places = [one for one in source.attributes.get(name, ()) if ast.unparse(one) == text]
+        for one in places:
+            if is_held_too(self.objects.ctx, one) or name == text and is_read_out_of_sight(self.objects, one):
+                raise UnclearGroups(KEPT.format(name=text))
+        if LeafValues(self.objects.ctx, self.objects, self.scope).share(text):
+            raise UnclearGroups(KEPT.format(name=text))
 
     def module(self, node: ast.expr) -> str:
         """The text of a module expression that can be written again. Raises UnclearGroups."""
@@ -229,6 +255,8 @@ class _GroupReader:
 
 def _grouped(groups: list[tuple[list[_Picked], dict[str, ast.expr]]], reader: _GroupReader) -> Updated:
     """Labels and conditions for groups. Raises UnclearGroups."""
+    if any(p.alone for picked, _ in groups for p in picked):
+        raise UnclearGroups(PARTS)
     groups = [([replace(p, module=reader.path(p.module)) for p in picked], options) for picked, options in groups]
     everything = [p for picked, _ in groups for p in picked]
     root = _common(sorted({p.module for p in everything}))
@@ -306,6 +334,10 @@ def _covers(groups: list[Group], picked: list[_Picked], root: str, reader: _Grou
 
 def _text(node: ast.expr) -> str:
     return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+
+
+def _is_own(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _variable(fact: object) -> bool:

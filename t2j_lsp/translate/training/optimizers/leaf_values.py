@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.storage import ADDING, VIEWS
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
-from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.training.program.gradient_forms import is_flag
@@ -34,25 +34,13 @@ class LeafValues:
     def share(self, name: str) -> bool:
         """Whether a variable was given what another name holds, and that name is read elsewhere."""
         for value in self._given(name):
-            held = self._held(value)
+            held = with_this_memory(value, self.ctx.fact)
             if isinstance(held, ast.Name | ast.Attribute) and is_array_tree(self.ctx.fact(held)):
                 own, text = set(ast.walk(value)), ast.unparse(held)
                 reads = (n for n in self.ctx.source.nodes if isinstance(n, type(held)) and n not in own)
                 if text != name and any(isinstance(n.ctx, ast.Load) and ast.unparse(n) == text for n in reads):
                     return True
         return False
-
-    def _held(self, node: ast.expr) -> ast.expr:
-        """The expression whose memory a value has: ``v`` of ``v.requires_grad_()`` and ``Variable(v)``."""
-        match node:
-            case ast.Call(func=ast.Attribute(attr=name, value=inner)) if self._is_tensor(inner):
-                same = any(name in names for names in _SAME) and name not in _COPIES
-                return self._held(inner) if same else node
-            case ast.Attribute(attr="data", value=inner):
-                return self._held(inner)
-            case ast.Call(func=func, args=[inner, *_]) if isinstance(fact := self.ctx.fact(func), Qual):
-                return self._held(inner) if any(fact.name in names for names in _WRAPS) else node
-        return node
 
     def _is_tensor(self, node: ast.expr) -> bool:
         return isinstance(self.ctx.fact(node), Tensor)
@@ -163,6 +151,19 @@ class LeafValues:
         returned = [n.value for n in symbols.own_nodes(info.node) if isinstance(n, ast.Return)]
         names = [n for one in returned if one is not None for n in ast.walk(one) if isinstance(n, ast.Name)]
         return bool(returned) and all(n.id in own for n in names if is_array_tree(self.ctx.fact(n)))
+
+
+def with_this_memory(node: ast.expr, fact: Callable[[ast.AST], Fact]) -> ast.expr:
+    """The expression whose memory a value has: ``v`` of ``v.requires_grad_()`` and ``Variable(v)``; else it itself."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name, value=inner)) if isinstance(fact(inner), Tensor):
+            same = any(name in names for names in _SAME) and name not in _COPIES
+            return with_this_memory(inner, fact) if same else node
+        case ast.Attribute(attr="data", value=inner):
+            return with_this_memory(inner, fact)
+        case ast.Call(func=func, args=[inner, *_]) if isinstance(called := fact(func), Qual):
+            return with_this_memory(inner, fact) if any(called.name in names for names in _WRAPS) else node
+    return node
 
 
 def _sets_flag(node: ast.AST) -> bool:

@@ -72,3 +72,46 @@ class OtherNames:
             for n in names
         )
         return outside and own and scope.function is not None
+
+
+def is_held_too(context: Context, node: ast.expr) -> bool:
+    """Whether another name, a container or an object holds a parameter outside of modules, or what shares its memory.
+
+    Calls of PyTorch's own functions keep nothing but what they are made for: an optimizer, a clip of gradients.
+    """
+    place, parent = _with_views(context, node)
+    while isinstance(parent, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.Starred | ast.keyword):
+        place, parent = parent, context.source.parents.get(parent)
+    match parent:
+        case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+            return parent.value is place
+        case ast.Call(func=ast.Attribute(value=held, attr="append" | "extend" | "add" | "insert" | "update")):
+            return not isinstance(context.fact(held), Tensor)  # of tensors these are sums
+        case ast.Call():
+            called = context.fact(parent.func)
+            return isinstance(called, Class | Instance) and not is_module(called)
+    return False
+
+
+def _with_views(context: Context, node: ast.expr) -> tuple[ast.AST, ast.AST | None]:
+    """The outermost expression around a tensor that shares its memory, and what that stands in."""
+    place: ast.AST = node
+    parent = context.source.parents.get(place)
+    while (
+        isinstance(parent, ast.Attribute)
+        and parent.attr in (*VIEWS, *_ARRAY)
+        or (isinstance(parent, ast.Call) and parent.func is place and isinstance(place, ast.Attribute))
+    ):
+        place, parent = parent, context.source.parents.get(parent)
+    return place, parent
+
+
+def is_read_out_of_sight(objects: Objects, node: ast.expr) -> bool:
+    """Whether a variable stands in a method of a module, or in the default of a parameter, which no step can pass."""
+    scope = objects.scope(node)
+    owner = objects.owner(scope)
+    if owner is not None and owner.is_module and isinstance(node, ast.Name):
+        return objects.home(node.id, scope) != scope
+    parents = objects.ctx.source.parents
+    around = symbols.with_ancestors(node, parents)
+    return any(isinstance(parents.get(one), ast.arguments) for one in around if not isinstance(one, ast.arg))

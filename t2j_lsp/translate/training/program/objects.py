@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.source.assignments import one_by_one
 
 from .named_modules import base_module, same_module, targets
+from .trained_variables import TrainedVariables
 from .trees import Trees
 
 DEPTH = 5
@@ -280,21 +281,9 @@ class Objects:
             yield None, VariableScope(None)
 
     @cached_property
-    def leaves(self) -> frozenset[str]:
-        """The variables whose tensors are updated: by an optimizer, or by statements that read their ``.grad``."""
-        nodes = self.ctx.source.nodes
-        read = {
-            n.value.id
-            for n in nodes
-            if isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.value, ast.Name)
-        }
-        walked = (n for n in nodes if read and isinstance(n, ast.For))
-        lists = [loop for loop in walked if isinstance(loop.target, ast.Name) and loop.target.id in read]
-        values = [value for loop in lists for value, _ in self.sources(loop.iter, self.scope(loop))]
-        elements = (one for value in values if isinstance(value, ast.List | ast.Tuple) for one in value.elts)
-        named = {one.id for one in elements if isinstance(one, ast.Name)}
-        trees = {loop.iter.id for loop in lists if isinstance(loop.iter, ast.Name)}
-        return frozenset(read | named | trees).union(*(plan.leaves for plan in self.ctx.plan.optimizers.values()))
+    def trained(self) -> TrainedVariables:
+        """The variables outside of modules that are trained."""
+        return TrainedVariables(self.ctx, lambda node: (v for v, _ in self.sources(node, self.scope(node))))
 
     # --- modules --------------------------------------------------------------------------------------------------
 

@@ -237,7 +237,9 @@ class Composer:
             lines += clip_lines(self.at.ctx, clip, arguments, grads, module, need, self._scale())
         for one, optimizer in zip(self.update.optimized, self.optimizers, strict=True):
             module, grads = self._updated(one.modules)
-            lines.append(f"{optimizer.name}.update({module}, {self.grads if part else grads})")
+            given = (module, self.grads if part else grads)
+            given = (f"({given[0]},)", f"({given[1]},)") if one.alone else given
+            lines.append(f"{optimizer.name}.update({', '.join(given)})")
         return [*lines, f"return {', '.join(self.returned)}"]
 
     def _scale(self) -> str:

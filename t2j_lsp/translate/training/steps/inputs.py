@@ -253,7 +253,7 @@ class Inputs:
             return True
         if isinstance(fact, Object | Tensor) or (is_module(fact) and not is_loss(fact)):
             return False  # an array that isn't passed would be compiled into the step
-        if variable in self.objects.leaves and is_array_tree(fact):
+        if variable in self.objects.trained.leaves and is_array_tree(fact):
             return False
         return self.constant(variable)
 
@@ -320,8 +320,8 @@ class Inputs:
 
     def _kind(self, place: ast.expr, fact: Fact) -> Kind:
         known = self.ctx.fact(place)
-        if not self.compiled:
-            return "module" if is_module(known) and not is_loss(known) else "array"
+        if not self.compiled or self.objects.trained.holds(place):
+            return "module" if self.objects.trained.is_model(place) else "array"
         if is_module(known):
             return "function" if is_loss(known) or known == AnyModule() and names_loss(place) else "module"
         if is_numpy(known) and self._pairs_positions(place):

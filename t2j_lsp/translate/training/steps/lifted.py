@@ -337,7 +337,7 @@ class _Outside(Inputs):
             return True
         if isinstance(fact, Tensor) and "." not in variable and variable not in self.local:
             still = self.constant(variable) and not self._is_written(variable)
-            return still and variable not in self.objects.leaves
+            return still and variable not in self.objects.trained.leaves
         return super()._stays_global(variable, fact)
 
     def _is_written(self, name: str) -> bool:

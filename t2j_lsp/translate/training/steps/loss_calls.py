@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.backward import differentiates
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
-from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
 from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 from t2j_lsp.translate.training.program.once import filled
@@ -109,9 +108,9 @@ class LossCalls:
 
     def _is_model(self, node: ast.expr) -> bool:
         fact = self.ctx.fact(node)
-        if isinstance(node, ast.Name) and node.id in self.objects.leaves and is_array_tree(fact):
+        if isinstance(node, ast.Name) and node.id in self.objects.trained.leaves and is_array_tree(fact):
             return True
-        return is_module(fact) and not is_loss(fact)
+        return self.objects.trained.is_model(node)
 
     def reads_module(self, info: FunctionInfo) -> bool:
         """Whether a function, or one that it calls, reads a module from outside."""

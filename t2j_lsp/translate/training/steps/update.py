@@ -31,6 +31,8 @@ class Optimized:
     """The variable with optax's state, where it updates bare tensors."""
     part: bool = False
     """Whether the optimizer says which parameters of its module it updates, ``optimizer.wrt``."""
+    alone: bool = False
+    """Whether it updates one parameter outside of modules, which it takes in a tuple."""
 
 
 @dataclass

@@ -10,7 +10,7 @@ from functools import cached_property
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.training.optimizers.groups import apart, updated
+from t2j_lsp.translate.training.optimizers.groups import apart, tuple_of, updated
 from t2j_lsp.translate.training.optimizers.parts_of_one import LEFT_BY_OTHERS, shares_its_modules
 from t2j_lsp.translate.training.program.called_modules import called_modules
 from t2j_lsp.translate.training.program.flow import DataFlow
@@ -87,7 +87,8 @@ class UpdatedModules:
             return Optimized(text, plans[0].leaves, state=plans[0].state)
         if modules is not None:
             groups = plans[0].groups if len(plans) == 1 else ()
-            return Optimized(text, modules, groups=groups, part=any(plan.part for plan in plans))
+            alone = any(plan.target == tuple_of(targets(plan.target)[:1]) for plan in plans)
+            return Optimized(text, modules, groups=groups, part=any(plan.part for plan in plans), alone=alone)
         if made is not None:
             reasons = [p.reason for p in plans]
             raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))

@@ -46,6 +46,7 @@ refuse(
     result=lambda call: ListOf(TENSOR),
 )
 trait(Trait.INPUT_GRADIENT, "torch.autograd.grad")
+trait(Trait.BACKWARD_PASS, "torch.autograd.backward")
 PROFILER = "PyTorch's own profiler: jax.profiler.trace writes a trace for TensorBoard or Perfetto."
 OVERRIDES = "JAX has no such protocol."
 for name, reason in {

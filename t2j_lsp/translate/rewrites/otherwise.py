@@ -14,6 +14,7 @@ from t2j_lsp.translate.training.data.masks import SIZES
 from .asked_gradients import with_asked_gradients_stored
 from .attribute_values import with_attributes_as_variables, with_attributes_of_a_call_as_variables
 from .branch_zeroing import with_gradients_zeroed_in_branches
+from .called_backward import with_backward_passes_as_methods
 from .children_by_name import with_children_by_name
 from .class_patterns import with_class_patterns_as_conditions
 from .flag_setters import with_flag_setters_inlined
@@ -70,6 +71,7 @@ _WAYS = (
     with_masks_of_kernels_renamed,
     with_class_patterns_as_conditions,
     with_modes_as_statements,
+    with_backward_passes_as_methods,
     with_weighted_losses_summed,
     with_asked_gradients_stored,
     with_norms_of_gradients_called,

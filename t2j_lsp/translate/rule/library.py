@@ -139,6 +139,7 @@ class Trait(Enum):
     SOME_ROWS = "a call that gives datasets with some rows of another one"
     CLIPS_NORM = "a call that clips gradients by their norm"
     CLIPS_VALUE = "a call that clips gradients by value"
+    BACKWARD_PASS = "a call that differentiates values as their own `backward()` does"
     INPUT_GRADIENT = "a call that differentiates values by the variables that they were computed from"
     OWN_GRADIENT = "a class whose subclasses are functions with a gradient of their own"
     MEMBERS_HAVE_RULES = "a base of classes that are no tensors or modules, and whose methods and attributes have rules"

@@ -15,6 +15,8 @@ from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import Function, is_module
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.rearranged import RearrangedText
 from t2j_lsp.translate.training.program.gradient_forms import asks_for_gradient
 
@@ -23,7 +25,7 @@ from .left_out import ObjectLeftOut, Stays
 _ROOTS = ("{0} ** 0.5", "{0} ** (1.0 / 2)", "{0} ** (1 / 2)", "{0} ** (1.0 / 2.0)")
 _NUMBERS = ("math.sqrt({0})", "np.sqrt({0})", "numpy.sqrt({0})")
 _TENSORS = ("{0}.sqrt()", "torch.sqrt({0})")
-_NORMS = ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm")
+_NORMS = ("norm", "vector_norm")
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def _of_expression(inference: Inference, node: ast.expr, parameter: str = "") ->
         case ast.Call(func=ast.Attribute(attr="item", value=inner), args=[], keywords=[]):
             one = _of_expression(inference, inner, parameter)
             return _Norm(one.walked, is_number=True) if one is not None else None
-        case ast.Call(func=func, args=[stacked, *order], keywords=[]) if ast.unparse(func) in _NORMS:
+        case ast.Call(func=func, args=[stacked, *order], keywords=[]) if _is_torchs(inference, func, *_NORMS):
             return _of_stack(inference, stacked, parameter) if _are_two(order) else None
         case ast.Call(func=ast.Attribute(attr="norm", value=stacked), args=order, keywords=[]):
             return _of_stack(inference, stacked, parameter) if _are_two(order) else None
@@ -180,8 +182,8 @@ def _of_expression(inference: Inference, node: ast.expr, parameter: str = "") ->
 def _of_stack(inference: Inference, node: ast.expr, parameter: str) -> _Norm | None:
     match node:
         case ast.Call(func=func, args=[ast.ListComp(elt=norm, generators=[walk])], keywords=[]):
-            if ast.unparse(func) == "torch.stack" and _walks(inference, walk, parameter):
-                fits = isinstance(walk.target, ast.Name) and _is_norm(norm, walk.target.id)
+            if _is_torchs(inference, func, "stack") and _walks(inference, walk, parameter):
+                fits = isinstance(walk.target, ast.Name) and _is_norm(inference, norm, walk.target.id)
                 return _Norm(walk.iter, is_number=False) if fits else None
     return None
 
@@ -197,7 +199,9 @@ def _of_sum(inference: Inference, node: ast.expr, parameter: str) -> _Norm | Non
             ) if _walks(inference, walk, parameter) and isinstance(walk.target, ast.Name):
                 number, text = _is_item(square), ast.unparse(inner)
                 roots = (*_ROOTS, *_NUMBERS) if number else (*_ROOTS, *_TENSORS)
-                if _is_square(square, walk.target.id) and ast.unparse(node) in [one.format(text) for one in roots]:
+                if _is_square(inference, square, walk.target.id) and ast.unparse(node) in [
+                    one.format(text) for one in roots
+                ]:
                     return _Norm(walk.iter, is_number=number)
     return None
 
@@ -229,11 +233,11 @@ def _adds_squares(inference: Inference, node: ast.For, parameter: str = "") -> s
         case [
             ast.Assign(targets=[ast.Name(id=held)], value=norm),
             ast.AugAssign(op=ast.Add(), target=ast.Name(id=total), value=value),
-        ] if _is_norm(norm, walked):
+        ] if _is_norm(inference, norm, walked):
             wanted = f"{held} ** 2" if _is_item(norm) else f"{held}.item() ** 2"
             return total if ast.unparse(value) == wanted else None
         case [ast.AugAssign(op=ast.Add(), target=ast.Name(id=total), value=value)]:
-            return total if _is_square(value, walked) and _is_item(value) else None
+            return total if _is_square(inference, value, walked) and _is_item(value) else None
     return None
 
 
@@ -258,16 +262,16 @@ def _is_item(node: ast.expr) -> bool:
     return False
 
 
-def _is_square(node: ast.expr, name: str) -> bool:
+def _is_square(inference: Inference, node: ast.expr, name: str) -> bool:
     """The square of the norm of a parameter's gradient: ``p.grad.norm().item() ** 2``, ``(p.grad ** 2).sum()``."""
     match node:
         case ast.Call(func=ast.Attribute(attr="item", value=inner), args=[]):
-            return _is_square(inner, name)
+            return _is_square(inference, inner, name)
         case ast.BinOp(op=ast.Pow(), left=left, right=ast.Constant(value=2)):
-            return _is_norm(left, name)
+            return _is_norm(inference, left, name)
         case ast.Call(func=ast.Attribute(attr="sum", value=inner), args=[], keywords=[]):
             pass
-        case ast.Call(func=func, args=[inner], keywords=[]) if ast.unparse(func) == "torch.sum":
+        case ast.Call(func=func, args=[inner], keywords=[]) if _is_torchs(inference, func, "sum"):
             pass
         case _:
             return False
@@ -283,18 +287,24 @@ def _is_square(node: ast.expr, name: str) -> bool:
     return False
 
 
-def _is_norm(node: ast.expr, name: str) -> bool:
+def _is_norm(inference: Inference, node: ast.expr, name: str) -> bool:
     """The norm of a parameter's gradient: ``p.grad.detach().data.norm(2)``, ``torch.norm(p.grad).item()``."""
     match node:
         case ast.Call(func=ast.Attribute(attr="item", value=inner), args=[]):
-            return _is_norm(inner, name)
-        case ast.Call(func=func, args=[held, *order], keywords=[]) if ast.unparse(func) in _NORMS:
+            return _is_norm(inference, inner, name)
+        case ast.Call(func=func, args=[held, *order], keywords=[]) if _is_torchs(inference, func, *_NORMS):
             return _are_two(order) and _is_gradient(held, name)
         case ast.Call(func=ast.Attribute(attr="norm", value=held), args=order, keywords=[]):
             return _are_two(order) and _is_gradient(held, name)
         case ast.Call(func=ast.Attribute(attr="norm", value=held), args=[], keywords=[ast.keyword("p", order)]):
             return _are_two([order]) and _is_gradient(held, name)
     return False
+
+
+def _is_torchs(inference: Inference, function: ast.expr, *names: str) -> bool:
+    """Whether it is a function of PyTorch, of one of these names."""
+    fact = inference.fact(function)
+    return isinstance(fact, Qual) and is_torch(fact.name) and fact.name.rpartition(".")[2] in names
 
 
 def _are_two(order: Sequence[ast.expr]) -> bool:

@@ -34,9 +34,7 @@ def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[st
         for name, default in defaults(node).items()
         if name not in taken
         and calls
-        and all(
-            is_given(c.value(plain.index(name) - shift if name in plain else None, name, default)) for c in calls
-        )
+        and all(is_given(c.value(plain.index(name) - shift if name in plain else None, name, default)) for c in calls)
     )
 
 

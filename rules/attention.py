@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.definitions import Function
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Tensor, Tuple
 from t2j_lsp.translate.rule.library import Trait, takes_tensors, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
@@ -32,10 +32,42 @@ def scaled_dot_product_attention(call: Call) -> Piece:
     return call.emit(f"scaled_dot_product_attention({arguments}, rngs={{rngs}})", rngs=call.site.rngs())
 
 
-refuse(
-    f"{F}.multi_head_attention_forward",
-    "Its 20 arguments are the inside of nn.MultiheadAttention: use that layer, which t2j converts.",
+@rule(
+    f"{F}.multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias,"
+    " bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None,"
+    " need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,"
+    " v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False)",
+    jax="multi_head_attention_forward(query, key, value, num_heads, projections, ...)",
+    ignore=["embed_dim_to_check", "in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight", "training"],
+    result=lambda call: Tuple((same(call), UNKNOWN)),
 )
+def multi_head_attention_forward(call: Call) -> Piece | Refusal:
+    """The projections are three matrices in both of PyTorch's ways to give them."""
+    separate = call.literal("use_separate_proj_weight")
+    if not isinstance(separate, bool):
+        return call.refuse("Whether there is one matrix of projections or three, the source doesn't show.")
+    if call.literal("is_causal") is not False:
+        return call.refuse("With is_causal PyTorch may leave the mask aside: give attn_mask alone.")
+    if not (call["static_k"].is_none and call["static_v"].is_none):
+        return call.refuse("static_k and static_v are given in place of the projected ones: write what is computed.")
+    three = "({q_proj_weight}, {k_proj_weight}, {v_proj_weight})"
+    arguments = (
+        "{query}, {key}, {value}, {num_heads}, "
+        + (three if separate else "jnp.split({in_proj_weight}, 3)")
+        + ", {in_proj_bias}, {out_proj_weight}, {out_proj_bias}"
+    )
+    for name in ("bias_k", "bias_v"):
+        arguments += "" if call[name].is_none else f", {name}={{{name}}}"
+    arguments += "" if call.literal("add_zero_attn") is False else ", add_zero_attn={add_zero_attn}"
+    drops = call.literal("dropout_p") != 0 and call.literal("training") is not False
+    if drops:
+        rate = "{dropout_p}" if call.literal("training") is True else "{dropout_p} if {training} else 0.0"
+        arguments += f", dropout_p={rate}"
+    arguments += ", key_padding_mask={key_padding_mask?}, need_weights={need_weights?}, attn_mask={attn_mask?}"
+    arguments += ", average_attn_weights={average_attn_weights?}"
+    if not drops:
+        return call.emit(f"multi_head_attention_forward({arguments})")
+    return call.emit(f"multi_head_attention_forward({arguments}, rngs={{rngs}})", rngs=call.site.rngs())
 
 
 @rule(

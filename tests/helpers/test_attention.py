@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from flax import nnx
 
-from t2j_lsp.rules.helpers import attention
+from t2j_lsp.rules.helpers import attention, attention_forward
 from tests.helpers.compare import array, copy_state, randomize, same_distribution, same_function, same_module
 
 same = partial(same_function, jit=True)
@@ -150,3 +150,52 @@ def test_a_causal_hint_needs_the_mask() -> None:
 def test_fresh_parameters_are_distributed_as_in_pytorch(options: dict[str, Any]) -> None:
     layer = attention.MultiheadAttention(96, 2, **options, rngs=nnx.Rngs(0))
     same_distribution(layer, torch.nn.MultiheadAttention(96, 2, **options))
+
+
+FORWARD = {
+    "masks": dict(
+        key_padding_mask=np.array([[0, 1, 0, 0, 0], [0, 0, 0, 0, 1]], bool), attn_mask=HIDDEN_ROW[1:2].repeat(3, 0)
+    ),
+    "heads apart": dict(average_attn_weights=False, add_zero_attn=True, key_padding_mask=np.zeros((2, 5), bool)),
+    "no weights": dict(need_weights=False, attn_mask=~HIDDEN_ROW),
+    "one more key": dict(bias_k=array(1, 1, 4, seed=8), bias_v=array(1, 1, 4, seed=9), attn_mask=array(3, 5)),
+}
+
+
+@pytest.mark.parametrize("name", FORWARD)
+@pytest.mark.parametrize("separate", [False, True])
+def test_attention_of_given_parameters(name: str, separate: bool) -> None:
+    options = FORWARD[name]
+    q, k, v = array(3, 2, 4), array(5, 2, 4, seed=1), array(5, 2, 4, seed=2)
+    packed, bias, out = array(12, 4, seed=3), array(12, seed=4), array(4, 4, seed=5)
+
+    def reference(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, w: torch.Tensor, b: torch.Tensor, o: torch.Tensor
+    ) -> Any:
+        given: dict[str, Any] = dict(bias_k=None, bias_v=None, add_zero_attn=False) | {
+            n: torch.from_numpy(x) if isinstance(x, np.ndarray) else x for n, x in options.items()
+        }
+        names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+        apart = dict(zip(names, w.chunk(3), strict=True), use_separate_proj_weight=True) if separate else {}
+        attended = F.multi_head_attention_forward(
+            q,
+            k,
+            v,
+            4,
+            2,
+            None if separate else w,
+            b,
+            dropout_p=0.0,
+            out_proj_weight=o,
+            out_proj_bias=None,
+            **apart,
+            **given,
+        )
+        return attended if options.get("need_weights", True) else attended[0]
+
+    def converted(q: Any, k: Any, v: Any, w: Any, b: Any, o: Any) -> Any:
+        given = {n: jnp.asarray(x) if isinstance(x, np.ndarray) else x for n, x in options.items()}
+        attended = attention_forward.multi_head_attention_forward(q, k, v, 2, jnp.split(w, 3), b, o, None, **given)
+        return attended if options.get("need_weights", True) else attended[0]
+
+    same(converted, reference, q, k, v, packed, bias, out)

@@ -242,6 +242,7 @@ def test_old_switches_of_losses_with_weights_say_it_too() -> None:
     assert 'NLLLoss(weight=w, reduction="sum")' in code and 'NLLLoss(weight=w, reduction="none")' in code
 
 
+ATTENTION = "F.multi_head_attention_forward(x, x, x, 4, 2, w, None, None, None, False, 0.0, w, None"
 REFUSED = [
     ("F.cross_entropy(a, j, size_average=flag)", "deprecated", "aj"),
     ("F.batch_norm(x, u, u, training=True)", "in place", "xu"),
@@ -249,7 +250,9 @@ REFUSED = [
     ("F.embedding(i, a, max_norm=1.0)", "renormalises", "ia"),
     ("torch.nn.attention.flex_attention.create_mask(lambda s, b, h, i, j: s, 1, 1, 2, 2)", "function of scores", ""),
     ("torch.nn.attention.flex_attention.flex_attention(x, x, x, return_lse=True)", "output alone", "x"),
-    ("F.multi_head_attention_forward(x, x, x)", "nn.MultiheadAttention", "x"),
+    (f"{ATTENTION}, is_causal=True)", "give attn_mask alone", "x"),
+    (f"{ATTENTION}, use_separate_proj_weight=flag)", "doesn't show", "x"),
+    (f"{ATTENTION}, static_k=x)", "in place of the projected", "x"),
 ]
 
 

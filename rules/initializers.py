@@ -17,21 +17,48 @@ from t2j_lsp.translate.rule.tensors import behind_data
 from .random import joined, of_tensor, scaled
 
 INIT = "torch.nn.init"
+_OTHER_FANS = (
+    "this goes over kernels, whose inputs are on other axes in Flax, and over parameters that stay as in PyTorch: "
+    "initialise those by themselves"
+)
 CONVOLUTIONS = frozenset({"torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d"})
 
 
 def assign(call: Call, template: str, *, fans: bool = False) -> Piece | Refusal:
     """``variable[...] = initializer(key, shape, dtype)`` for the parameter that the call fills in place."""
+    if fans and _meets_own(call, 3 if "fan_avg" in template or "xavier" in template else 2):
+        return call.refuse(_OTHER_FANS)
     axes = _axes(call)
     initializer = template.replace("{axes}", axes).replace("{first_axes}", axes.removeprefix(", "))
     return _filled(call, initializer + "({rngs}.params(), {size})", constant=not fans)
 
 
-def _axes(call: Call) -> str:
-    """Which axes are counted for the fans of a parameter in PyTorch's layout."""
+def _meets_own(call: Call, rank: int) -> bool:
+    """Whether a walk over kernels meets parameters of the user's own, too, of which these fans would be others.
+
+    ``rank``: from how many axes on; the sum of both fans is the same for two.
+    """
+    own, layers = _walked(call)
+    return layers and any(one.rank is None or one.rank >= rank for one in own)
+
+
+def _walked(call: Call) -> tuple[list[Tensor], bool]:
+    """What ``for p in self.parameters()`` goes over; nothing for a parameter that is named."""
+    node = behind_data(next(iter(call.arguments.values())).node)
+    fact = call.site.fact(node) if node is not None else None
+    return call.site.walked_parameters() if isinstance(fact, Tensor) and fact.any_layout else ([], True)
+
+
+def _is_kernel(call: Call) -> bool:
+    """Whether a parameter has Flax's layout: a layer's, or one of a walk that goes over others than the user's own."""
     first = next(iter(call.arguments.values()))
     target = call.site.parameter(first.node) if first.node is not None else None
-    return "" if target is not None and target[1] else ", in_axis=1, out_axis=0"
+    return target is not None and target[1] and _walked(call)[1]
+
+
+def _axes(call: Call) -> str:
+    """Which axes are counted for the fans of a parameter in PyTorch's layout."""
+    return "" if _is_kernel(call) else ", in_axis=1, out_axis=0"
 
 
 def _filled(call: Call, template: str, *, constant: bool = True) -> Piece | Refusal:
@@ -206,9 +233,9 @@ for distribution in ("uniform", "normal"):
     result="same",
 )
 def orthogonal(call: Call) -> Piece | Refusal:
-    first = call["tensor"]
-    target = call.site.parameter(first.node) if first.node is not None else None
-    column = "" if target is not None and target[1] else ", column_axis=0"
+    if _meets_own(call, 2):
+        return call.refuse(_OTHER_FANS)
+    column = "" if _is_kernel(call) else ", column_axis=0"
     return assign(call, "nnx.initializers.orthogonal({gain}" + column + ")")
 
 

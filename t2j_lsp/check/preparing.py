@@ -136,5 +136,8 @@ def cut_jax(side: Slicer, other: Counterpart, preparation: Preparation) -> Slice
 
 
 def shared_names(preparation: Preparation) -> list[str]:
-    """What an object's arguments name that both files have."""
-    return [text for text in preparation.code if "get_" not in text]
+    """What an object's arguments name that both files have: not what gives inputs in the source alone."""
+    return [text for text in preparation.code if not _GIVES_INPUTS.search(text)]
+
+
+_GIVES_INPUTS = re.compile(r"\bget_(?:init_)?inputs\b")

@@ -139,3 +139,31 @@ class Sizes(nn.Module):
 """
     verdict = check(source, convert(source).code, "Sizes")
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+
+
+def test_a_function_that_gets_an_argument_is_named_on_both_sides(check: Check) -> None:
+    """Whatever it is called: ``get_inputs`` alone is the source's own."""
+    torch = """
+def get_scale(name):
+    return {"half": 0.5, "twice": 2.0}[name]
+
+class Inner(nn.Module):
+    def __init__(self, width, scale):
+        super().__init__()
+        self.scale = scale
+        self.fc = nn.Linear(width, width)
+    def forward(self, x):
+        return self.fc(x) - self.scale
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner(5, get_scale("twice"))
+    def forward(self, x):
+        return self.inner(x)
+"""
+    jax = convert(TORCH + torch).code
+    verdict = check(torch, jax, "Inner", expression=convert_expression)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+    wrong = check(torch, jax.replace("- self.scale", "+ self.scale"), "Inner", expression=convert_expression)
+    assert wrong.verdict is VerdictKind.DIFFERENT

@@ -54,6 +54,15 @@ def test_a_number_of_what_may_be_a_tensor_is_noted() -> None:
     assert "value-needed" in {note.code for note in convert(text).notes}
 
 
+@pytest.mark.parametrize("call", ["mean(dim=-1)", "max(dim=0)[0]", "sum(dim=1)"])
+def test_an_axis_that_is_called_dim_is_a_tensors(call: str) -> None:
+    """Of a file that imports nothing; xarray's axes have names."""
+    code = convert(f"def score(x):\n    return x.{call}\n").code
+    assert "axis=" in code and call not in code
+    named = "def score(x):\n    return x.mean(dim='time')\n"
+    assert convert(named).code == named
+
+
 AUDIO = """\
 import torchaudio
 

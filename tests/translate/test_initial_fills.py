@@ -130,3 +130,52 @@ def test_parameters_of_a_recurrent_layer_are_filled(made: str, statement: str, b
     done = convert(RECURRENT.format(made=made, statement=statement))
     assert not done.gaps
     assert becomes in done.code
+
+
+WALK = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, n=40):
+        super().__init__()
+        self.own = nn.Parameter(torch.empty{shape})
+        self.rest = {rest}
+        for p in self.parameters():
+            if p.dim() > 1:
+                nn.init.{fill}_(p)
+"""
+OWN = "nn.Parameter(torch.empty(n, 3 * n))"
+LAYERS = "nn.Sequential(nn.Linear(n, 3 * n), nn.Conv1d(n, 2 * n, 5))"
+
+
+@pytest.mark.parametrize("fill", ["xavier_uniform", "xavier_normal", "kaiming_uniform", "orthogonal"])
+@pytest.mark.parametrize("shape", ["(n, 2 * n)", "(2, n, n)"])
+def test_a_walk_over_parameters_of_ones_own_counts_their_fans(fill: str, shape: str) -> None:
+    text = WALK.format(fill=fill, shape=shape, rest=OWN)
+    translation = convert(text)
+    assert not translation.gaps
+    sides: list[dict[str, Any]] = [{}, {}]
+    exec(text, sides[0])
+    exec(translation.code, sides[1])
+    torch.manual_seed(0)
+    reference, net = sides[0]["Net"](), sides[1]["Net"](rngs=nnx.Rngs(0))
+    for name in ("own", "rest"):
+        got, wanted = np.std(getattr(net, name)[...]), getattr(reference, name).std().item()
+        assert abs(got / wanted - 1) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("fill", "shape", "gaps"),
+    [
+        ("xavier_uniform", "(n, 2 * n)", 0),
+        ("xavier_uniform", "(2, n, n)", 1),
+        ("kaiming_uniform", "(n, 2 * n)", 1),
+        ("orthogonal", "(n, 2 * n)", 1),
+        ("kaiming_uniform", "(n)", 0),
+    ],
+)
+def test_a_walk_over_kernels_and_parameters_of_ones_own_is_said(fill: str, shape: str, gaps: int) -> None:
+    """Fans of two axes have one sum, in any order."""
+    translation = convert(WALK.format(fill=fill, shape=shape, rest=LAYERS))
+    assert len(translation.gaps) == gaps

@@ -97,6 +97,11 @@ SAID = {
         "    for b in range(batch.shape[0]):\n        mask[b, : lengths[b]] = torch.ones(lengths[b])\n    return mask\n"
     ),
 }
+CONDITIONS = {
+    "a largest element": "def f(x):\n    top = x.abs().max()\n    if top > 1:\n        return x / top\n    return x\n",
+    "a sum": "def f(x):\n    assert x.pow(2).sum() > 0\n    return torch.sqrt(x)\n",
+    "one of two": "def f(x, y):\n    return y if 1 - x.abs().min() > 0 else torch.exp(y)\n",
+}
 UNSAID = {
     "numpy's array that only a constructor computes with": (
         "class Net(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
@@ -135,6 +140,11 @@ UNSAID = {
 @pytest.mark.parametrize("text", SAID.values(), ids=SAID)
 def test_a_value_that_jit_does_not_know_is_said(text: str) -> None:
     assert noted(text)
+
+
+@pytest.mark.parametrize("text", CONDITIONS.values(), ids=CONDITIONS)
+def test_a_condition_on_what_is_taken_for_a_tensor_is_said(text: str) -> None:
+    assert [note.code for note in convert("import torch\n\n\n" + text).notes if note.code == "tensor-branch"]
 
 
 @pytest.mark.parametrize("text", UNSAID.values(), ids=UNSAID)

@@ -43,6 +43,7 @@ from .known_values import KnownValues
 from .needs import NeededNames
 from .own_files import resumes_optimizer, was_written
 from .own_lists import is_own_list
+from .own_parameters import walked_parameters
 from .rngs import rngs_expression
 from .variables import Variables
 
@@ -235,6 +236,10 @@ class CallSite:
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
         """The ``nnx.Variable`` that a node names, and whether it has Flax's layout; None if it is not one."""
         return self._variables().parameter(node, constant)
+
+    def walked_parameters(self) -> tuple[list[Tensor], bool]:
+        """The parameters of the user's own that a walk over all meets, as in PyTorch, and whether there are others."""
+        return walked_parameters(self.ctx)
 
 
 Sites = Callable[[ast.expr, str], CallSite]

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import called_by_modules
-from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter, is_known
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.rule.names import only_tensor
+from t2j_lsp.translate.rule.names import OPERATOR_METHODS, only_tensor
 
 from .context import Context
 
@@ -84,12 +84,21 @@ class TensorCode:
         if isinstance(self.ctx.fact(node), Tensor):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            return not is_known(self.ctx.fact(node)) and only_tensor(node.func.attr, node)
+            told = only_tensor(node.func.attr, node) or self._is_operator(node, node.func)
+            return not is_known(self.ctx.fact(node)) and told
         if self.function is None or not isinstance(node, ast.Name) or is_known(self.ctx.fact(node)):
             return False
         given = _parameters(self.function)
         kinds = [a.annotation for a in given if a.arg == node.id and a.annotation is not None]
         return any(ast.unparse(member).rpartition(".")[2] == "Tensor" for kind in kinds for member in _members(kind))
+
+    def _is_operator(self, node: ast.Call, func: ast.Attribute) -> bool:
+        """Whether a method is called that no other arrays have where the file has none: ``x.abs()``, ``x.pow(2)``."""
+        if func.attr not in OPERATOR_METHODS or len(node.args) > 1 or node.keywords:
+            return False
+        fact = self.ctx.fact(func.value)
+        plain = not is_known(fact) and not (isinstance(fact, UnknownParameter) and fact.foreign)
+        return plain and not self.ctx.inference.state.other_arrays and self.ctx.inference.imports_torch
 
     def origin(self, node: ast.expr) -> ast.expr:
         """What a name was assigned, where that happens once."""

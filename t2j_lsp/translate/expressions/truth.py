@@ -9,10 +9,12 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.host_random import ONCE, is_host_draw
 from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, is_tensor
+from t2j_lsp.translate.rule.names import REDUCTIONS
 
 from .context import Context
 from .tensor_code import TensorCode
 
+_EXTREMES = ("max", "min")
 _REASON = "a condition on array values fails under jit; use jnp.where or lax.cond"
 
 
@@ -69,7 +71,24 @@ class Truth:
                 or self._is_said(self.code.origin(held))
                 or self._compares_unknowns(held)
             )
-        return self.ctx.fact(test) == UNKNOWN and self._is_said(test)
+        return self.ctx.fact(test) == UNKNOWN and (self._is_said(test) or self._is_made_of_tensor(test))
+
+    def _is_made_of_tensor(self, node: ast.expr) -> bool:
+        """Whether a value of unknown kind is computed from what is taken for a tensor: ``x.abs().max() > 1``."""
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]):
+                return any(map(self._is_made_of_tensor, (left, *node.comparators)))
+            case ast.BinOp(left=left, right=right):
+                return self._is_made_of_tensor(left) or self._is_made_of_tensor(right)
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)):
+                return (
+                    self.code.may_be_tensor(node)
+                    or (name in REDUCTIONS or name in _EXTREMES)
+                    and self._is_made_of_tensor(inner)
+                )
+            case ast.Name() if (origin := self.code.origin(node)) is not node:
+                return self._is_made_of_tensor(origin)
+        return False
 
     def _compares_unknowns(self, node: ast.expr) -> bool:
         """Whether it is a comparison of values of unknown kind: of what has ``.all()``, numpy's arrays apart."""

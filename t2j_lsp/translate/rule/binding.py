@@ -212,6 +212,9 @@ class SilentSite:
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
         return None
 
+    def walked_parameters(self) -> tuple[list[Tensor], bool]:
+        return [], True
+
     def note(self, reason: str) -> None:
         return None
 

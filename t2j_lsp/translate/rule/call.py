@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from .facts import UNKNOWN, Fact, Layer
+from .facts import UNKNOWN, Fact, Layer, Tensor
 from .optimizer_plan import OptimizerPlan
 from .pieces import ATOM, Piece, bracket, compile_template
 from .signature import Signature
@@ -205,6 +205,10 @@ class Site(Protocol):
 
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
         """The ``nnx.Variable`` that a node names, and whether it has Flax's layout; None if it is not one."""
+
+    def walked_parameters(self) -> tuple[list[Tensor], bool]:
+        """The parameters of the user's own that a walk over all meets, as in PyTorch, and whether there are others."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ ARRAY_LIBRARIES = frozenset(
 TENSOR_KEYWORDS = frozenset(
     {"dim", "keepdim", "dim0", "dim1", "dim2", "dims", "start_dim", "end_dim", "unbiased", "as_tuple"}
 )
-_REDUCTIONS = names_with(Trait.REDUCTION)
+REDUCTIONS = names_with(Trait.REDUCTION)
 
 OTHER_FRAMEWORKS = frozenset({"flax", "jax", "jittor", "keras", "mindspore", "mxnet", "paddle", "tensorflow"})
 """Libraries whose tensors have some of torch's methods."""
@@ -116,7 +116,7 @@ def may_use_torch(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _telling() -> re.Pattern[str]:
     names = "|".join(sorted({*TORCH_ONLY, *TORCH_ONLY_BARE, "detach", "size", "view"}))
-    return re.compile(rf"\.(?:{names})\(|\bkeepdim=")
+    return re.compile(rf"\.(?:{names})\(|\b(?:keep)?dim=")
 
 
 def computes_with_torch(nodes: Iterable[ast.AST]) -> bool:
@@ -152,6 +152,8 @@ def _tells_of_torch(node: ast.Call, name: str) -> bool:
         return True
     if name in TORCH_ONLY_BARE:
         return not node.args and not node.keywords
+    if any(k.arg == "dim" and _is_number(k.value) for k in node.keywords):
+        return name in REDUCTIONS or name in ("cumsum", "max", "min", "sort") or _is_tensor_method(name)
     return name in ("size", "view") and any(map(_is_number, node.args)) and only_tensor(name, node)
 
 
@@ -184,7 +186,7 @@ def only_tensor(name: str, node: ast.Call) -> bool:
         case "type":
             given = [first] if count == 1 else [k.value for k in node.keywords if k.arg == "dtype"]
             return any(map(_names_dtype, given))
-        case _ if name in _REDUCTIONS:
+        case _ if name in REDUCTIONS:
             named = next((k.value for k in node.keywords if k.arg == "axis"), None)
             return isinstance(first or named, ast.List) or count == 2 and _is_truth(node.args[1])
         case _:

@@ -14,7 +14,7 @@ from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import Fact, Object, Qual
+from t2j_lsp.translate.rule.facts import Fact, Object, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import Piece
@@ -29,6 +29,9 @@ from .spread_arguments import given_arguments
 
 PIPELINE = "torch.utils.data."
 KEPT = "The data pipeline uses this, and stays in PyTorch with it."
+_OF_MODULE = (
+    "the data pipeline, which stays in PyTorch, calls this method, which computes in JAX: give it a function of its own"
+)
 LENGTHS = (
     "Each length to which it pads a batch is compiled by itself: pad to few lengths here, the next power of two or "
     "a multiple of 64, where what was added is masked."
@@ -174,10 +177,31 @@ class Data:
 
     def _follow_attribute(self, node: ast.Attribute, scope: VariableScope) -> None:
         """``self.x`` of a class that isn't a dataset itself."""
+        if isinstance(called := self.ctx.fact(node), Function):
+            self._follow_method(called.info)
         if (info := self.holder(node)) is not None:
             self.attributes.add((info, node.attr))
             for statement in self.given_by_methods(info, node.attr):
                 self._keep_if_torch(statement)
+
+    def _follow_method(self, info: FunctionInfo) -> None:
+        """``self.collate`` of a class that doesn't stay as a whole: PyTorch's tensors go in, or come out."""
+        owner = info.owner
+        if owner is None or info.external or {owner.node, info.node} & self.kept or not self._uses_torch(info.node):
+            return
+        if owner.is_module and self._computes_with_module(info):
+            self.ctx.plan.on_statement(info.node, lambda statements: self._said_of(info, statements))
+        else:
+            self._keep(info.node)
+
+    def _said_of(self, info: FunctionInfo, statements: StatementRewriter) -> None:
+        self.ctx.report.gap(info.node, info.name, "torch-only", _OF_MODULE)
+        statements.dispatch(info.node)
+
+    def _computes_with_module(self, info: FunctionInfo) -> bool:
+        """Whether a method of a module uses its parameters, or modules inside."""
+        held = (self.ctx.fact(n) for n in symbols.walk(info.node) if isinstance(n, ast.Attribute))
+        return any(is_module(fact) or isinstance(fact, Tensor) and fact.variable for fact in held)
 
     def holder(self, node: ast.Attribute) -> ClassInfo | None:
         """The class of the file whose instances have an attribute, which is no dataset and no module."""

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp import symbols
+from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.inference.calls import takes_tensor_first
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Object, Qual, Tensor
 from t2j_lsp.translate.rule.join import join_all
 from t2j_lsp.translate.rule.names import is_jax
+from t2j_lsp.translate.rule.pieces import Piece
+from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.assignments import target_of
 from t2j_lsp.translate.training.data.pipelines import Data
 from t2j_lsp.translate.training.data.spread_arguments import given_arguments
 from t2j_lsp.translate.training.program.dict_order import DictOrder
 from t2j_lsp.translate.training.program.kept_values import as_arrays, holds_tensors, knows_parts
 from t2j_lsp.translate.training.program.objects import VariableScope
+
+_OWN_FUNCTION = (
+    "{} stays in PyTorch with the data pipeline that uses it, and is given a JAX array here: "
+    "write a second one for arrays"
+)
 
 
 class KeptUses:
@@ -32,7 +43,13 @@ class KeptUses:
             if isinstance(node, ast.Call):
                 self._first_batch(node)
                 fact = self.ctx.fact(node.func)
-                if isinstance(fact, Function) and self._stays(fact.info) and holds_tensors(self.ctx.fact(node)):
+                if (
+                    isinstance(fact, Function)
+                    and fact.info.node in self.kept
+                    and self._is_given_arrays(node, fact.info)
+                ):
+                    self._report_arrays(node, fact.name)
+                elif isinstance(fact, Function) and self._stays(fact.info) and holds_tensors(self.ctx.fact(node)):
                     self._convert(node)
                 elif (kept := self._kept_lambda(node.func)) is not None and holds_tensors(self.ctx.fact(kept.body)):
                     self._convert(node, isinstance(self.ctx.fact(kept.body), Tensor))
@@ -55,6 +72,57 @@ class KeptUses:
                     self._convert(read, False, mixed=True)
                 if holds_tensors(held) and (made or held != UNKNOWN):
                     self._convert(node, isinstance(held, Tensor))
+
+    def _is_given_arrays(self, node: ast.Call, info: FunctionInfo) -> bool:
+        """Whether code that converts calls a function with a tensor, or for a tensor with what isn't known."""
+        if self.ctx.plan.keeps(node, self.ctx.source.parents):
+            return False
+        values = [*node.args, *(k.value for k in node.keywords)]
+        arrays = [v for v in values if isinstance(self.ctx.fact(v), Tensor)]
+        for parameter, value in bound_arguments(node, info):
+            if isinstance(self.ctx.fact(value), UnknownParameter) and self._is_tensor(info, parameter.arg):
+                arrays.append(value)
+        return any(not self._is_in_torch(value) for value in arrays)
+
+    def _is_tensor(self, info: FunctionInfo, name: str) -> bool:
+        """Whether a function uses a parameter as only tensors are used."""
+        if isinstance(info.learned.get(name), Tensor):
+            return True
+        for call in symbols.walk(info.node):
+            fact = self.ctx.fact(call.func) if isinstance(call, ast.Call) else None
+            rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+            match call:
+                case ast.Call(args=[ast.Name(id=given), *_]) if given == name and rule is not None:
+                    if takes_tensor_first(rule):
+                        return True
+        return False
+
+    def _report_arrays(self, node: ast.Call, name: str) -> None:
+        """Say that a function which stays with the data pipeline is given an array here."""
+
+        def said(renderer: ExpressionRenderer) -> Piece:
+            self.ctx.report.gap(node, name, "torch-only", _OWN_FUNCTION.format(name))
+            return Piece(self.ctx.source.segment(node))
+
+        self.ctx.plan.on_expression(node, said)
+
+    def _is_in_torch(self, node: ast.expr) -> bool:
+        """Whether a value is a tensor of kept code, or made of one by methods."""
+        if self.ctx.plan.keeps(node, self.ctx.source.parents):
+            return True
+        match node:
+            case ast.Name():
+                home = self.objects.home(node.id, self.objects.scope(node))
+                given = (node.id, home.node) in self.data.names
+                return given and (self._assigned_in_torch(node, home) or holds_tensors(self._given(node.id, home)))
+            case ast.Call(func=func) if isinstance(fact := self.ctx.fact(func), Function) and self._stays(fact.info):
+                return True
+            case ast.Call(func=ast.Attribute(value=inner)) | ast.Subscript(value=inner):
+                return self._is_in_torch(inner)
+            case ast.Attribute(value=inner):
+                info = self.data.holder(node)
+                return info is not None and (info, node.attr) in self.data.attributes or self._is_in_torch(inner)
+        return False
 
     def _stays(self, info: FunctionInfo) -> bool:
         """Whether a function stays in PyTorch, or the class whose method it is."""

@@ -1,0 +1,51 @@
+"""Parameters that classes keep of their own, beside those of layers: they have PyTorch's layout in Flax, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tuple
+
+from .context import Context
+
+
+def walked_parameters(ctx: Context) -> tuple[list[Tensor], bool]:
+    """Those of a class and of what it holds, and whether it holds layers; outside of a class, those of the file."""
+    info = ctx.scope.class_info
+    waiting = [info] if info is not None else list(ctx.inference.classes.values())
+    seen: set[ClassInfo] = set()
+    own: list[Tensor] = []
+    layers = info is None
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        layers = layers or one.layer_base is not None or any(not isinstance(b, Class | Qual) for b in one.bases)
+        for fact in (
+            f for owner in one.ancestry() for attribute in owner.attributes.values() for f in _parts(attribute)
+        ):
+            if isinstance(fact, Tensor) and fact.variable:
+                own.append(fact)
+            elif isinstance(fact, Instance) and fact.cls.info.is_module:
+                waiting.append(fact.cls.info)
+            elif is_module(fact) or not is_known(fact):
+                layers = True
+    return own, layers
+
+
+def _parts(fact: Fact) -> Iterator[Fact]:
+    match fact:
+        case ListOf(item=item):
+            yield from _parts(item)
+        case Tuple(items=items):
+            for item in items:
+                yield from _parts(item)
+        case Layer(items=tuple() as items):
+            yield fact
+            for item in items:
+                yield from _parts(item)
+        case _:
+            yield fact

@@ -99,5 +99,5 @@ def test_a_method_that_feeds_a_loader_and_runs_a_module_is_said() -> None:
     [("scaled(torch.tanh(x))", 1), ("torch.tanh(scaled(x))", 1), ("scaled(next(iter(Items(self.rows))))", 0)],
 )
 def test_what_stays_with_the_pipeline_and_is_given_an_array_is_said(value: str, gaps: int) -> None:
-    found = convert(FED.format(base="object", made=STACKED, value=value)).gaps
-    assert [g.reason.split()[0] for g in found] == ["scaled"] * gaps
+    reported = convert(FED.format(base="object", made=STACKED, value=value)).gaps
+    assert [g.reason.split()[0] for g in reported] == ["scaled"] * gaps

@@ -84,8 +84,8 @@ class TensorCode:
         if isinstance(self.ctx.fact(node), Tensor):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            told = only_tensor(node.func.attr, node) or self._is_operator(node, node.func)
-            return not is_known(self.ctx.fact(node)) and told
+            of_tensors = only_tensor(node.func.attr, node) or self._is_operator(node, node.func)
+            return not is_known(self.ctx.fact(node)) and of_tensors
         if self.function is None or not isinstance(node, ast.Name) or is_known(self.ctx.fact(node)):
             return False
         given = _parameters(self.function)

@@ -158,8 +158,8 @@ EXPLAINED: dict[tuple[str, str], str] = {
     ("losses.huber", "pred - target -> target - pred"): _EVEN,
     (
         "losses.distillation",
-        "jax.nn.softmax(lax.stop_gradient(target) / 3.0, axis=1) -> "
-        "jax.lax.stop_gradient(jax.nn.softmax(lax.stop_gradient(target) / 3.0, axis=1))",
+        "jax.nn.softmax(jax.lax.stop_gradient(target) / 3.0, axis=1) -> "
+        "jax.lax.stop_gradient(jax.nn.softmax(jax.lax.stop_gradient(target) / 3.0, axis=1))",
     ): _CONSTANT,
     ("losses.barlow_twins", "z1.mean(axis=0) -> jax.lax.stop_gradient(z1.mean(axis=0))"): _CENTRED,
     ("losses.barlow_twins", "z2.mean(axis=0) -> jax.lax.stop_gradient(z2.mean(axis=0))"): _CENTRED,

@@ -234,9 +234,9 @@ def holder(argument: Argument) -> str:
 def without_stop_gradient(argument: Argument) -> Piece:
     """The argument for a call that leaves JAX, where ``x.detach()`` has nothing left to say."""
     text = argument.piece.text
-    if text.startswith("lax.stop_gradient("):
+    if text.startswith("jax.lax.stop_gradient("):
         tree = ast.parse(text, mode="eval").body
-        if isinstance(tree, ast.Call) and ast.unparse(tree.func) == "lax.stop_gradient" and len(tree.args) == 1:
+        if isinstance(tree, ast.Call) and ast.unparse(tree.func) == "jax.lax.stop_gradient" and len(tree.args) == 1:
             return Piece(ast.get_source_segment(text, tree.args[0]) or text, precedence(tree.args[0]))
     return argument.piece
 

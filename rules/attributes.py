@@ -19,9 +19,9 @@ Row("torch.imag(input)", "{input}.imag")
 # Autograd -------------------------------------------------------------------------------------------------------
 
 
-@rule("torch.Tensor.data", jax="lax.stop_gradient(x)", result="same")
+@rule("torch.Tensor.data", jax="jax.lax.stop_gradient(x)", result="same")
 def data(call: Call) -> Piece:
-    return call.emit("lax.stop_gradient({array})", array=array_text(call["self"]))
+    return call.emit("jax.lax.stop_gradient({array})", array=array_text(call["self"]))
 
 
 GRADIENTS = "JAX returns gradients instead of storing them: take them from jax.value_and_grad or nnx.value_and_grad."

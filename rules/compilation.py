@@ -14,28 +14,28 @@ from ._arguments import spread
 
 @rule(
     "torch.no_grad()",
-    jax="lax.stop_gradient(result)",
+    jax="jax.lax.stop_gradient(result)",
     aliases=["torch.autograd.no_grad"],
     result="unknown",
 )
 def no_grad(call: Call) -> Refusal:
-    """``with torch.no_grad():`` and ``@torch.no_grad()`` put lax.stop_gradient around what leaves them."""
-    return call.refuse("Only a with block or a decorator of no_grad converts: use lax.stop_gradient on the values.")
+    """``with torch.no_grad():`` and ``@torch.no_grad()`` put jax.lax.stop_gradient around what leaves them."""
+    return call.refuse("Only a with block or a decorator of no_grad converts: use jax.lax.stop_gradient on the values.")
 
 
 @rule(
     "torch.inference_mode(mode=True)",
-    jax="lax.stop_gradient(result)",
+    jax="jax.lax.stop_gradient(result)",
     aliases=["torch.autograd.inference_mode"],
     result="unknown",
 )
 def inference_mode(call: Call) -> Refusal:
-    return call.refuse("Only a with block or a decorator converts: use lax.stop_gradient on the values.")
+    return call.refuse("Only a with block or a decorator converts: use jax.lax.stop_gradient on the values.")
 
 
 refuse(
     "torch.set_grad_enabled",
-    "JAX takes gradients only where they are asked for; use lax.stop_gradient on a value.",
+    "JAX takes gradients only where they are asked for; use jax.lax.stop_gradient on a value.",
     aliases=["torch.autograd.set_grad_enabled"],
 )
 refuse("torch.is_grad_enabled", "JAX has no global gradient switch.")

@@ -167,11 +167,13 @@ def tensor(call: Call) -> Piece:
     """``torch.tensor`` copies values and cuts the graph."""
     data = call["data"]
     if is_tensor(data.fact):
-        template = "lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "lax.stop_gradient({data})"
+        template = (
+            "jax.lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "jax.lax.stop_gradient({data})"
+        )
         return fill(call, template, floats=False)
     if _has_tensors(call, data) or _is_passed(call, data) or _collects(data):
         flat = ".ravel()" if is_flat(call, data) else ""
-        template = f"lax.stop_gradient(jnp.array({{data}}, dtype={{dtype?}}){flat})"
+        template = f"jax.lax.stop_gradient(jnp.array({{data}}, dtype={{dtype?}}){flat})"
         return fill(call, template, floats=False, data=as_numbers(call, data))
     return fill(call, "jnp.array({data}, dtype={dtype?})", floats=has_float(data))
 
@@ -291,18 +293,20 @@ def new_full(call: Call) -> Piece:
 def new_tensor(call: Call) -> Piece:
     if is_tensor(call["data"].fact):
         dtype = "{dtype}" if call.given("dtype") else "{self}.dtype"
-        return call.emit(f"lax.stop_gradient({{data}}).astype({dtype})")
+        return call.emit(f"jax.lax.stop_gradient({{data}}).astype({dtype})")
     return _new(call, "jnp.array({data}")
 
 
 # Complex numbers --------------------------------------------------------------------------------------------------
 
 
-@rule("torch.complex(real, imag)", jax="lax.complex(real, imag)")
+@rule("torch.complex(real, imag)", jax="jax.lax.complex(real, imag)")
 def complex_of(call: Call) -> Piece:
-    """lax.complex takes parts of one shape, which those of one tensor have: ``x[..., 0]`` and ``x[..., 1]``."""
+    """jax.lax.complex takes parts of one shape, which those of one tensor have: ``x[..., 0]`` and ``x[..., 1]``."""
     alike = _without_place(call["real"].text) == _without_place(call["imag"].text)
-    return call.emit("lax.complex({real}, {imag})" if alike else "lax.complex(*jnp.broadcast_arrays({real}, {imag}))")
+    return call.emit(
+        "jax.lax.complex({real}, {imag})" if alike else "jax.lax.complex(*jnp.broadcast_arrays({real}, {imag}))"
+    )
 
 
 def _without_place(text: str) -> str:
@@ -311,8 +315,8 @@ def _without_place(text: str) -> str:
     return head + bracket + re.sub(r"(?<![^,\s])-?\d+(?=\s*[,\]])", "#", places)
 
 
-Row("torch.polar(abs, angle)", "lax.complex({abs} * jnp.cos({angle}), {abs} * jnp.sin({angle}))")
-Row("torch.view_as_complex(input)", "lax.complex({input}[..., 0], {input}[..., 1])")
+Row("torch.polar(abs, angle)", "jax.lax.complex({abs} * jnp.cos({angle}), {abs} * jnp.sin({angle}))")
+Row("torch.view_as_complex(input)", "jax.lax.complex({input}[..., 0], {input}[..., 1])")
 Row("torch.view_as_real(input)", "jnp.stack(({input}.real, {input}.imag), axis=-1)", result="float tensor")
 
 refuse("torch.quantize_per_tensor", "JAX has no quantised arrays.")

@@ -116,7 +116,7 @@ Row("torch.cholesky_inverse(input, upper=False)", "cholesky_inverse({input}, upp
 
 @rule(
     "torch.triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)",
-    jax="(lax.linalg.triangular_solve(A, b, left_side=True), A)",
+    jax="(jax.lax.linalg.triangular_solve(A, b, left_side=True), A)",
     method=True,
     result=lambda call: Tuple((broadcast(call), same(call)), fields=("solution", "cloned_coefficient")),
 )
@@ -124,7 +124,7 @@ def triangular_solve(call: Call) -> Piece:
     """The second value is the matrix, as it was."""
     upper = {"True": "False", "False": "True"}.get(call["upper"].text, "not {upper}")
     solved = (
-        f"lax.linalg.triangular_solve({{A}}, {{input}}, left_side=True, lower={upper},"
+        f"jax.lax.linalg.triangular_solve({{A}}, {{input}}, left_side=True, lower={upper},"
         " transpose_a={transpose?}, unit_diagonal={unitriangular?})"
     )
     if call.site.index in (1, "cloned_coefficient"):

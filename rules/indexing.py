@@ -75,7 +75,7 @@ def narrow(call: Call) -> Piece:
     dim, start, length = (integer(call[name]) for name in ("dim", "start", "length"))
     if dim is not None and -3 <= dim <= 3 and start is not None and start >= 0 and length is not None:
         return call.emit(f"{{input}}[{axis_index(dim, f'{start}:{start + length}' if start else f':{length}')}]")
-    return call.emit("lax.dynamic_slice_in_dim({input}, {start}, {length}, axis={dim})")
+    return call.emit("jax.lax.dynamic_slice_in_dim({input}, {start}, {length}, axis={dim})")
 
 
 # By condition ---------------------------------------------------------------------------------------------------

@@ -179,7 +179,7 @@ TENSOR = {
     "storage_type": "JAX arrays have no storage.",
     "to_mkldnn": "A layout of one backend: XLA chooses its own.",
     "to_padded_tensor": "JAX has no nested tensors: keep a padded array and a mask.",
-    "volatile": "Removed from PyTorch: use lax.stop_gradient.",
+    "volatile": "Removed from PyTorch: use jax.lax.stop_gradient.",
 }
 for name, reason in TENSOR.items():
     refuse(f"torch.Tensor.{name}", reason)

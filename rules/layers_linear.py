@@ -133,9 +133,9 @@ def _flatten(call: Call) -> Piece | None:
         case 0, -1:
             return call.emit("jnp.ravel")
         case _, -1:
-            return call.emit("lambda x: lax.collapse(x, {start_dim})")
+            return call.emit("lambda x: jax.lax.collapse(x, {start_dim})")
         case _:
-            return call.emit("lambda x: lax.collapse(x, {start_dim}, {stop})", stop=str(end + 1))
+            return call.emit("lambda x: jax.lax.collapse(x, {start_dim}, {stop})", stop=str(end + 1))
 
 
 def _flatten_from_last(spatial: int) -> Build:

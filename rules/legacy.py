@@ -107,7 +107,7 @@ def built(call: Call, dtype: str | None) -> Piece | Refusal:
             return call.emit(f"of_size_or_values({{data}}{rest})", data=call["data"].items[0])
         case False:
             data = call["data"].items[0]
-            template = "lax.stop_gradient({data})" if is_tensor(data.fact) else "jnp.array({data})"
+            template = "jax.lax.stop_gradient({data})" if is_tensor(data.fact) else "jnp.array({data})"
             if dtype is not None:
                 template = template[:-1] + f", dtype={dtype})" if "array" in template else f"{template}.astype({dtype})"
             return call.emit(template + ".ravel()" * is_flat(call, data), data=as_numbers(call, data))
@@ -180,7 +180,7 @@ def variable(call: Call) -> Piece:
         call.note(REQUIRES_GRAD)
     data = call["data"].node
     cut = data is not None and call.site.computed(data) and not call.site.without_gradient
-    return call.emit("lax.stop_gradient({data})" if cut else "{data}")
+    return call.emit("jax.lax.stop_gradient({data})" if cut else "{data}")
 
 
 trait(Trait.FROM_VALUES, "torch.Tensor", *(f"torch.{name}" for name in LEGACY))

@@ -66,12 +66,12 @@ def solve(call: Call) -> Piece | Refusal:
 
 @rule(
     "torch.linalg.solve_triangular(input, B, *, upper, left=True, unitriangular=False)",
-    jax="lax.linalg.triangular_solve(A, B, left_side=True, lower=not upper)",
+    jax="jax.lax.linalg.triangular_solve(A, B, left_side=True, lower=not upper)",
 )
 def solve_triangular(call: Call) -> Piece:
     lower = _lower(call)
     return call.emit(
-        f"lax.linalg.triangular_solve({{input}}, {{B}}, left_side={{left}}, lower={lower},"
+        f"jax.lax.linalg.triangular_solve({{input}}, {{B}}, left_side={{left}}, lower={lower},"
         " unit_diagonal={unitriangular?})"
     )
 

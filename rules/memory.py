@@ -37,14 +37,14 @@ def _array(call: Call, name: str, template: str) -> Piece:
     return call.emit(template, array=array_text(call[name]))
 
 
-@rule("torch.detach(input)", jax="lax.stop_gradient(x)", method=True, result="same")
+@rule("torch.detach(input)", jax="jax.lax.stop_gradient(x)", method=True, result="same")
 def detach(call: Call) -> Piece:
-    return _array(call, "input", "lax.stop_gradient({array})")
+    return _array(call, "input", "jax.lax.stop_gradient({array})")
 
 
-@rule("torch.detach_copy(input)", jax="lax.stop_gradient(x)", result="same")
+@rule("torch.detach_copy(input)", jax="jax.lax.stop_gradient(x)", result="same")
 def detach_copy(call: Call) -> Piece:
-    return _array(call, "input", "lax.stop_gradient({array})")
+    return _array(call, "input", "jax.lax.stop_gradient({array})")
 
 
 trait(Trait.SAME_VALUES, "clone", "contiguous", "cpu", "cuda", "detach")
@@ -153,7 +153,7 @@ def _leaving(call: Call, template: str) -> Piece:
     """What reads the values of an array, of which no gradient is traced."""
     plain = without_stop_gradient(call["self"])
     if call.site.traced and not is_integer(call["self"].fact):
-        template = template.replace("{array}", "lax.stop_gradient({array})")
+        template = template.replace("{array}", "jax.lax.stop_gradient({array})")
         return call.emit(template, array=plain.text)
     return call.emit(template, array=plain)
 

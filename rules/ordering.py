@@ -147,17 +147,17 @@ def argsort(call: Call) -> Piece:
 
 @rule(
     "torch.topk(input, k, dim=-1, largest=True, sorted=True)",
-    jax="lax.top_k(x, k)",
+    jax="jax.lax.top_k(x, k)",
     method=True,
     ignore=["sorted"],
     result=same_pair,
 )
 def topk(call: Call) -> Piece:
-    """lax.top_k returns a list, which has no `.values`: the helper stands where the value is kept whole."""
+    """jax.lax.top_k returns a list, which has no `.values`: the helper stands where the value is kept whole."""
     part = used_part(call)
     counted_in_int32 = call.site.x64 and part != "values"
     if not call.given("largest") and not counted_in_int32 and (call.site.unpacked == 2 or part is not None):
-        pair = call.emit("lax.top_k({input}, {k}, axis={dim?})")
+        pair = call.emit("jax.lax.top_k({input}, {k}, axis={dim?})")
         return pair if part is None else as_part(Piece(f"{pair.text}[{0 if part == 'values' else 1}]"))
     return call.emit("top_k({input}, {k}, axis={dim?}, largest={largest?})")
 

@@ -43,10 +43,10 @@ for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
 Row("torch.trunc(input)", "jnp.trunc({input})", method=True, aliases=["torch.fix", "torch.Tensor.fix"], result=same)
 
 
-@rule("torch.rsqrt(input)", jax="lax.rsqrt(x)", method=True, result=as_float)
+@rule("torch.rsqrt(input)", jax="jax.lax.rsqrt(x)", method=True, result=as_float)
 def rsqrt(call: Call) -> Piece:
     """jax.lax.rsqrt takes no integers."""
-    return call.emit("1 / jnp.sqrt({input})" if is_integer(first(call).fact) else "lax.rsqrt({input})")
+    return call.emit("1 / jnp.sqrt({input})" if is_integer(first(call).fact) else "jax.lax.rsqrt({input})")
 
 
 def _squared(call: Call) -> Fact:

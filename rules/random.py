@@ -168,7 +168,7 @@ def _normal(call: Call) -> Fact:
 @rule(
     f"torch.normal(mean, std, size, *, generator=None, {FACTORY})",
     "torch.normal(mean, std=1.0, *, generator=None)",
-    jax="lax.stop_gradient(mean + std * rngs.normal(size))",
+    jax="jax.lax.stop_gradient(mean + std * rngs.normal(size))",
     random=True,
     result=_normal,
 )
@@ -204,7 +204,9 @@ def _drawn_for_both(call: Call, named: str, size: tuple[str, str]) -> Piece | No
         size = call.emit("jnp.broadcast_shapes({first}, {shape})", first=size[0], shape=shape).text, size[1]
     drawn = scaled(call, "{rngs}.normal({size})")
     if drawn != "{rngs}.normal({size})" and not call.site.without_gradient:
-        drawn = f"lax.stop_gradient({drawn})"  # PyTorch's gradient by mean and std is zero, unlike Normal.rsample's.
+        drawn = (
+            f"jax.lax.stop_gradient({drawn})"  # PyTorch's gradient by mean and std is zero, unlike Normal.rsample's.
+        )
     return draw(call, drawn, size=joined(size))
 
 

@@ -71,7 +71,7 @@ def _whole_steps(call: Call, name: str, rest: str) -> Piece:
 def _ends(call: Call) -> str:
     """Where steps begin and end: of tensors PyTorch takes the values, through which no gradient flows."""
     stops = {name: not call.site.without_gradient and _may_carry_gradient(call, name) for name in ("start", "end")}
-    return ", ".join(f"lax.stop_gradient({{{name}}})" if stop else f"{{{name}}}" for name, stop in stops.items())
+    return ", ".join(f"jax.lax.stop_gradient({{{name}}})" if stop else f"{{{name}}}" for name, stop in stops.items())
 
 
 def _may_carry_gradient(call: Call, name: str) -> bool:

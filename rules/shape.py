@@ -121,10 +121,10 @@ def flatten(call: Call) -> Piece | Refusal:
     if (start, end) == (1, -1) and call["input"].simple:
         return call.emit("{input}.reshape({input}.shape[0], -1)")
     if end == -1:
-        return call.emit("lax.collapse({input}, {start_dim})")
+        return call.emit("jax.lax.collapse({input}, {start_dim})")
     if end is not None:
-        return call.emit("lax.collapse({input}, {start_dim}, {stop})", stop=str(end + 1))
-    return call.refuse("The end_dim of flatten isn't a number: write lax.collapse(x, start, stop).")
+        return call.emit("jax.lax.collapse({input}, {start_dim}, {stop})", stop=str(end + 1))
+    return call.refuse("The end_dim of flatten isn't a number: write jax.lax.collapse(x, start, stop).")
 
 
 def _unflattened(call: Call) -> Fact:

@@ -89,16 +89,16 @@ def vmap(call: Call) -> Piece | Refusal:
     return call.emit("jax.vmap({func}, in_axes={in_dims?}, out_axes={out_dims?})", **axes)
 
 
-@rule("torch.cond(pred, true_fn, false_fn, operands=())", jax="lax.cond(pred, f, g, *operands)", result="unknown")
+@rule("torch.cond(pred, true_fn, false_fn, operands=())", jax="jax.lax.cond(pred, f, g, *operands)", result="unknown")
 def cond(call: Call) -> Piece:
     if not call.given("operands"):
-        return call.emit("lax.cond({pred}, {true_fn}, {false_fn})")
-    return call.emit("lax.cond({pred}, {true_fn}, {false_fn}, *{operands})")
+        return call.emit("jax.lax.cond({pred}, {true_fn}, {false_fn})")
+    return call.emit("jax.lax.cond({pred}, {true_fn}, {false_fn}, *{operands})")
 
 
 @rule(
     "torch.while_loop(cond_fn, body_fn, carried_inputs)",
-    jax="lax.while_loop(lambda state: cond(*state), lambda state: body(*state), inputs)",
+    jax="jax.lax.while_loop(lambda state: cond(*state), lambda state: body(*state), inputs)",
     result="unknown",
 )
 def while_loop(call: Call) -> Piece | Refusal:
@@ -106,7 +106,9 @@ def while_loop(call: Call) -> Piece | Refusal:
     if any(re.search(r"\bstate\b", call[name].text) for name in ("cond_fn", "body_fn")):
         return call.refuse("jax.lax.while_loop hands the state over as one value: write cond(state) and body(state).")
     inputs = "{carried_inputs}" if isinstance(call["carried_inputs"].node, ast.Tuple) else "tuple({carried_inputs})"
-    return call.emit(f"lax.while_loop(lambda state: {{cond_fn}}(*state), lambda state: {{body_fn}}(*state), {inputs})")
+    return call.emit(
+        f"jax.lax.while_loop(lambda state: {{cond_fn}}(*state), lambda state: {{body_fn}}(*state), {inputs})"
+    )
 
 
 # torch.autograd.functional --------------------------------------------------------------------------------------
@@ -126,7 +128,7 @@ def _arguments(call: Call, name: str) -> tuple[str, int] | None:
 def _detached(call: Call, template: str, **extra: str) -> Piece:
     """Without ``create_graph=True`` PyTorch's result carries no gradient."""
     kept = call["create_graph"].literal is True
-    return call.emit(template if kept else f"lax.stop_gradient({template})", **extra)
+    return call.emit(template if kept else f"jax.lax.stop_gradient({template})", **extra)
 
 
 for name, transform in (("jacobian", "jacrev"), ("hessian", "hessian")):

@@ -9,7 +9,6 @@ Source: https://docs.pytorch.org/docs/stable/nn.functional.html#non-linear-activ
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from .dropout import dropout_key
 
@@ -22,7 +21,7 @@ def leaky_relu(x: jax.Array, negative_slope: float = 0.01) -> jax.Array:
 def hardtanh(x: jax.Array, min_val: float = -1.0, max_val: float = 1.0) -> jax.Array:
     """`F.hardtanh`: x clipped to [min_val, max_val], with gradient 0 on the bounds."""
     bounds = jnp.asarray(min_val).astype(x.dtype), jnp.asarray(max_val).astype(x.dtype)
-    return jnp.where((x > bounds[0]) & (x < bounds[1]), x, lax.stop_gradient(jnp.clip(x, *bounds)))
+    return jnp.where((x > bounds[0]) & (x < bounds[1]), x, jax.lax.stop_gradient(jnp.clip(x, *bounds)))
 
 
 def hardshrink(x: jax.Array, lambd: float = 0.5) -> jax.Array:

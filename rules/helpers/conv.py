@@ -10,7 +10,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from .init import uniform_init
 from .pooling import per_axis
@@ -45,7 +44,7 @@ def conv_nd(
     """
     rank = weight.ndim - 2
     dilation = per_axis(dilation, rank)
-    y = lax.conv_general_dilated(
+    y = jax.lax.conv_general_dilated(
         x if x.ndim == weight.ndim else x[None],
         weight,
         window_strides=per_axis(stride, rank),
@@ -85,7 +84,7 @@ def conv_transpose_nd(
     kernel = weight.reshape(groups, features_in // groups, features_out, *kernel_size).swapaxes(1, 2)
     kernel = jnp.flip(kernel.reshape(groups * features_out, -1, *kernel_size), range(2, weight.ndim))
     sizes = zip(kernel_size, dilation, per_axis(padding, rank), per_axis(output_padding, rank), strict=True)
-    y = lax.conv_general_dilated(
+    y = jax.lax.conv_general_dilated(
         x if x.ndim == weight.ndim else x[None],
         kernel,
         window_strides=(1,) * rank,
@@ -305,10 +304,10 @@ class ConvTransposeNd(nnx.ConvTranspose):
         batch, kernel = x.reshape(-1, *x.shape[-self.rank - 1 :]).astype(dtype), self.kernel[...].astype(dtype)
         options = {"padding": pads, "rhs_dilation": self.dilation, "transpose_kernel": True}
         if self.groups == 1:
-            y = lax.conv_transpose(batch, kernel, self.stride, **options)
+            y = jax.lax.conv_transpose(batch, kernel, self.stride, **options)
         else:
             parts = zip(jnp.split(batch, self.groups, -1), jnp.split(kernel, self.groups, -1), strict=True)
-            y = jnp.concatenate([lax.conv_transpose(p, k, self.stride, **options) for p, k in parts], -1)
+            y = jnp.concatenate([jax.lax.conv_transpose(p, k, self.stride, **options) for p, k in parts], -1)
         if self.bias is not None:
             y += self.bias[...]
         return jnp.moveaxis(y.reshape(*x.shape[: -self.rank - 1], *y.shape[1:]), -1, -self.rank - 1)

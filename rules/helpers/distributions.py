@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from .math import absolute
 
@@ -52,7 +51,7 @@ class Distribution:
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws without gradients."""
-        return lax.stop_gradient(self.rsample(sample_shape, rngs=rngs))
+        return jax.lax.stop_gradient(self.rsample(sample_shape, rngs=rngs))
 
     def kl_divergence(self, other: Any) -> jax.Array:
         """The Kullback-Leibler divergence from a distribution of the same class."""
@@ -201,7 +200,9 @@ class Bernoulli(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Zeros and ones, as floating-point numbers."""
-        return rngs.bernoulli(lax.stop_gradient(self.probs), self.extended_shape(sample_shape)).astype(self.probs.dtype)
+        return rngs.bernoulli(jax.lax.stop_gradient(self.probs), self.extended_shape(sample_shape)).astype(
+            self.probs.dtype
+        )
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability."""

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from .distributions import Distribution
 
@@ -23,7 +22,7 @@ class MultivariateNormal(Distribution):
         elif precision_matrix is not None:
             flipped = jnp.linalg.cholesky(precision_matrix[..., ::-1, ::-1])
             inverse = jnp.swapaxes(flipped[..., ::-1, ::-1], -2, -1)
-            scale_tril = lax.linalg.triangular_solve(
+            scale_tril = jax.lax.linalg.triangular_solve(
                 inverse,
                 jnp.broadcast_to(jnp.eye(loc.shape[-1], dtype=inverse.dtype), inverse.shape),
                 left_side=True,
@@ -60,7 +59,7 @@ class MultivariateNormal(Distribution):
         batch = jnp.broadcast_shapes(columns.shape[:-2], self.batch_shape)
         scale = jnp.broadcast_to(self.scale_tril, (*batch, *self.scale_tril.shape[-2:]))
         columns = jnp.broadcast_to(columns, (*batch, *columns.shape[-2:]))
-        return lax.linalg.triangular_solve(scale, columns, left_side=True, lower=True)
+        return jax.lax.linalg.triangular_solve(scale, columns, left_side=True, lower=True)
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density."""
@@ -192,7 +191,7 @@ class TransformedDistribution(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws without gradients."""
-        return lax.stop_gradient(self.transformed(self.base_dist.sample(sample_shape, rngs=rngs)))
+        return jax.lax.stop_gradient(self.transformed(self.base_dist.sample(sample_shape, rngs=rngs)))
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density of each event."""

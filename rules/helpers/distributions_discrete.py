@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from .distributions import Categorical, Distribution, float_arrays, probabilities
 
@@ -23,7 +22,7 @@ class Poisson(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Counts, as floating-point numbers."""
-        return rngs.poisson(lax.stop_gradient(self.rate), self.extended_shape(sample_shape)).astype(self.rate.dtype)
+        return rngs.poisson(jax.lax.stop_gradient(self.rate), self.extended_shape(sample_shape)).astype(self.rate.dtype)
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability."""
@@ -47,7 +46,7 @@ class Geometric(Distribution):
         """Counts, as floating-point numbers."""
         u = rngs.uniform(self.extended_shape(sample_shape), self.probs.dtype)
         u = jnp.maximum(u, jnp.finfo(u.dtype).tiny)
-        return lax.stop_gradient(jnp.floor(jnp.log(u) / jnp.log1p(-self.probs)))
+        return jax.lax.stop_gradient(jnp.floor(jnp.log(u) / jnp.log1p(-self.probs)))
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability."""
@@ -75,7 +74,7 @@ class Binomial(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Counts, as floating-point numbers."""
-        probs = lax.stop_gradient(self.probs)
+        probs = jax.lax.stop_gradient(self.probs)
         return rngs.binomial(self.total_count, probs, self.extended_shape(sample_shape), probs.dtype)
 
     def log_prob(self, value: Any) -> jax.Array:
@@ -108,7 +107,7 @@ class NegativeBinomial(Distribution):
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Counts, as floating-point numbers."""
         rate = rngs.gamma(self.total_count, self.extended_shape(sample_shape), self.probs.dtype) * jnp.exp(self.logits)
-        return rngs.poisson(lax.stop_gradient(rate)).astype(rate.dtype)
+        return rngs.poisson(jax.lax.stop_gradient(rate)).astype(rate.dtype)
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability."""
@@ -185,7 +184,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     def rsample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Draws with the gradients of the probabilities."""
-        return self.sample(sample_shape, rngs=rngs) + (self.probs - lax.stop_gradient(self.probs))
+        return self.sample(sample_shape, rngs=rngs) + (self.probs - jax.lax.stop_gradient(self.probs))
 
 
 class RelaxedBernoulli(Distribution):

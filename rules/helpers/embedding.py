@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jax import lax
 
 from .container import Buffer
 
@@ -29,7 +28,7 @@ def embedding(ids: jax.Array, weight: jax.Array, padding_idx: int | None = None)
     if padding_idx is None:
         return rows
     is_padding = (ids == padding_idx % weight.shape[0])[..., None]
-    return jnp.where(is_padding, lax.stop_gradient(rows), rows)
+    return jnp.where(is_padding, jax.lax.stop_gradient(rows), rows)
 
 
 def one_hot(ids: jax.Array, num_classes: int = -1) -> jax.Array:
@@ -112,7 +111,7 @@ class Embedding(nnx.Embed):
         if self.padding_idx is None:
             return rows
         is_padding = (ids == self.padding_idx)[..., None]
-        return jnp.where(is_padding, lax.stop_gradient(rows), rows)
+        return jnp.where(is_padding, jax.lax.stop_gradient(rows), rows)
 
 
 class PretrainedEmbed(nnx.Embed):

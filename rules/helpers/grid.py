@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from .resize import cubic_weights
 
@@ -70,5 +69,5 @@ def pad_position(position: jax.Array, length: int, padding_mode: str, align_corn
         turns = jnp.floor(distance / max(span, 1))
         beyond = distance - turns * span
         position = low + jnp.where(turns % 2 == 0, beyond, span - beyond)
-    clipped = lax.stop_gradient(jnp.clip(position, 0, length - 1))
+    clipped = jax.lax.stop_gradient(jnp.clip(position, 0, length - 1))
     return jnp.where((position > 0) & (position < length - 1), position, clipped)

@@ -7,7 +7,6 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from .math import absolute
 
@@ -80,7 +79,7 @@ def gaussian_nll_loss(
     var = jnp.asarray(var, x.dtype)
     if var.shape == x.shape[:-1] != x.shape and var.ndim > 0:
         var = var[..., None]
-    var = var + lax.stop_gradient(jnp.maximum(var, eps) - var)
+    var = var + jax.lax.stop_gradient(jnp.maximum(var, eps) - var)
     loss = 0.5 * (jnp.log(var) + jnp.square(x - target) / var)
     return reduce_loss(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from .loss import reduce_loss
 from .math import clamp, euclidean_norm, vector_norm
@@ -18,7 +17,7 @@ def cosine_similarity(x1: jax.Array, x2: jax.Array, dim: int = 1, eps: float = 1
 
     def norm(x: jax.Array) -> jax.Array:
         length = euclidean_norm(x, axis=dim, keepdims=True)
-        return length + lax.stop_gradient(jnp.maximum(length, eps) - length)
+        return length + jax.lax.stop_gradient(jnp.maximum(length, eps) - length)
 
     x1, x2 = jnp.broadcast_arrays(x1, x2)
     return jnp.sum(x1 / norm(x1) * (x2 / norm(x2)), axis=dim)

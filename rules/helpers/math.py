@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 
 def absolute(x: jax.Array) -> jax.Array:
@@ -17,7 +16,7 @@ def absolute(x: jax.Array) -> jax.Array:
 def angle_of(z: jax.Array) -> jax.Array:
     """Angle of complex numbers as `torch.angle`: the gradient at 0 is 0, where that of jnp.angle is NaN."""
     zero = z == 0
-    at_zero = lax.stop_gradient(jnp.angle(z)) if jnp.iscomplexobj(z) else 0.0
+    at_zero = jax.lax.stop_gradient(jnp.angle(z)) if jnp.iscomplexobj(z) else 0.0
     return jnp.where(zero, at_zero, jnp.angle(jnp.where(zero, 1, z)))
 
 
@@ -35,7 +34,7 @@ def clamp_to(x: jax.Array, min: jax.Array | None = None, max: jax.Array | None =
     has no gradient.
     """
     if min is not None:
-        low = min if max is None else jnp.where(min == max, lax.stop_gradient(min), min)
+        low = min if max is None else jnp.where(min == max, jax.lax.stop_gradient(min), min)
         x = jnp.where((x < min) | jnp.isnan(min), low, x)
     if max is not None:
         x = jnp.where((x > max) | jnp.isnan(max), max, x)
@@ -44,19 +43,19 @@ def clamp_to(x: jax.Array, min: jax.Array | None = None, max: jax.Array | None =
 
 def power(base: jax.Array, exponent: jax.Array) -> jax.Array:
     """`torch.pow`: the base has no gradient where the exponent is 0; in JAX that may be NaN."""
-    constant = lax.stop_gradient(jnp.where(base == 0, 1, base))
+    constant = jax.lax.stop_gradient(jnp.where(base == 0, 1, base))
     return jnp.where(exponent == 0, constant, base) ** exponent
 
 
 def arctan2(y: jax.Array, x: jax.Array) -> jax.Array:
     """The angle of (x, y) as `torch.atan2`: the gradient at (0, 0) is 0, where that of jnp.arctan2 is NaN."""
     zero = (x == 0) & (y == 0)
-    return jnp.where(zero, lax.stop_gradient(jnp.arctan2(y, x)), jnp.arctan2(y, jnp.where(zero, 1, x)))
+    return jnp.where(zero, jax.lax.stop_gradient(jnp.arctan2(y, x)), jnp.arctan2(y, jnp.where(zero, 1, x)))
 
 
 def copysign(x: jax.Array, y: jax.Array | float) -> jax.Array:
     """|x| with the sign of y as `torch.copysign`: the gradient at 0 is 0, where that of jnp.copysign is 1 or -1."""
-    return jnp.where(x == 0, lax.stop_gradient(jnp.copysign(x, y)), jnp.copysign(x, y))
+    return jnp.where(x == 0, jax.lax.stop_gradient(jnp.copysign(x, y)), jnp.copysign(x, y))
 
 
 def fmax(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -139,13 +138,13 @@ def matrix_exp(x: jax.Array) -> jax.Array:
     jax.scipy.linalg.expm halves a matrix once less than its approximant needs, so that up to 0.5 % is wrong in float32;
     here it gets matrices of norm 3 at most, which are squared up again.
     """
-    norm = jnp.max(jnp.sum(jnp.abs(lax.stop_gradient(x)), axis=-2, keepdims=True), axis=-1, keepdims=True)
+    norm = jnp.max(jnp.sum(jnp.abs(jax.lax.stop_gradient(x)), axis=-2, keepdims=True), axis=-1, keepdims=True)
     halvings = jnp.clip(jnp.ceil(jnp.log2(norm / 3)), 0, 16)
 
     def squared(i: int, y: jax.Array) -> jax.Array:
         return jnp.where(i < halvings, y @ y, y)
 
-    return lax.fori_loop(0, 16, squared, jax.scipy.linalg.expm(x / 2**halvings))
+    return jax.lax.fori_loop(0, 16, squared, jax.scipy.linalg.expm(x / 2**halvings))
 
 
 def affine(x: jax.Array, weight: jax.Array, bias: jax.Array | None = None) -> jax.Array:
@@ -163,7 +162,7 @@ def gumbel_softmax(
     if not hard:
         return soft
     one_hot = jax.nn.one_hot(jnp.argmax(soft, axis), soft.shape[axis], dtype=soft.dtype, axis=axis)
-    return one_hot + soft - lax.stop_gradient(soft)
+    return one_hot + soft - jax.lax.stop_gradient(soft)
 
 
 def of_triangle(x: jax.Array, UPLO: str = "L") -> jax.Array:
@@ -173,7 +172,7 @@ def of_triangle(x: jax.Array, UPLO: str = "L") -> jax.Array:
     """
     lower = jnp.tri(x.shape[-1], dtype=bool)
     whole = jnp.where(lower if UPLO == "L" else lower.T, x, x.conj().mT)
-    return x + lax.stop_gradient(whole - x)
+    return x + jax.lax.stop_gradient(whole - x)
 
 
 def full_svd(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -181,7 +180,7 @@ def full_svd(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     u, s, vh = jnp.linalg.svd(x, full_matrices=False)
     if x.shape[-2] == x.shape[-1]:
         return u, s, vh
-    full_u, _, full_vh = jnp.linalg.svd(lax.stop_gradient(x))
+    full_u, _, full_vh = jnp.linalg.svd(jax.lax.stop_gradient(x))
     n = s.shape[-1]
     return jnp.concatenate([u, full_u[..., n:]], axis=-1), s, jnp.concatenate([vh, full_vh[..., n:, :]], axis=-2)
 

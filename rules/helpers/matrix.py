@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 
 class LUFactors(NamedTuple):
@@ -56,7 +55,7 @@ def lu_unpack(LU: jax.Array, pivots: jax.Array) -> PLU:
     rows, columns = LU.shape[-2:]
     smaller = min(rows, columns)
     lower = jnp.tril(LU[..., :smaller], -1) + jnp.eye(rows, smaller, dtype=LU.dtype)
-    permutation = lax.linalg.lu_pivots_to_permutation(pivots - 1, rows)
+    permutation = jax.lax.linalg.lu_pivots_to_permutation(pivots - 1, rows)
     return PLU(jax.nn.one_hot(permutation, rows, dtype=LU.dtype).mT, lower, jnp.triu(LU[..., :smaller, :]))
 
 
@@ -67,7 +66,7 @@ def lu_solve(LU: jax.Array, pivots: jax.Array, b: jax.Array, left: bool = True, 
     batch = jnp.broadcast_shapes(LU.shape[:-2], b.shape[:-2])
     p, lower, upper = (jnp.broadcast_to(f, batch + f.shape[-2:]) for f in lu_unpack(LU, pivots))
     b = jnp.broadcast_to(b, batch + b.shape[-2:])
-    solve = lax.linalg.triangular_solve
+    solve = jax.lax.linalg.triangular_solve
     if adjoint:
         y = solve(upper, b, left_side=True, transpose_a=True, conjugate_a=True)
         y = solve(lower, y, left_side=True, lower=True, transpose_a=True, conjugate_a=True, unit_diagonal=True)
@@ -126,7 +125,7 @@ def cholesky_inverse(x: jax.Array, upper: bool = False) -> jax.Array:
 
     Only one triangle of x is read; the gradient, as PyTorch's, is that of a factor with both.
     """
-    factor = x + lax.stop_gradient((jnp.triu(x) if upper else jnp.tril(x)) - x)
+    factor = x + jax.lax.stop_gradient((jnp.triu(x) if upper else jnp.tril(x)) - x)
     inverse = jnp.linalg.inv(factor)
     return inverse @ inverse.conj().mT if upper else inverse.conj().mT @ inverse
 
@@ -184,7 +183,7 @@ class LeastSquares(NamedTuple):
 def lstsq(a: jax.Array, b: jax.Array, rcond: float | None = None, driver: str | None = None) -> LeastSquares:
     """`torch.linalg.lstsq` of matrices (..., m, n) and right sides (..., m, k), by the pseudoinverse."""
     rows, columns = a.shape[-2:]
-    values = jnp.linalg.svd(lax.stop_gradient(a), compute_uv=False)
+    values = jnp.linalg.svd(jax.lax.stop_gradient(a), compute_uv=False)
     cut = jnp.finfo(a.dtype).eps * max(rows, columns) if rcond is None else rcond
     rank = jnp.sum(values > cut * jnp.max(values, axis=-1, keepdims=True, initial=0), axis=-1)
     solution = jnp.linalg.pinv(a, rtol=cut) @ b

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from .math import vector_norm
 
@@ -19,7 +18,7 @@ def center_and_scale(x: jax.Array, axes: Sequence[int], eps: float) -> jax.Array
     """(x - mean) / sqrt(variance + eps) over `axes`, in float32 at least."""
     x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     x -= x.mean(axes, keepdims=True)
-    return x * lax.rsqrt(jnp.square(x).mean(axes, keepdims=True) + eps)
+    return x * jax.lax.rsqrt(jnp.square(x).mean(axes, keepdims=True) + eps)
 
 
 def scale_and_shift(x: jax.Array, weight: jax.Array | None, bias: jax.Array | None, shape: Sequence[int]) -> jax.Array:
@@ -47,7 +46,7 @@ def rms_norm(
     """`F.rms_norm`; `eps=None` is the machine epsilon of the dtype computed in (float32 for half precision)."""
     y = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     mean_square = jnp.square(y).mean(tuple(range(-len(normalized_shape), 0)), keepdims=True)
-    y *= lax.rsqrt(mean_square + (jnp.finfo(y.dtype).eps if eps is None else eps))
+    y *= jax.lax.rsqrt(mean_square + (jnp.finfo(y.dtype).eps if eps is None else eps))
     return scale_and_shift(y, weight, None, normalized_shape).astype(x.dtype)
 
 
@@ -89,7 +88,7 @@ def batch_norm(
     if training:
         y = center_and_scale(x, (0, *range(2, x.ndim)), eps)
     else:
-        y = (x - running_mean.reshape(shape)) * lax.rsqrt(running_var.reshape(shape) + eps)
+        y = (x - running_mean.reshape(shape)) * jax.lax.rsqrt(running_var.reshape(shape) + eps)
     return scale_and_shift(y, weight, bias, shape).astype(x.dtype)
 
 
@@ -98,7 +97,7 @@ def updated_running_stats(
 ) -> tuple[jax.Array, jax.Array]:
     """The running mean and (unbiased) variance after a training step of `F.batch_norm` on x (N, C, *)."""
     axes = (0, *range(2, x.ndim))
-    x = lax.stop_gradient(x)
+    x = jax.lax.stop_gradient(x)
     mean, var = x.mean(axes), x.var(axes, ddof=1)
     return running_mean + momentum * (mean - running_mean), running_var + momentum * (var - running_var)
 
@@ -115,7 +114,7 @@ def local_response_norm(x: jax.Array, size: int, alpha: float = 1e-4, beta: floa
         return x
     window = (1, size) + (1,) * (x.ndim - 2)
     padding = [(0, 0), (size // 2, (size - 1) // 2)] + [(0, 0)] * (x.ndim - 2)
-    squares = lax.reduce_window(jnp.square(x), np.zeros((), x.dtype), lax.add, window, (1,) * x.ndim, padding)
+    squares = jax.lax.reduce_window(jnp.square(x), np.zeros((), x.dtype), jax.lax.add, window, (1,) * x.ndim, padding)
     return x / (k + alpha * (squares / size).astype(x.dtype)) ** beta
 
 
@@ -123,8 +122,8 @@ def native_layer_norm(
     x: jax.Array, normalized_shape: Sequence[int], weight: jax.Array | None, bias: jax.Array | None, eps: float
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """`torch.native_layer_norm`: what `layer_norm` gives, the means, and 1 / the standard deviations, as constants."""
-    axes, fixed = tuple(range(-len(normalized_shape), 0)), lax.stop_gradient(x)
-    scale = lax.rsqrt(jnp.var(fixed, axes, keepdims=True) + eps)
+    axes, fixed = tuple(range(-len(normalized_shape), 0)), jax.lax.stop_gradient(x)
+    scale = jax.lax.rsqrt(jnp.var(fixed, axes, keepdims=True) + eps)
     return layer_norm(x, normalized_shape, weight, bias, eps), jnp.mean(fixed, axes, keepdims=True), scale
 
 
@@ -133,5 +132,5 @@ def native_group_norm(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """`torch.native_group_norm`: what `group_norm` gives, the means, and 1 / the standard deviations."""
     grouped = x.reshape(x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups)
-    scale = lax.rsqrt(jnp.var(grouped, -1) + eps)
+    scale = jax.lax.rsqrt(jnp.var(grouped, -1) + eps)
     return group_norm(x, num_groups, weight, bias, eps), jnp.mean(grouped, -1), scale

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jax import lax
 
 
 class MuonState(NamedTuple):
@@ -22,7 +21,7 @@ def orthogonalized(matrix: jax.Array, coefficients: tuple[float, float, float], 
 
     def rounded(x: jax.Array) -> jax.Array:
         # XLA skips rounding to bfloat16 and back inside of a compiled function, but not this one
-        return lax.reduce_precision(x.astype(jnp.float32), exponent_bits=8, mantissa_bits=7).astype(jnp.bfloat16)
+        return jax.lax.reduce_precision(x.astype(jnp.float32), exponent_bits=8, mantissa_bits=7).astype(jnp.bfloat16)
 
     def product(x: jax.Array, y: jax.Array) -> jax.Array:
         return jnp.matmul(x, y, preferred_element_type=jnp.float32)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 
 class ValuesAndIndices(NamedTuple):
@@ -47,15 +46,15 @@ def sort_with_indices(x: jax.Array, axis: int = -1, descending: bool = False) ->
 def top_k(x: jax.Array, k: int, axis: int = -1, largest: bool = True) -> ValuesAndIndices:
     """The k largest (or smallest) elements along `axis` in order, and their indices, as `torch.topk`."""
     if largest:
-        values, indices = lax.top_k(x, k, axis=axis)
+        values, indices = jax.lax.top_k(x, k, axis=axis)
         return ValuesAndIndices(values, indices.astype(int))
-    indices = lax.slice_in_dim(jnp.argsort(x, axis), 0, k, axis=axis)
+    indices = jax.lax.slice_in_dim(jnp.argsort(x, axis), 0, k, axis=axis)
     return ValuesAndIndices(jnp.take_along_axis(x, indices, axis), indices)
 
 
 def kth_value(x: jax.Array, k: int, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
     """The k-th smallest elements along `axis` (counted from 1) and their indices, as `torch.kthvalue`."""
-    indices = lax.slice_in_dim(jnp.argsort(x, axis), k - 1, k, axis=axis)
+    indices = jax.lax.slice_in_dim(jnp.argsort(x, axis), k - 1, k, axis=axis)
     return take_with_indices(x, indices, axis, keepdims)
 
 
@@ -83,7 +82,7 @@ def element_of_all(x: jax.Array, find: Callable[[jax.Array], jax.Array]) -> jax.
 def median_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> ValuesAndIndices:
     """Medians along `axis` (the lower of two middle elements; NaN if any) and their indices, as `torch.median`."""
     middle = (x.shape[axis] - 1) // 2
-    indices = lax.slice_in_dim(jnp.argsort(x, axis), middle, middle + 1, axis=axis)
+    indices = jax.lax.slice_in_dim(jnp.argsort(x, axis), middle, middle + 1, axis=axis)
     if jnp.issubdtype(x.dtype, jnp.floating):
         nan = jnp.isnan(x)
         first_nan = jnp.argmax(nan, axis, keepdims=True)
@@ -120,12 +119,12 @@ def mode_with_indices(x: jax.Array, axis: int = -1, keepdims: bool = False) -> V
 
 def cummax_with_indices(x: jax.Array, axis: int) -> ValuesAndIndices:
     """The largest element so far along `axis` and its index (the last of equal ones), as `torch.cummax`."""
-    return running_extreme(x, axis, lax.cummax)
+    return running_extreme(x, axis, jax.lax.cummax)
 
 
 def cummin_with_indices(x: jax.Array, axis: int) -> ValuesAndIndices:
     """The smallest element so far along `axis` and its index (the last of equal ones), as `torch.cummin`."""
-    return running_extreme(x, axis, lax.cummin)
+    return running_extreme(x, axis, jax.lax.cummin)
 
 
 def running_extreme(x: jax.Array, axis: int, cumulative: Callable[..., jax.Array]) -> ValuesAndIndices:
@@ -134,7 +133,7 @@ def running_extreme(x: jax.Array, axis: int, cumulative: Callable[..., jax.Array
     axis %= x.ndim
     numbers = x.astype(jnp.int8) if x.dtype == bool else x
     positions = jnp.indices(x.shape, dtype=int, sparse=True)[axis]
-    indices = lax.cummax(jnp.where(numbers == cumulative(numbers, axis), positions, 0), axis)
+    indices = jax.lax.cummax(jnp.where(numbers == cumulative(numbers, axis), positions, 0), axis)
     return ValuesAndIndices(jnp.take_along_axis(x, indices, axis), indices)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 from flax import nnx
-from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 
@@ -33,7 +32,7 @@ def split_over_devices(x: Any) -> Any:
     if count == 1 or not isinstance(x, jax.Array) or x.ndim == 0 or x.shape[0] % count:
         return x
     mesh = Mesh(jax.devices(), ("data",))
-    return lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec("data")))
+    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec("data")))
 
 
 def check_single_process(processes: int = -1) -> None:

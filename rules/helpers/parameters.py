@@ -9,7 +9,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from .conv import conv_nd, conv_transpose_nd
 from .embedding import embedding
@@ -160,8 +159,10 @@ def batchnorm(
         wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
         mean, var = wide.mean(axes), wide.var(axes)
         new = {"running_mean": mean, "running_var": var * (count / (count - 1))}
-        state = {name: (1 - momentum) * old + momentum * lax.stop_gradient(new[name]) for name, old in state.items()}
-    y = (x - mean.reshape(shape)) * lax.rsqrt(var.reshape(shape) + eps)
+        state = {
+            name: (1 - momentum) * old + momentum * jax.lax.stop_gradient(new[name]) for name, old in state.items()
+        }
+    y = (x - mean.reshape(shape)) * jax.lax.rsqrt(var.reshape(shape) + eps)
     return scale_and_shift(y, params.get("weight"), params.get("bias"), shape).astype(x.dtype), state
 
 

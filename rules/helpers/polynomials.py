@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 
 def recurrence(x: jax.Array, n: jax.Array | float, first: jax.Array, step: Callable[..., jax.Array]) -> jax.Array:
@@ -18,7 +17,7 @@ def recurrence(x: jax.Array, n: jax.Array | float, first: jax.Array, step: Calla
         p, q = pair
         return jnp.where(k < n, q, p), jnp.where(k < n, step(k, p, q), q)
 
-    _, q = lax.fori_loop(1, jnp.max(n, initial=1).astype(int), higher, (jnp.ones_like(q), q))
+    _, q = jax.lax.fori_loop(1, jnp.max(n, initial=1).astype(int), higher, (jnp.ones_like(q), q))
     return jnp.where(n < 0, 0, jnp.where(n == 0, 1, q))
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 
 def per_axis(value: Any, rank: int) -> tuple[Any, ...]:
@@ -69,7 +68,7 @@ def max_pool(
         return (values, indices) if return_indices else values
     one = (1,) * (x.ndim - rank)
     around = "VALID" if padding == 0 and not ceil_mode else [(0, 0)] * len(one) + pairs
-    return lax.reduce_window(x, lowest(x.dtype), lax.max, one + kernel, one + strides, around)
+    return jax.lax.reduce_window(x, lowest(x.dtype), jax.lax.max, one + kernel, one + strides, around)
 
 
 def max_pool_with_indices(
@@ -114,7 +113,7 @@ def max_unpool(
     count = math.prod(lead)
     at = (jnp.arange(count)[:, None], indices.reshape(count, -1))
     values = x.reshape(count, -1)
-    kept = lax.stop_gradient(values)
+    kept = jax.lax.stop_gradient(values)
     flat = jnp.zeros((count, math.prod(size)), x.dtype).at[at].set(kept)
     flat = flat.at[at].add(values - kept)  # where windows overlap, all of a place's values get its gradient
     return flat.reshape(*lead, *size)
@@ -140,7 +139,7 @@ def avg_pool(
     pairs = padding_to_fit(size, kernel, strides, pads) if ceil_mode else [(pad, pad) for pad in pads]
     one = (1,) * (x.ndim - rank)
     around = "VALID" if padding == 0 and not ceil_mode else [(0, 0)] * len(one) + pairs
-    sums = lax.reduce_window(x, np.zeros((), x.dtype), lax.add, one + kernel, one + strides, around)
+    sums = jax.lax.reduce_window(x, np.zeros((), x.dtype), jax.lax.add, one + kernel, one + strides, around)
     if divisor_override is not None:
         return (sums / divisor_override).astype(x.dtype)
     if not ceil_mode and (count_include_pad or padding == 0):

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from .packed_sequence import PackedSequence
 from .recurrent_cells import gru_update, lstm_update, rnn_update
@@ -120,7 +119,7 @@ class RecurrentBase(nnx.Module):
                 new = jax.tree.map(lambda n, s: jnp.where(is_valid, n, s), new, state)
             return new, new if self._state_arrays == 1 else new[0]
 
-        return lax.scan(step, state, xs if valid is None else (xs, valid), reverse=reverse)
+        return jax.lax.scan(step, state, xs if valid is None else (xs, valid), reverse=reverse)
 
 
 class LSTM(RecurrentBase):

@@ -6,7 +6,6 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.spectral_n
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from .container import Buffer
 
@@ -42,7 +41,7 @@ class SpectralNorm(nnx.SpectralNorm):
         """What the layer gives with the divided weight."""
         matrix = self._matrix()
         if not self.use_running_average:
-            constant = lax.stop_gradient(matrix)
+            constant = jax.lax.stop_gradient(matrix)
             for _ in range(self.n_steps):
                 self.weight_v[...] = self._unit(constant.T @ self.weight_u[...])
                 self.weight_u[...] = self._unit(constant @ self.weight_v[...])

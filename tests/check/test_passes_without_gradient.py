@@ -31,8 +31,8 @@ def test_a_given_module_without_gradient(check: Check) -> None:
         code = convert(TORCH + source).code
         verdict = check(source, code, stage="numeric")
         assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
-        second = "        second = lax.stop_gradient(second)\n"
-        first = ("        if self.frozen:\n            first = lax.stop_gradient(first)\n", "")
+        second = "        second = jax.lax.stop_gradient(second)\n"
+        first = ("        if self.frozen:\n            first = jax.lax.stop_gradient(first)\n", "")
         other = first if frozen else (first[0], first[0].replace("if", "if not"))
         for right, wrong in ((second, ""), other):
             assert right in code, code

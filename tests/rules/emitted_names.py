@@ -18,7 +18,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
-from jax import lax
 from jax.experimental.sparse import BCOO
 
 from t2j_lsp.plugins import helper_sources
@@ -27,7 +26,6 @@ from t2j_lsp.rules.helpers import distributions, distributions_continuous, distr
 ROOTS = {
     "jax": jax,
     "jnp": jnp,
-    "lax": lax,
     "np": np,
     "nnx": nnx,
     "optax": optax,
@@ -152,9 +150,7 @@ def _keywords(node: ast.Call) -> Iterator[str]:
         if keyword.arg is not None and keyword.arg not in stated.parameters:
             yield f"{ast.unparse(node.func)} has no keyword {keyword.arg!r}"
     positional = [p for p in stated.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    bound = isinstance(function, functools.partial) or ast.unparse(node.func).startswith(
-        ("jnp.", "jax.", "lax.", "np.")
-    )
+    bound = isinstance(function, functools.partial) or ast.unparse(node.func).startswith(("jnp.", "jax.", "np."))
     most = len(positional) - (not bound and "self" in stated.parameters)
     some = any(p.kind is p.VAR_POSITIONAL for p in stated.parameters.values())
     if not some and len(node.args) > most and not any(isinstance(a, ast.Starred) for a in node.args):

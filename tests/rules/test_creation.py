@@ -54,8 +54,8 @@ ROWS = [
     ("torch.tensor([1, 2])", "jnp.array([1, 2])", ""),
     ("torch.tensor([[1.0, 2.0]])", "jnp.array([[1.0, 2.0]], dtype=jnp.float32)", ""),
     ("torch.tensor(0.5, dtype=torch.float64)", "jnp.array(0.5, dtype=jnp.float64)", ""),
-    ("torch.tensor([x.sum(), x.mean()])", "lax.stop_gradient(jnp.array([x.sum(), x.mean()]))", "x"),
-    ("torch.tensor([[1, 0], [0, x.sum()]])", "lax.stop_gradient(jnp.array([[1, 0], [0, x.sum()]]))", "x"),
+    ("torch.tensor([x.sum(), x.mean()])", "jax.lax.stop_gradient(jnp.array([x.sum(), x.mean()]))", "x"),
+    ("torch.tensor([[1, 0], [0, x.sum()]])", "jax.lax.stop_gradient(jnp.array([[1, 0], [0, x.sum()]]))", "x"),
     ("torch.as_tensor([1.5, 2])", "jnp.asarray([1.5, 2], dtype=jnp.float32)", ""),
     ("torch.as_tensor(x) * 2", "jnp.asarray(x) * 2", "x"),
     ("torch.from_numpy(np.ones(3))", "jnp.asarray(np.ones(3))", ""),
@@ -63,9 +63,9 @@ ROWS = [
     ("h.new_ones((2, 5))", "jnp.ones((2, 5), dtype=h.dtype)", "h"),
     ("x.new_full((2,), 3, dtype=torch.int32)", "jnp.full((2,), 3, dtype=jnp.int32)", "x"),
     ("x.new_tensor([1, 2])", "jnp.array([1, 2], dtype=x.dtype)", "x"),
-    ("torch.complex(u, u)", "lax.complex(u, u)", "u"),
-    ("torch.complex(x[0:1], x[0:3])", "lax.complex(*jnp.broadcast_arrays(x[0:1], x[0:3]))", "x"),
-    ("torch.polar(p, p + 1)", "angle = p + 1; lax.complex(p * jnp.cos(angle), p * jnp.sin(angle))", "p"),
+    ("torch.complex(u, u)", "jax.lax.complex(u, u)", "u"),
+    ("torch.complex(x[0:1], x[0:3])", "jax.lax.complex(*jnp.broadcast_arrays(x[0:1], x[0:3]))", "x"),
+    ("torch.polar(p, p + 1)", "angle = p + 1; jax.lax.complex(p * jnp.cos(angle), p * jnp.sin(angle))", "p"),
     ("torch.view_as_real(c)", "jnp.stack((c.real, c.imag), axis=-1)", "c"),
     ("torch.Tensor([1, 2])", "jnp.array([1, 2], dtype=jnp.float32)", ""),
     ("torch.LongTensor([1, 2])", "jnp.array([1, 2], dtype=jnp.int64)", ""),
@@ -95,7 +95,7 @@ ROWS = [
     ("torch.Tensor(x.shape).shape", "jnp.empty(x.shape, dtype=jnp.float32).shape", "x"),
     ("x.new(2, 3).shape", "jnp.empty((2, 3), dtype=x.dtype).shape", "x"),
     ("torch.autograd.Variable(x) * 2", "x * 2", "x"),
-    ("torch.autograd.Variable(x * 2)", "lax.stop_gradient(x * 2)", "x"),
+    ("torch.autograd.Variable(x * 2)", "jax.lax.stop_gradient(x * 2)", "x"),
 ]
 
 
@@ -186,7 +186,7 @@ def test_the_class_of_tensors_that_map_is_given_makes_arrays(capsys: pytest.Capt
 def test_rows_of_what_is_not_known_to_be_numbers_carry_no_gradient() -> None:
     text = "import torch\n\n\ndef f(x: torch.Tensor, scale):\n    n = x.shape[0]\n"
     rows = "    return torch.stack([torch.tensor([[1, 0, 0], [0, {}, {}]]) for s in scale]) + x\n"
-    assert "lax.stop_gradient(jnp.array([[1, 0, 0], [0, s, s]]))" in translate(text + rows.format("s", "s")).code
+    assert "jax.lax.stop_gradient(jnp.array([[1, 0, 0], [0, s, s]]))" in translate(text + rows.format("s", "s")).code
     assert "stack([jnp.array([[1, 0, 0], [0, n, 2 * n]])" in translate(text + rows.format("n", "2 * n")).code
 
 
@@ -210,4 +210,4 @@ def test_no_gradient_flows_through_ends_that_are_tensors(steps: str) -> None:
 def test_an_end_that_counts_the_steps_too_is_a_number(parameters: str, count: str, stopped: bool) -> None:
     end = parameters.split(",")[0]
     text = f"import torch\n\n\ndef f({parameters}):\n    m = {count}\n    return torch.linspace(0, {end}, m).cos()\n"
-    assert (f"lax.stop_gradient({end})" in convert(text).code) is stopped
+    assert (f"jax.lax.stop_gradient({end})" in convert(text).code) is stopped

@@ -34,7 +34,7 @@ CAST = [
     ("i.type_as(x)", "i.astype(x.dtype)", "ix"),
     ("i.type_as(x.data) + i.to(x.detach().dtype)", "i.astype(x.dtype) + i.astype(x.dtype)", "ix"),
     ("torch.zeros_like(x.detach()) + x.data.new_ones(1)", "jnp.zeros_like(x) + jnp.ones(1, dtype=x.dtype)", "x"),
-    ("x.detach().view(x.data.size(0), -1)", "lax.stop_gradient(x).reshape(x.shape[0], -1)", "x"),
+    ("x.detach().view(x.data.size(0), -1)", "jax.lax.stop_gradient(x).reshape(x.shape[0], -1)", "x"),
     ("(-x).trunc().to(torch.int32) // 2", "jnp.trunc(-x).astype(jnp.int32) // 2", "X"),
 ]
 
@@ -64,16 +64,16 @@ MEMORY = [
     ("x.clone()", "x", "x"),
     ("torch.clone(x + y)", "x + y", "xy"),
     ("t = x.clone(); t[0] = 1; t, x", "t = x; t = t.at[0].set(1); t, x", "x"),
-    ("x.detach() * x", "lax.stop_gradient(x) * x", "x"),
-    ("x.data * x", "lax.stop_gradient(x) * x", "x"),
-    ("torch.detach(x + y).mul(x)", "lax.stop_gradient(x + y) * x", "xy"),
+    ("x.detach() * x", "jax.lax.stop_gradient(x) * x", "x"),
+    ("x.data * x", "jax.lax.stop_gradient(x) * x", "x"),
+    ("torch.detach(x + y).mul(x)", "jax.lax.stop_gradient(x + y) * x", "xy"),
     ("x.cpu().cuda() if False else x.cpu()", "x", "x"),
     ("x.pin_memory() if False else 0", "x if False else 0", "x"),
     ("x.detach().cpu().numpy()", "np.asarray(x)", "x"),
     ("(x + y).detach().numpy()", "np.asarray(x + y)", "xy"),
     ("i.numpy()", "np.asarray(i)", "i"),
     ("x.sum().item() > 0", "x.sum().item() > 0", "X"),
-    ("(x - y).detach().sum().item()", "lax.stop_gradient(x - y).sum().item()", "XY"),
+    ("(x - y).detach().sum().item()", "jax.lax.stop_gradient(x - y).sum().item()", "XY"),
     ("x.mean().detach().item()", "x.mean().item()", "X"),
     ("i.tolist()", "i.tolist()", "i"),
     ("t = x * 1; t.fill_(3); t", "t = x * 1; t = jnp.full_like(t, 3); t", "x"),
@@ -138,7 +138,7 @@ def test_parameters_and_buffers_are_read_and_written_as_variables() -> None:
         "self.steps[...] = 2",
         "self.steps[...] = x.mean(axis=0)",
         "old = self.scale[...]",
-        "fixed = lax.stop_gradient(self.scale[...])",
+        "fixed = jax.lax.stop_gradient(self.scale[...])",
         "self.scale[...].astype(jnp.float32)",
     ):
         assert line in code, code

@@ -50,7 +50,7 @@ SOLVERS = [
     ("torch.linalg.svdvals(a)", "jnp.linalg.svdvals(a)", "a"),
     (
         "torch.linalg.solve_triangular(s, s, upper=False)",
-        "lax.linalg.triangular_solve(s, s, left_side=True, lower=True)",
+        "jax.lax.linalg.triangular_solve(s, s, left_side=True, lower=True)",
         "s",
     ),
     ("torch.cov(a)", "jnp.cov(a, ddof=1)", "a"),

@@ -23,7 +23,7 @@ ARITHMETIC = [
     ("x.abs()", "absolute(x)", "x"),
     ("n.abs()", "absolute(n)", "n"),
     ("x.square().sum()", "jnp.square(x).sum()", "x"),
-    ("p.rsqrt()", "lax.rsqrt(p)", "p"),
+    ("p.rsqrt()", "jax.lax.rsqrt(p)", "p"),
     ("p.reciprocal()", "1 / p", "p"),
     ("torch.remainder(x, 1.5)", "x % 1.5", "x"),
     ("torch.fmod(x, 1.5)", "jnp.fmod(x, 1.5)", "x"),

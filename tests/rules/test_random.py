@@ -32,25 +32,33 @@ ROWS = [
     ("torch.randperm(5)", "rngs.permutation(5)", ""),
     ("torch.normal(0, 1, (2, 3))", "rngs.normal((2, 3))", ""),
     ("torch.normal(1.0, 2.0, size=(2, 3))", "1.0 + 2.0 * rngs.normal((2, 3))", ""),
-    ("torch.normal(x, 0.5)", "lax.stop_gradient(x + 0.5 * rngs.normal(x.shape, x.dtype))", "x"),
+    ("torch.normal(x, 0.5)", "jax.lax.stop_gradient(x + 0.5 * rngs.normal(x.shape, x.dtype))", "x"),
     ("torch.normal(torch.zeros(3, 1), torch.ones(3, 1))", "rngs.normal((3, 1))", ""),
     (
         "torch.normal(torch.zeros(3), torch.ones(1))",
-        "std = jnp.ones(1); lax.stop_gradient(std * rngs.normal(jnp.broadcast_shapes((3,), std.shape)))",
+        "std = jnp.ones(1); jax.lax.stop_gradient(std * rngs.normal(jnp.broadcast_shapes((3,), std.shape)))",
         "",
     ),
-    ("torch.normal(torch.zeros(1), x)", "lax.stop_gradient(x * rngs.normal(jnp.broadcast_shapes((1,), x.shape)))", "x"),
-    ("torch.normal(x, torch.exp(x))", "lax.stop_gradient(x + jnp.exp(x) * rngs.normal(x.shape, x.dtype))", "x"),
+    (
+        "torch.normal(torch.zeros(1), x)",
+        "jax.lax.stop_gradient(x * rngs.normal(jnp.broadcast_shapes((1,), x.shape)))",
+        "x",
+    ),
+    ("torch.normal(x, torch.exp(x))", "jax.lax.stop_gradient(x + jnp.exp(x) * rngs.normal(x.shape, x.dtype))", "x"),
     (
         "torch.normal(x[0], x)",
-        "lax.stop_gradient("
+        "jax.lax.stop_gradient("
         "         x[0] + x * rngs.normal(jnp.broadcast_shapes(x[0].shape, x.shape), x[0].dtype)"
         "     )",
         "x",
     ),
-    ("torch.normal(x, 0.5).detach()", "lax.stop_gradient(x + 0.5 * rngs.normal(x.shape, x.dtype))", "x"),
+    ("torch.normal(x, 0.5).detach()", "jax.lax.stop_gradient(x + 0.5 * rngs.normal(x.shape, x.dtype))", "x"),
     ("torch.normal(torch.zeros(*x.size()))", "rngs.normal(x.shape)", "x"),
-    ("torch.normal(mean=x, std=x.abs())", "lax.stop_gradient(x + absolute(x) * rngs.normal(x.shape, x.dtype))", "x"),
+    (
+        "torch.normal(mean=x, std=x.abs())",
+        "jax.lax.stop_gradient(x + absolute(x) * rngs.normal(x.shape, x.dtype))",
+        "x",
+    ),
     ("torch.bernoulli(p)", "rngs.bernoulli(p).astype(p.dtype)", "p"),
     ("p.bernoulli()", "rngs.bernoulli(p).astype(p.dtype)", "p"),
     ("torch.bernoulli(x, 0.3)", "rngs.bernoulli(0.3, x.shape).astype(x.dtype)", "x"),

@@ -71,7 +71,7 @@ PAIRS = [
     ("x.argmax()", "x.argmax()", "x"),
     ("torch.argmin(x, dim=1, keepdim=True)", "jnp.argmin(x, axis=1, keepdims=True)", "x"),
     ("v, i = x.topk(2); v", "v, i = top_k(x, 2); v", "x"),
-    ("x.topk(2, dim=1).values", "lax.top_k(x, 2, axis=1)[0]", "x"),
+    ("x.topk(2, dim=1).values", "jax.lax.top_k(x, 2, axis=1)[0]", "x"),
     ("x.topk(2, largest=False)[0]", "top_k(x, 2, largest=False)[0]", "x"),
     ("top = x.topk(2, dim=0); top.values", "top = top_k(x, 2, axis=0); top.values", "x"),
     ("x.sort(1, descending=True)[0]", "jnp.sort(x, axis=1, descending=True)", "x"),
@@ -90,7 +90,7 @@ RUNNING = [
         "gradient(u, spacing=[v[:4]], edge_order=2)[0]",
         "uv",
     ),
-    ("torch.complex(u, x).abs()", "absolute(lax.complex(*jnp.broadcast_arrays(u, x)))", "ux"),
+    ("torch.complex(u, x).abs()", "absolute(jax.lax.complex(*jnp.broadcast_arrays(u, x)))", "ux"),
     (
         "torch.cat([torch.zeros(0), torch.ones(3, 5)], 1)",
         "jnp.concatenate([jnp.ones((3, 5), dtype=jnp.float32)], axis=1)",
@@ -121,7 +121,7 @@ WITHOUT_AXES = [
     ("x.sum().mean(dim=-1, keepdim=True)", "jnp.atleast_1d(x.sum()).mean(axis=-1)", "x"),
     ("x.sum().softmax(0)", "jax.nn.softmax(jnp.atleast_1d(x.sum()), axis=0).squeeze()", "x"),
     ("x.sum().logsumexp((0,))", "jax.nn.logsumexp(jnp.atleast_1d(x.sum()), axis=(0,))", "x"),
-    ("x.sum().topk(1).values", "lax.top_k(jnp.atleast_1d(x.sum()), 1)[0].squeeze()", "x"),
+    ("x.sum().topk(1).values", "jax.lax.top_k(jnp.atleast_1d(x.sum()), 1)[0].squeeze()", "x"),
     (
         "s, i = x.sum().sort(); s + i",
         "s, i = jax.tree.map(jnp.squeeze, sort_with_indices(jnp.atleast_1d(x.sum()))); s + i",

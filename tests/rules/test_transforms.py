@@ -21,7 +21,7 @@ FORMS = [
     ("torch.vmap(lambda t: t @ t)(a)", "jax.vmap(lambda t: t @ t)(a)", "a"),
     (
         "torch.autograd.functional.jacobian(lambda t: t * t * t, u)",
-        "lax.stop_gradient(jax.jacrev(lambda t: t * t * t)(u))",
+        "jax.lax.stop_gradient(jax.jacrev(lambda t: t * t * t)(u))",
         "u",
     ),
     (

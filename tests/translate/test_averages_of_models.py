@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 
@@ -39,8 +40,8 @@ a, b, d = Net(), Net(), 0.9
 def body(code: str) -> tuple[str, int]:
     """The last line of what becomes of the statements behind the head, and how many gaps they have."""
     done = convert(HEAD + textwrap.dedent(code))
-    last = done.code.rstrip().rpartition("\n")[2].strip()
-    return re.sub(r"lax\.stop_gradient\((\w+(?:\[k\])?\[\.\.\.\])\)", r"\1", last), len(done.gaps)
+    last = ast.unparse(ast.parse(done.code).body[-1]).rpartition("\n")[2].strip()
+    return re.sub(r"jax\.lax\.stop_gradient\((\w+(?:\[k\])?\[\.\.\.\])\)", r"\1", last), len(done.gaps)
 
 
 OF_AN_OBJECT = """class EMA:

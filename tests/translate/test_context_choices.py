@@ -39,8 +39,8 @@ def test_gradients_stop_under_the_condition(frozen: bool, context: str) -> None:
     source = HEAD + CHOSEN.format(frozen=frozen, context=context)
     equal(source.replace("inference_mode", "no_grad"), "chosen_context", 2, 4)
     code = body(source)
-    assert "if self.frozen:\n            y, z = lax.stop_gradient((y, z))\n" in code
-    assert "if not last:\n                z = lax.stop_gradient(z)\n" in code and "context" not in code
+    assert "if self.frozen:\n            y, z = jax.lax.stop_gradient((y, z))\n" in code
+    assert "if not last:\n                z = jax.lax.stop_gradient(z)\n" in code and "context" not in code
 
 
 def test_contexts_that_change_nothing_go() -> None:
@@ -88,8 +88,8 @@ class A(nn.Module):
 
 def test_a_module_that_is_given_has_no_gradient_either() -> None:
     code = body(HEAD + GIVEN)
-    assert "y = lax.stop_gradient(y)\n        first = lax.stop_gradient(first)\n" in code, code
-    assert "return lax.stop_gradient((self.net(x), x * 2))" in code
+    assert "y = jax.lax.stop_gradient(y)\n        first = jax.lax.stop_gradient(first)\n" in code, code
+    assert "return jax.lax.stop_gradient((self.net(x), x * 2))" in code
     equal(
         HEAD + GIVEN.replace("net=nn.Linear(4, 3)", "net=nn.Tanh()").replace("nn.Linear(3, 3)", "nn.Linear(4, 4)"),
         "given",

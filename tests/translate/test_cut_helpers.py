@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from pathlib import Path
 
 import flax
+import jax
 import optax
 import pytest
 from flax import nnx
-from jax import lax
 
 from t2j_lsp import convert
 from t2j_lsp.plugins import helper_sources
@@ -358,8 +359,8 @@ def test_whole_numbers_alone_are_no_lists(calls: str, wanted: str) -> None:
 
 def test_defaults_are_those_of_flax_and_jax() -> None:
     for name, known in DEFAULTS.items():
-        root, _, attribute = name.partition(".")
-        called = getattr({"nnx": nnx, "lax": lax, "optax": optax}[root], attribute)
+        root, *attributes = name.split(".")
+        called = functools.reduce(getattr, attributes, {"nnx": nnx, "jax": jax, "optax": optax}[root])
         parameters = inspect.signature(called.__init__ if root == "nnx" else called).parameters
         assert known == {one: parameters[one].default for one in known}
     text = (

@@ -30,7 +30,7 @@ from .convert import body, expect, expression, run
         ("x.to(torch.float16)", "x.astype(jnp.float16)"),
         ("x.type() != y.data.type()", "x.dtype != y.dtype"),
         ("(x + y).type() == y.type() and x.any()", "(x + y).dtype == y.dtype and x.any()"),
-        ("x.cuda().detach()", "lax.stop_gradient(x)"),
+        ("x.cuda().detach()", "jax.lax.stop_gradient(x)"),
         ("[t.unsqueeze(0) for t in (x, y)]", "[t[None] for t in (x, y)]"),
         ("f'{x.size(0)} rows'", "f'{x.shape[0]} rows'"),
         ("f'rows: {x.size(0):>4} of {x.numel()}'", "f'rows: {x.shape[0]:>4} of {x.size}'"),

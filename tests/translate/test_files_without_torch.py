@@ -26,7 +26,7 @@ raw = unwrap(sys.stdout)
 
 def test_what_is_detached_and_computed_with_is_a_tensor() -> None:
     code = convert(RESET).code
-    assert "spike = lax.stop_gradient(spike)" in code
+    assert "spike = jax.lax.stop_gradient(spike)" in code
     assert convert(code).code == code
 
 

@@ -26,7 +26,7 @@ WALK = "for p in named_arrays(net).values()"
             f"jnp.concatenate([p.ravel() {WALK}]).shape[0]",
         ),
         ("v = torch.cat([p.view(-1) for p in net.parameters()])", f"jnp.concatenate([p.reshape(-1) {WALK}])"),
-        ("v = torch.cat([p.data.flatten() for p in net.parameters()])", f"[lax.stop_gradient(p).ravel() {WALK}]"),
+        ("v = torch.cat([p.data.flatten() for p in net.parameters()])", f"[jax.lax.stop_gradient(p).ravel() {WALK}]"),
         ("vector_to_parameters(torch.ones(8), net.parameters())", "vector_to_parameters(jnp.ones(8), net)"),
     ],
 )

@@ -36,7 +36,7 @@ def test_a_known_condition_in_a_block_without_gradients_leaves_one_branch() -> N
     )
     code = convert(HEAD + text).code
     assert code[code.index("def f") :] == (
-        "def f(x, y):\n    out = jnp.logaddexp(x, y)\n    out = lax.stop_gradient(out)\n    return out\n"
+        "def f(x, y):\n    out = jnp.logaddexp(x, y)\n    out = jax.lax.stop_gradient(out)\n    return out\n"
     )
 
 
@@ -272,7 +272,7 @@ def test_a_dict_that_is_asked_for_an_array_s_dtype_has_dtypes_as_keys() -> None:
 
 def test_a_parameter_that_a_tensor_is_made_of_may_be_one() -> None:
     code = convert("import torch\n\n\ndef f(x, m, n=3):\n    return x[:, 0] * torch.tensor(m) + torch.tensor(n)\n").code
-    assert "return x[:, 0] * lax.stop_gradient(jnp.array(m)) + jnp.array(n)\n" in code
+    assert "return x[:, 0] * jax.lax.stop_gradient(jnp.array(m)) + jnp.array(n)\n" in code
 
 
 def test_methods_of_parameters_that_arrays_lack_are_converted_or_gaps() -> None:
@@ -307,7 +307,7 @@ def test_what_is_cast_to_what_a_tensor_is_is_one(arguments: str) -> None:
 
 def test_a_leaf_that_is_made_of_a_parameter_carries_no_gradient() -> None:
     code = convert(HEAD + "def variable(value):\n    return torch.tensor(value, requires_grad=True)\n").code
-    assert "return lax.stop_gradient(jnp.array(value))" in code
+    assert "return jax.lax.stop_gradient(jnp.array(value))" in code
 
 
 @pytest.mark.parametrize(

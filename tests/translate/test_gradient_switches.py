@@ -56,5 +56,5 @@ def test_what_leaves_a_function_without_gradients_is_stopped(head: str) -> None:
         f"import torch\nfrom torch import nn\n\nnet = nn.Linear(2, 2)\n\n\n{head}\n\nf(net, torch.ones(2))\n"
     )
     assert not result.gaps
-    assert "return lax.stop_gradient(net(x))" in result.code
+    assert "return jax.lax.stop_gradient(net(x))" in result.code
     assert "set_grad_enabled" not in result.code

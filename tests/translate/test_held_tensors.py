@@ -61,7 +61,7 @@ STEP = """\
 @jax.jit(static_argnames="alpha_optimizer")
 def update_alpha_step(log_alpha, alpha_opt_state, log_prob, alpha_optimizer):
     def loss_fn(log_alpha):
-        return -(log_alpha * lax.stop_gradient(log_prob + 2)).mean()
+        return -(log_alpha * jax.lax.stop_gradient(log_prob + 2)).mean()
 
     alpha_loss, grads = jax.value_and_grad(loss_fn)(log_alpha)
     updates, alpha_opt_state = alpha_optimizer.update(grads, alpha_opt_state, log_alpha)

@@ -30,7 +30,8 @@ from .convert import expect, run
         ("torch.add(x, y, out=x)", "x = x + y"),
         (
             "x.data[:, 0].copy_(y)",
-            "old_x = x\n    x = x.at[:, 0].set(y)\n    x = lax.stop_gradient(x) + (old_x - lax.stop_gradient(old_x))",
+            "old_x = x\n    x = x.at[:, 0].set(y)\n    "
+            "x = jax.lax.stop_gradient(x) + (old_x - jax.lax.stop_gradient(old_x))",
         ),
         ("x.zero_()", "x = jnp.zeros_like(x)"),
         ("x.gt_(y)", "x = (x > y).astype(x.dtype)"),

@@ -112,7 +112,7 @@ def test_a_mask_in_the_shape_of_another_array_is_a_mask() -> None:
 def test_a_tensor_made_of_tensors_carries_no_gradient(items: str, cut: bool) -> None:
     code = convert(HEAD + f"def f(x: torch.Tensor, hs, score):\n    return torch.tensor({items})\n").code
     array = f"jnp.array({items})"
-    assert f"return lax.stop_gradient({array})" in code if cut else f"return {array}" in code
+    assert f"return jax.lax.stop_gradient({array})" in code if cut else f"return {array}" in code
 
 
 @pytest.mark.parametrize("kept", ["torch.FloatTensor", "torch.cuda.FloatTensor if cuda else torch.FloatTensor"])
@@ -165,7 +165,7 @@ def test_numbers_read_as_before_0_4_are_items(read: str) -> None:
 
 def test_an_item_of_a_tensor_with_axes_is_its_item() -> None:
     done = convert("import torch\n\n\ndef f(n: int):\n    x = torch.zeros(n)\n    return x.data[0]\n")
-    assert "return lax.stop_gradient(x)[0]" in done.code and not done.gaps
+    assert "return jax.lax.stop_gradient(x)[0]" in done.code and not done.gaps
 
 
 def test_a_train_that_takes_nothing_is_a_method_of_its_own() -> None:
@@ -222,12 +222,12 @@ def sample(decoder, x: torch.Tensor, text):
 def test_the_data_of_what_a_model_gives_is_the_array() -> None:
     """`decoder` is a parameter: it was left as `out.data`, which JAX arrays don't have."""
     done = convert(SAMPLED.format(given="x"))
-    assert "lax.stop_gradient(out).reshape(-1)" in done.code and not done.gaps
+    assert "jax.lax.stop_gradient(out).reshape(-1)" in done.code and not done.gaps
 
 
 def test_the_data_of_what_something_gives_for_something_unknown_is_said() -> None:
     assert [
-        "JAX says 'lax.stop_gradient" in gap.reason for gap in convert(SAMPLED.format(given="read(text)")).gaps
+        "JAX says 'jax.lax.stop_gradient" in gap.reason for gap in convert(SAMPLED.format(given="read(text)")).gaps
     ] == [True]
 
 

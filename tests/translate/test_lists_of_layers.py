@@ -40,7 +40,7 @@ def test_data_of_unknown_items_is_told_in_front_of_what_only_tensors_have() -> N
     """Without a word the array's ``.data`` would stay, which it has not."""
     source = "import torch\n\ndef show(outs):\n    return {}\n"
     message = convert(source.format("outs[0].data.numpy().ravel()"))
-    assert ["lax.stop_gradient" in gap.reason for gap in message.gaps] == [True]
+    assert ["jax.lax.stop_gradient" in gap.reason for gap in message.gaps] == [True]
     assert not convert(source.format("outs[0].data.tolist()")).gaps
 
 

@@ -69,7 +69,7 @@ class A(nn.Module):
 def test_a_buffer_written_without_gradient_carries_none() -> None:
     equal(BUFFER, "buffer_no_grad", 3, 5)
     code = body(BUFFER)
-    assert "self.size[...] = lax.stop_gradient(self.size[...])" in code
+    assert "self.size[...] = jax.lax.stop_gradient(self.size[...])" in code
     assert "stop_gradient(self.calls" not in code
 
 
@@ -206,7 +206,7 @@ def f(batches: list[torch.Tensor], model, device):
     done = convert("import torch\n\n" + code)
     assert not done.gaps and "stop_gradient" not in done.code
     kept = convert("import torch\n\n" + code.replace("    y = out[0]\n", ""))
-    assert "y = lax.stop_gradient(y)" in kept.code
+    assert "y = jax.lax.stop_gradient(y)" in kept.code
 
 
 def test_a_name_that_a_block_without_gradients_may_not_bind_is_stopped_where_it_is_bound() -> None:
@@ -223,7 +223,7 @@ def f(x: torch.Tensor, batches: list[torch.Tensor]):
 """
     done = convert("import torch\n\n" + code)
     assert not done.gaps
-    assert "        y = jnp.exp(x) * batch\n        y = lax.stop_gradient(y)\n" in done.code
+    assert "        y = jnp.exp(x) * batch\n        y = jax.lax.stop_gradient(y)\n" in done.code
     assert done.code.count("stop_gradient") == 1
 
 
@@ -239,4 +239,4 @@ def f(x: torch.Tensor, y: torch.Tensor):
 """
     done = convert("import torch\n\n" + code)
     assert not done.gaps
-    assert "    out = nextafter(x, y)\n    out = lax.stop_gradient(out)\n    return out * 2" in done.code
+    assert "    out = nextafter(x, y)\n    out = jax.lax.stop_gradient(out)\n    return out * 2" in done.code

@@ -87,7 +87,7 @@ def f(x: {annotation}):
         ('Float[Tensor, "*batch 3"]', "x.softmax(0)", "jax.nn.softmax(x, axis=0)"),
         ("\"Shaped[Tensor, '']\"", "x.sum(0)", "jnp.atleast_1d(x).sum(axis=0)"),
         ('Int[Tensor, "n"]', "x.rsqrt()", "1 / jnp.sqrt(x)"),
-        ('Float[Tensor, "n"]', "x.rsqrt()", "lax.rsqrt(x)"),
+        ('Float[Tensor, "n"]', "x.rsqrt()", "jax.lax.rsqrt(x)"),
     ],
 )
 def test_jaxtyping_says_the_axes_and_the_dtype(annotation: str, value: str, wanted: str) -> None:

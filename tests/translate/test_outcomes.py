@@ -61,7 +61,7 @@ def test_a_with_block_shows_what_leaves_it() -> None:
         "import torch\n\n\ndef f(x: torch.Tensor):\n    with torch.no_grad():\n        y = x * 2\n    return y * x\n"
     )
     outcome_of_place = outcome(translate(source), "torch.no_grad()")
-    assert (outcome_of_place.state, outcome_of_place.code) == ("removed", "y = x * 2\ny = lax.stop_gradient(y)")
+    assert (outcome_of_place.state, outcome_of_place.code) == ("removed", "y = x * 2\ny = jax.lax.stop_gradient(y)")
 
 
 def test_what_stays_pytorch_says_why() -> None:

@@ -142,14 +142,14 @@ def test_several_values_carry_no_gradient(values: str, block: str) -> None:
 
 
 BESIDE_IT = {
-    "y.cos(), y": "lax.stop_gradient(jnp.cos(y)), y",
-    "(y, y.cos())": "(y, lax.stop_gradient(jnp.cos(y)))",
-    "[y.cos(), y]": "[lax.stop_gradient(jnp.cos(y)), y]",
-    "y, (y.cos(), (y, y + 1))": "y, (lax.stop_gradient(jnp.cos(y)), (y, lax.stop_gradient(y + 1)))",
-    "{'a': y.cos(), 'b': y}": "{'a': lax.stop_gradient(jnp.cos(y)), 'b': y}",
-    "dict(a=y.cos(), b=y)": "dict(a=lax.stop_gradient(jnp.cos(y)), b=y)",
-    "y if len(y) > 2 else y.cos()": "y if len(y) > 2 else lax.stop_gradient(jnp.cos(y))",
-    "y, y[0], y.T": "y, lax.stop_gradient(y[0]), lax.stop_gradient(y.T)",
+    "y.cos(), y": "jax.lax.stop_gradient(jnp.cos(y)), y",
+    "(y, y.cos())": "(y, jax.lax.stop_gradient(jnp.cos(y)))",
+    "[y.cos(), y]": "[jax.lax.stop_gradient(jnp.cos(y)), y]",
+    "y, (y.cos(), (y, y + 1))": "y, (jax.lax.stop_gradient(jnp.cos(y)), (y, jax.lax.stop_gradient(y + 1)))",
+    "{'a': y.cos(), 'b': y}": "{'a': jax.lax.stop_gradient(jnp.cos(y)), 'b': y}",
+    "dict(a=y.cos(), b=y)": "dict(a=jax.lax.stop_gradient(jnp.cos(y)), b=y)",
+    "y if len(y) > 2 else y.cos()": "y if len(y) > 2 else jax.lax.stop_gradient(jnp.cos(y))",
+    "y, y[0], y.T": "y, jax.lax.stop_gradient(y[0]), jax.lax.stop_gradient(y.T)",
 }
 
 
@@ -214,14 +214,14 @@ class A(nn.Module):
 )
 def test_a_buffer_that_another_method_reads_is_fed_without_gradient(update: str) -> None:
     source = UPDATED.replace("UPDATE", update)
-    assert body(source).count("lax.stop_gradient(") == 2
+    assert body(source).count("jax.lax.stop_gradient(") == 2
     equal(source, "updated", 3, 5)
 
 
 @pytest.mark.parametrize("update", ["self.center = y.mean(0).detach()", "self.center = torch.randn(4)"])
 def test_what_feeds_a_buffer_no_gradient_is_not_stopped_again(update: str) -> None:
     assert "stop_gradient" not in body(UPDATED.replace("UPDATE", update)).replace(
-        "lax.stop_gradient(y.mean(axis=0))\n", ""
+        "jax.lax.stop_gradient(y.mean(axis=0))\n", ""
     )
 
 
@@ -364,7 +364,7 @@ def test_initial_values_are_written_once_and_in_the_kernels_own_layout(initial: 
     ],
 )
 def test_words_beside_an_array_are_not_stopped(function: str) -> None:
-    assert "return words, lax.stop_gradient(x * 2)" in convert(f"import torch\n\n\n{function}").code
+    assert "return words, jax.lax.stop_gradient(x * 2)" in convert(f"import torch\n\n\n{function}").code
 
 
 REGISTERED = """

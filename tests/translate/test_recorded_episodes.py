@@ -27,7 +27,7 @@ def test_a_named_tuple_is_kept_as_a_whole() -> None:
     code = convert(ACTOR_CRITIC).code
     assert "return SavedAction(m.log_prob(action), state_value), action" in code
     assert "policy_losses, value_losses = jax.vmap(term)(saved_actions, returns)" in code
-    assert "advantage = R - lax.stop_gradient(value).reshape(())" in code
+    assert "advantage = R - jax.lax.stop_gradient(value).reshape(())" in code
 
 
 def test_several_lists_and_a_loss_that_is_read_later() -> None:

@@ -64,7 +64,7 @@ def test_lists_of_a_function_that_grow_by_more_carry_none() -> None:
         "import torch\nfrom torch import nn\n\n\ndef f(net: nn.Linear, x: torch.Tensor):\n    kept = []\n"
         "    with torch.no_grad():\n        kept += [net(x)]\n    return kept[0] + net(x)\n"
     ).code
-    assert "    kept += [lax.stop_gradient(net(x))]\n" in code
+    assert "    kept += [jax.lax.stop_gradient(net(x))]\n" in code
 
 
 def test_lists_in_attributes_of_a_module_carry_none() -> None:
@@ -75,4 +75,4 @@ def test_lists_in_attributes_of_a_module_carry_none() -> None:
         "            self.names.append('x')\n"
         "        return self.fc(x) + self.seen[-1] * len(self.names)\n"
     ).code
-    assert "        self.seen.append(lax.stop_gradient(self.fc(x)))\n        self.names.append('x')\n" in code
+    assert "        self.seen.append(jax.lax.stop_gradient(self.fc(x)))\n        self.names.append('x')\n" in code

@@ -151,7 +151,7 @@ def test_modules_of_the_file_hand_their_settings_on() -> None:
 
             def net(params, x, *, dim=12):
                 for head_params in params["heads"]:
-                    x = x + lax.collapse(head(head_params, x, dim=2 * dim, heads=3), 1)
+                    x = x + jax.lax.collapse(head(head_params, x, dim=2 * dim, heads=3), 1)
                 return head(params["last"], x, dim=2 * dim, heads=4) + len(params["heads"])
             """
         ).strip()

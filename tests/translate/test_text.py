@@ -209,7 +209,7 @@ def test_no_grad_blocks_lose_a_level_and_stop_the_gradient() -> None:
             z = y + 1
         return x + z
     """)
-    assert "    y = x * 2\n    z = y + 1\n    z = lax.stop_gradient(z)\n    return x + z" in code
+    assert "    y = x * 2\n    z = y + 1\n    z = jax.lax.stop_gradient(z)\n    return x + z" in code
 
 
 def test_names_of_the_user_are_not_shadowed() -> None:

@@ -116,7 +116,7 @@ for i in range(4):
     [
         ("one", "(score * one).sum()"),
         ("torch.ones_like(score)", "score.sum()"),
-        ("score", "(score * lax.stop_gradient(score)).sum()"),
+        ("score", "(score * jax.lax.stop_gradient(score)).sum()"),
     ],
 )
 def test_losses_with_weights_are_summed(weights: str, loss: str) -> None:

@@ -158,7 +158,7 @@ def discriminator_step(discriminator, optimizer_D, imgs, valid, gen_imgs, fake):
     def loss_fn(discriminator):
         # Measure discriminator's ability to classify real from generated samples
         real_loss = adversarial_loss(discriminator(imgs), valid)
-        fake_loss = adversarial_loss(discriminator(lax.stop_gradient(gen_imgs)), fake)
+        fake_loss = adversarial_loss(discriminator(jax.lax.stop_gradient(gen_imgs)), fake)
         return (real_loss + fake_loss) / 2
 
     d_loss, grads = nnx.value_and_grad(loss_fn)(discriminator)

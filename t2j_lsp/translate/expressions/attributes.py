@@ -148,11 +148,11 @@ class Attributes:
             and isinstance(node.value, ast.Attribute)
             and (of_layer := self.any_layer.read(node.value))
         ):
-            return Piece(f"{self.renderer.need('lax')}.stop_gradient({of_layer.text})", ATOM)
+            return Piece(f"{self.renderer.need('jax')}.lax.stop_gradient({of_layer.text})", ATOM)
         if node.attr == "data" and (given := self._given_by_parameter(node)):
-            return Piece(f"{self.renderer.need('lax')}.stop_gradient({self.renderer.argument(node.value).text})")
+            return Piece(f"{self.renderer.need('jax')}.lax.stop_gradient({self.renderer.argument(node.value).text})")
         if node.attr == "data" and (given is False or self._is_parameter(node.value) or self._is_item(node)):
-            reason = "if this is a tensor, JAX says 'lax.stop_gradient(array)': say so by an annotation"
+            reason = "if this is a tensor, JAX says 'jax.lax.stop_gradient(array)': say so by an annotation"
             self.ctx.report.gap(node, f"torch.Tensor.{node.attr}", "unsure", reason)
         if node.attr in TENSOR_ATTRIBUTES and self.code.among_tensors:
             why = f"only tensors have .{node.attr}"

@@ -85,8 +85,8 @@ class Comprehensions:
             case ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]) if name == first:
                 if array == second:
                     return Piece(pairs.removesuffix(".items()"))
-                if array == f"lax.stop_gradient({second})":
-                    return Piece(f"lax.stop_gradient({pairs.removesuffix('.items()')})")
+                if array == f"jax.lax.stop_gradient({second})":
+                    return Piece(f"jax.lax.stop_gradient({pairs.removesuffix('.items()')})")
         made = self.renderer.need("OrderedDict")
         return Piece(f"{made}(({name}, {array}) for {ast.unparse(target)} in {pairs})")
 

@@ -23,7 +23,6 @@ from .torch_only import left_whole
 IMPORTS = {
     "jax": ("import jax", "jax"),
     "jnp": ("import jax.numpy as jnp", "jax.numpy"),
-    "lax": ("from jax import lax", "jax.lax"),
     "np": ("import numpy as np", "numpy"),
     "nnx": ("from flax import nnx", "flax.nnx"),
     "optax": ("import optax", "optax"),

@@ -254,7 +254,7 @@ class Renderer:
                 done = self.needs.shortened(done)
             if node in self.ctx.scope.stopped:
                 bare = isinstance(node, ast.Tuple) and not enclosed_tuple(done.text)
-                done = Piece(f"{self.need('lax')}.stop_gradient({f'({done.text})' if bare else done.text})")
+                done = Piece(f"{self.need('jax')}.lax.stop_gradient({f'({done.text})' if bare else done.text})")
             self.rendered[node] = done
         return done
 

@@ -30,7 +30,7 @@ class Scope:
     renamed: dict[ast.expr, str] = field(default_factory=dict)
     """What values are called inside the train step that is being written: ``self.model`` is ``model``."""
     stopped: set[ast.expr] = field(default_factory=set)
-    """Values that carry no gradient on, written in ``lax.stop_gradient``."""
+    """Values that carry no gradient on, written in ``jax.lax.stop_gradient``."""
     annotation: bool = False
     """Whether the expression at hand stands in an annotation."""
 

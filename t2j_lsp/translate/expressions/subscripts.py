@@ -18,7 +18,7 @@ from .copying import Copier
 from .handlers import ExpressionRenderer
 from .known_values import KnownValues
 
-CUT_BY_VALUES = "a slice whose bounds are array values fails under jit: use lax.dynamic_slice, or a mask"
+CUT_BY_VALUES = "a slice whose bounds are array values fails under jit: use jax.lax.dynamic_slice, or a mask"
 PICKED_BY_MASK = "what a mask picks has a size that depends on values, and this fails under jit: use jnp.where"
 
 UNPADDED = "PyTorch stores a packed sequence without padding; here it has its padding: take it by pad_packed_sequence"

@@ -15,7 +15,7 @@ from .context import Context
 from .tensor_code import TensorCode
 
 _EXTREMES = ("max", "min")
-_REASON = "a condition on array values fails under jit; use jnp.where or lax.cond"
+_REASON = "a condition on array values fails under jit; use jnp.where or jax.lax.cond"
 
 
 class Truth:

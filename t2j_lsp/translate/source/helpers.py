@@ -14,7 +14,7 @@ from t2j_lsp.plugins import helper_sources
 from .positions import first_line
 from .text import Edit, Source, apply_edits
 
-IMPORT_ROOTS = ("jax", "jnp", "lax", "np", "nnx", "optax", "functools", "math", "einops")
+IMPORT_ROOTS = ("jax", "jnp", "np", "nnx", "optax", "functools", "math", "einops")
 """Names that templates and helpers import under."""
 
 HEADER = "# PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."

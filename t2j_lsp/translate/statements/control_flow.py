@@ -132,7 +132,7 @@ class ControlFlow:
         if choice.names:
             test = self.statements.renderer.render(choice.test)
             condition = negated(test) if choice.otherwise else test.text
-            stop = f"{self.statements.renderer.need('lax')}.stop_gradient"
+            stop = f"{self.statements.renderer.need('jax')}.lax.stop_gradient"
             self.ctx.edits.insert_after(node.body[-1], self.choices.lines(choice, condition, stop))
 
     def try_block(self, node: ast.Try) -> bool:

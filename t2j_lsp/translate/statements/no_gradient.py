@@ -28,7 +28,7 @@ _RETURNS = "it overwrites parameters that other methods read, and returns: their
 
 
 class NoGradient:
-    """Puts ``lax.stop_gradient`` around what leaves a block without gradients."""
+    """Puts ``jax.lax.stop_gradient`` around what leaves a block without gradients."""
 
     def __init__(self, context: Context, renderer: ExpressionRenderer, variables: Variables, code: TensorCode) -> None:
         self.ctx = context
@@ -71,7 +71,7 @@ class NoGradient:
                 if target.id in bound or not isinstance(inner, ast.stmt) or not self._is_only_looped(inner, node):
                     names.append(target.id)
                 else:  # behind the block it may not have a value
-                    stop = f"{self.renderer.need('lax')}.stop_gradient"
+                    stop = f"{self.renderer.need('jax')}.lax.stop_gradient"
                     self.ctx.edits.insert_after(inner, [f"{target.id} = {stop}({target.id})"])
         variables = self._variables_written(node)
         names += [f"{text}[...]" for text, trained in variables.items() if not trained]
@@ -80,7 +80,7 @@ class NoGradient:
         kept += (overwritten := self.overwriting.names(node, used_later))
         names += [name for name in self.stopped.filled(node, around, used_later) if name not in (*names, *overwritten)]
         if names or kept or aliases:
-            stop = f"{self.renderer.need('lax')}.stop_gradient"
+            stop = f"{self.renderer.need('jax')}.lax.stop_gradient"
             self.ctx.edits.insert_after(node.body[-1], [f"{name} = {stop}({name})" for name in names])
             self.overwriting.keep(node, node.body[-1], {text: text for text in kept} | aliases, stop)
 
@@ -119,7 +119,7 @@ class NoGradient:
         kept = [f"{text}[...]" for text, trained in self._variables_written(node).items() if trained]
         kept += self.overwriting.names(node, loads_after(function.node, node))
         if kept:
-            stop = f"{self.renderer.need('lax')}.stop_gradient"
+            stop = f"{self.renderer.need('jax')}.lax.stop_gradient"
             self.overwriting.keep(node, node, {text: text for text in kept}, stop)
 
     def leave_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -131,7 +131,7 @@ class NoGradient:
             self.ctx.report.gap(node, node.name, "refused", _RETURNS)
             return
         body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-        stop = f"{self.renderer.need('lax')}.stop_gradient"
+        stop = f"{self.renderer.need('jax')}.lax.stop_gradient"
         self.overwriting.keep(body[0], body[-1], {text: text for text in kept}, stop)
 
     def _is_only_looped(self, inner: ast.stmt, node: ast.With | ast.AsyncWith) -> bool:
@@ -201,7 +201,7 @@ class NoGradient:
         changed = outer and held is not None and held.id in overwritten_inside(block)
         if outer and not changed and held is value:
             return
-        stop = f"{self.renderer.need('lax')}.stop_gradient"
+        stop = f"{self.renderer.need('jax')}.lax.stop_gradient"
         start, end = self.ctx.source.span(value)
         bare = isinstance(value, ast.Tuple) and not enclosed_tuple(self.ctx.source.segment(value))
         opening, closing = ("((", "))") if bare else ("(", ")")

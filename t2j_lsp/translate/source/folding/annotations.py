@@ -19,7 +19,7 @@ from .joining import joined
 from .parts import of_parts
 from .transformer import Transformer, code, transformed
 
-LIBRARIES = {"jax", "jnp", "lax", "nnx", "optax"}
+LIBRARIES = {"jax", "jnp", "nnx", "optax"}
 RECORDS = {"NamedTuple", "TypedDict", "Protocol"}
 """Bases whose classes are made of their annotations."""
 MODULES = ("from typing import ", "from collections.abc import ")

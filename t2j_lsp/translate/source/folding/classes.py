@@ -49,7 +49,7 @@ INHERITED = frozenset(name for names in _MIXINS.values() for name in names)
 _ENTERED = frozenset(("__enter__", "__exit__"))
 """What a ``with`` block calls."""
 
-LIBRARIES = frozenset(("jax", "jnp", "lax", "nnx", "optax", "np", "math", "functools"))
+LIBRARIES = frozenset(("jax", "jnp", "nnx", "optax", "np", "math", "functools"))
 
 
 def fold_classes(texts: dict[str, str], finder: UseFinder, user: Index) -> None:
@@ -221,7 +221,11 @@ def _function(node: ast.AST, finder: UseFinder) -> str | None:
 
 
 def _of_library(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in LIBRARIES
+    """Whether a node is a name of a library, `jax.lax.scan`."""
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return node is not root and isinstance(root, ast.Name) and root.id in LIBRARIES
 
 
 # --- attributes -------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ DEFAULTS: dict[str, dict[str, bool | int | float]] = {
     "nnx.BatchNorm": {"use_running_average": False, "epsilon": 1e-5, "use_bias": True, "use_scale": True},
     "nnx.GroupNorm": {"use_bias": True, "use_scale": True},
     "nnx.LayerNorm": {"use_bias": True, "use_scale": True},
-    "lax.scan": {"reverse": False},
+    "jax.lax.scan": {"reverse": False},
     "optax.softmax_cross_entropy_with_integer_labels": {"axis": -1},
 }
 """What Flax's layers and JAX's functions take where nothing is passed; a test compares it with the installed ones."""

@@ -14,7 +14,7 @@ from .definitions import definition, nodes
 from .literals import is_literal, literal
 
 INDENT = "    "
-_PURE = frozenset(("jnp", "jax", "lax", "math", "len", "min", "max", "tuple", "range", "getattr", "property"))
+_PURE = frozenset(("jnp", "jax", "math", "len", "min", "max", "tuple", "range", "getattr", "property"))
 """What a value that nobody reads may call."""
 
 

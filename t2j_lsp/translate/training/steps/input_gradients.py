@@ -156,7 +156,7 @@ def _gradient(context: Context, renderer: ExpressionRenderer, gradient: InputGra
     body = f"{renderer.need('jnp')}.sum({value.text})" if gradient.summed else bracket(value, 1)
     name = gradient.variable.id
     text = f"{renderer.need('jax')}.grad(lambda {name}: {body})({name})"
-    return Piece(text if gradient.through else f"{renderer.need('lax')}.stop_gradient({text})", ATOM)
+    return Piece(text if gradient.through else f"{renderer.need('jax')}.lax.stop_gradient({text})", ATOM)
 
 
 def _assigned_before(inference: Inference, call: ast.Call, name: str) -> ast.Assign | None:

@@ -10,16 +10,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from flax import nnx
-
-
-class Correction(NamedTuple):
-    """A step between parameters, the change of the gradient over it, and one over their inner product."""
-
-    step: Any
-    change: Any
-    rho: float
+from jax.flatten_util import ravel_pytree
 
 
 class Trial(NamedTuple):
@@ -52,113 +44,68 @@ class LBFGS:
         self.max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change
         self.history_size, self.line_search_fn = history_size, line_search_fn
-        self.history: list[Correction] = []
-        self.scale: Any = 1.0
-        self.distance = 0.0
-        self.grads: Any = None
-        self.direction: Any = None
+        self.history: list[Any] = []
+        self.scale, self.distance = 1.0, 0.0
+        self.grads = self.direction = jnp.zeros(0)
 
     def step(self, closure: Callable[[], tuple[jax.Array, Any]]) -> jax.Array:
         """Takes up to `max_iter` steps and gives the loss before them; `closure()` gives the loss and its gradients."""
-        first, grads = closure()
-        loss, evaluations = float(first), 1
-        if largest(grads) <= self.tolerance_grad:
+        first, tree = closure()
+        loss, grads, evaluations = float(first), ravel_pytree(tree)[0], 1
+        if jnp.abs(grads).max() <= self.tolerance_grad:
             return first
         for iteration in range(1, self.max_iter + 1):
             self.turn(grads)
-            start = Trial(0.0, loss, grads, inner(grads, self.direction))
-            if start.slope > -self.tolerance_change:
+            before, slope = loss, float(grads @ self.direction)
+            if slope > -self.tolerance_change:
                 break
+            params, unravel = ravel_pytree(nnx.state(self.trained, nnx.Param))
             if self.line_search_fn is not None:
-                loss, grads, evaluated = self.search(closure, start, self.max_eval - evaluations)
+
+                def evaluate(distance: float, params: jax.Array = params, unravel: Any = unravel) -> Trial:
+                    nnx.update(self.trained, unravel(params + distance * self.direction))
+                    loss, tree = closure()
+                    grads = ravel_pytree(tree)[0]
+                    return Trial(distance, float(loss), grads, float(grads @ self.direction))
+
+                start, size = Trial(0.0, loss, grads, slope), float(jnp.abs(self.direction).max())
+                limit = self.max_eval - evaluations
+                end, evaluated = strong_wolfe(evaluate, start, self.distance, size, self.tolerance_change, limit)
+                self.distance, loss, grads, _ = end
                 evaluations += evaluated
-            else:
-                self.move(self.current(), self.distance)
-                if iteration < self.max_iter:
-                    value, grads = closure()
-                    loss = float(value)
-                    evaluations += 1
-            if evaluations >= self.max_eval or largest(grads) <= self.tolerance_grad:
+            nnx.update(self.trained, unravel(params + self.distance * self.direction))
+            if self.line_search_fn is None and iteration < self.max_iter:
+                value, tree = closure()
+                loss, grads = float(value), ravel_pytree(tree)[0]
+                evaluations += 1
+            if evaluations >= self.max_eval or jnp.abs(grads).max() <= self.tolerance_grad:
                 break
-            if self.distance * largest(self.direction) <= self.tolerance_change:
+            if self.distance * jnp.abs(self.direction).max() <= self.tolerance_change:
                 break
-            if abs(loss - start.loss) < self.tolerance_change:
+            if abs(loss - before) < self.tolerance_change:
                 break
         return first
 
-    def current(self) -> nnx.State:
-        """The parameters as they are now."""
-        return jax.tree.map(jnp.copy, nnx.state(self.trained, nnx.Param))
-
-    def move(self, params: nnx.State, distance: float) -> None:
-        """Sets the parameters to those that far from `params` along the direction."""
-        nnx.update(self.trained, moved(params, distance, self.direction))
-
-    def search(self, closure: Callable[[], tuple[jax.Array, Any]], start: Trial, limit: int) -> tuple[float, Any, int]:
-        """Moves to where a line search ends: the loss and gradients there, and how often they were evaluated."""
-        params = self.current()
-
-        def evaluate(distance: float) -> Trial:
-            self.move(params, distance)
-            loss, grads = closure()
-            return Trial(distance, float(loss), grads, inner(grads, self.direction))
-
-        size = largest(self.direction)
-        trial, evaluated = strong_wolfe(evaluate, start, self.distance, size, self.tolerance_change, limit)
-        self.distance = trial.distance
-        self.move(params, self.distance)
-        return trial.loss, trial.grads, evaluated
-
-    def turn(self, grads: Any) -> None:
-        """Sets the direction, by these gradients and the corrections so far, and how far to go first."""
-        if self.direction is None:
-            self.grads, self.direction = grads, jax.tree.map(jnp.negative, grads)
-            self.distance = min(1.0, 1 / float(optax.tree.norm(grads, ord=1))) * self.learning_rate
+    def turn(self, grads: jax.Array) -> None:
+        """Sets the direction, by these gradients and the steps so far, and how far to go first."""
+        if self.direction.size == 0:
+            total = float(jnp.abs(grads).sum())
+            self.grads, self.direction = grads, -grads
+            self.distance = min(1.0, 1 / total) * self.learning_rate
             return
-        change = jax.tree.map(jnp.subtract, grads, self.grads)
-        step = jax.tree.map(lambda d: d * self.distance, self.direction)
-        curvature = inner(change, step)
+        change, step = grads - self.grads, self.direction * self.distance
+        curvature = float(change @ step)
         if curvature > 1e-10:
-            self.history = [*self.history, Correction(step, change, 1 / curvature)][-self.history_size :]
-            self.scale = curvature / inner(change, change)
-        direction, shares = jax.tree.map(jnp.negative, grads), []
-        for correction in reversed(self.history):
-            direction, share = without_change(direction, correction)
-            shares.append(share)
-        direction = jax.tree.map(lambda d: d * self.scale, direction)
-        for correction, share in zip(self.history, reversed(shares), strict=True):
-            direction = with_step(direction, correction, share)
+            self.history = [*self.history, (step, change, 1 / curvature)][-self.history_size :]
+            self.scale = curvature / float(change @ change)
+        direction, shares = -grads, []
+        for step, change, rho in reversed(self.history):
+            shares.append(rho * (step @ direction))
+            direction -= shares[-1] * change
+        direction *= self.scale
+        for step, change, rho in self.history:
+            direction += (shares.pop() - rho * (change @ direction)) * step
         self.grads, self.direction, self.distance = grads, direction, self.learning_rate
-
-
-@jax.jit
-def moved(params: Any, distance: float, direction: Any) -> Any:
-    """`params + distance * direction`."""
-    return jax.tree.map(lambda p, d: p + (distance * d).astype(p.dtype), params, direction)
-
-
-@jax.jit
-def without_change(direction: Any, correction: Correction) -> tuple[Any, jax.Array]:
-    """The first of the two loops, for one correction: the direction, and how much of the change was taken off."""
-    share = correction.rho * optax.tree.vdot(correction.step, direction)
-    return jax.tree.map(lambda d, y: d - share * y, direction, correction.change), share
-
-
-@jax.jit
-def with_step(direction: Any, correction: Correction, share: jax.Array) -> Any:
-    """The second of the two loops, for one correction."""
-    rest = share - correction.rho * optax.tree.vdot(correction.change, direction)
-    return jax.tree.map(lambda d, s: d + rest * s, direction, correction.step)
-
-
-def inner(first: Any, second: Any) -> float:
-    """The inner product of two trees."""
-    return float(optax.tree.vdot(first, second))
-
-
-def largest(tree: Any) -> float:
-    """The largest absolute value of a tree."""
-    return float(optax.tree.norm(tree, ord=jnp.inf))
 
 
 def strong_wolfe(

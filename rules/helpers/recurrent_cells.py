@@ -7,8 +7,6 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from .init import uniform_bias
-
 
 def lstm_update(inputs: jax.Array, hidden: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The next (h, c) of an LSTM from the two projections (..., 4 * hidden): input, forget, cell, output gate."""
@@ -42,17 +40,21 @@ class RecurrentCell(nnx.Module):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, rngs: nnx.Rngs):
         self.input_size = input_size
         self.hidden_size = hidden_size
-        init = uniform_bias(hidden_size)
-        rows = self.gates * hidden_size
-        self.weight_ih = nnx.Param(init(rngs.params(), (rows, input_size)))
-        self.weight_hh = nnx.Param(init(rngs.params(), (rows, hidden_size)))
-        self.bias_ih = nnx.Param(init(rngs.params(), (rows,))) if bias else nnx.data(None)
-        self.bias_hh = nnx.Param(init(rngs.params(), (rows,))) if bias else nnx.data(None)
+        self.bias = bias
+        k, rows = (hidden_size or 1) ** -0.5, self.gates * hidden_size
+
+        def uniform(*dim: int) -> nnx.Param[jax.Array]:
+            return nnx.Param(jax.random.uniform(rngs.params(), dim, jnp.float32, -k, k))
+
+        self.weight_ih = uniform(rows, input_size)
+        self.weight_hh = uniform(rows, hidden_size)
+        self.bias_ih = uniform(rows) if bias else nnx.data(None)
+        self.bias_hh = uniform(rows) if bias else nnx.data(None)
 
     def project(self, x: jax.Array, h: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The inputs of all gates from x (..., input) and from h (..., hidden)."""
         inputs, hidden = x @ self.weight_ih[...].T, h @ self.weight_hh[...].T
-        if self.bias_ih is None:
+        if not self.bias:
             return inputs, hidden
         return inputs + self.bias_ih[...], hidden + self.bias_hh[...]
 
@@ -67,7 +69,7 @@ class LSTMCell(RecurrentCell):
     gates = 4
 
     def __call__(self, x: jax.Array, hx: tuple[jax.Array, jax.Array] | None = None) -> tuple[jax.Array, jax.Array]:
-        h, c = hx if hx is not None else (self.zeros(x), self.zeros(x))
+        h, c = (self.zeros(x),) * 2 if hx is None else hx
         return lstm_update(*self.project(x, h), c)
 
 
@@ -77,7 +79,7 @@ class GRUCell(RecurrentCell):
     gates = 3
 
     def __call__(self, x: jax.Array, hx: jax.Array | None = None) -> jax.Array:
-        h = hx if hx is not None else self.zeros(x)
+        h = self.zeros(x) if hx is None else hx
         return gru_update(*self.project(x, h), h)
 
 
@@ -93,5 +95,5 @@ class RNNCell(RecurrentCell):
         self.nonlinearity = nonlinearity
 
     def __call__(self, x: jax.Array, hx: jax.Array | None = None) -> jax.Array:
-        h = hx if hx is not None else self.zeros(x)
+        h = self.zeros(x) if hx is None else hx
         return rnn_update(*self.project(x, h), self.nonlinearity)

@@ -16,6 +16,8 @@ from t2j_lsp.rules.helpers.lbfgs import LBFGS
 from .compare import array, close
 
 START = array(6, seed=3)
+ROUNDED = 1e-10
+"""Where the start differs in its last digit, PyTorch's own parameters differ by up to 2.5e-11."""
 
 
 def rosenbrock(x: Any) -> Any:
@@ -116,4 +118,4 @@ def same_course(loss_of: Callable[[Any], Any], rate: float, options: dict[str, A
     want, want_params = run_torch(loss_of, 2, {"lr": rate, **options})
     assert len(losses) == len(want)
     close(np.array(losses), np.array(want), "losses")
-    close(params, want_params, "parameters")
+    close(params, want_params, "parameters", ROUNDED)

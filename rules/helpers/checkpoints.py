@@ -88,18 +88,17 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
 
     Raises RuntimeError where names or shapes differ; names only if `strict`.
     """
-    places = dict(saved_places(module))
-    missing = [k for k in places if k not in state]
-    unexpected = [k for k in state if k not in places and "num_batches_tracked" not in k]
-    shared = [k for k in places if k in state]
-    misshapen = [k for k in shared if torch_array(*places[k]).shape != np.shape(state[k])]
-    if misshapen or strict and (missing or unexpected):
-        raise RuntimeError(f"Can't load: {missing=}, {unexpected=}, {misshapen=}")
-    for name in shared:
-        variable, is_kernel = places[name]
-        array = jnp.array(state[name], variable.dtype)
+    places = {k: place for k, place in saved_places(module) if strict or k in state}
+    given = {k: v for k, v in state.items() if "num_batches_tracked" not in k and (strict or k in places)}
+    differ = {(k, torch_array(*v).shape) for k, v in places.items()} ^ {(k, np.shape(v)) for k, v in given.items()}
+    if differ:
+        raise RuntimeError(f"Can't load what only the module or only the state has: {sorted(differ)}")
+    for name, (variable, is_kernel) in places.items():
+        array = jnp.array(given[name], variable.dtype)
         variable.set_value(jnp.moveaxis(array, (0, 1), (-1, -2)) if is_kernel else array)
-    return IncompatibleKeys(missing, unexpected)
+    every = dict(saved_places(module))
+    unexpected = [k for k in state if k not in every and "num_batches_tracked" not in k]
+    return IncompatibleKeys([k for k in every if k not in state], unexpected)
 
 
 def opened(file: Any, mode: str) -> Any:

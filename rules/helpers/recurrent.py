@@ -106,17 +106,17 @@ class RecurrentBase(nnx.Module):
         if self.bias:
             xs += getattr(self, f"bias_ih_{name}")[...]
 
-        def step(state: Any, one: Any) -> tuple[Any, jax.Array]:
+        def step(old: Any, one: Any) -> tuple[Any, jax.Array]:
             inputs, is_valid = (one, None) if valid is None else one
-            h = state if self._state_arrays == 1 else state[0]
+            h = old if self._state_arrays == 1 else old[0]
             hidden = h @ getattr(self, f"weight_hh_{name}")[...].T
             if self.bias:
                 hidden += getattr(self, f"bias_hh_{name}")[...]
-            new = self.next_state(inputs, hidden, state)
+            new = self.next_state(inputs, hidden, old)
             if self.proj_size:
                 new = (new[0] @ getattr(self, f"weight_hr_{name}")[...].T, *new[1:])
             if is_valid is not None:
-                new = jax.tree.map(lambda n, s: jnp.where(is_valid, n, s), new, state)
+                new = jax.tree.map(lambda n, o: jnp.where(is_valid, n, o), new, old)
             return new, new if self._state_arrays == 1 else new[0]
 
         return jax.lax.scan(step, state, xs if valid is None else (xs, valid), reverse=reverse)

@@ -58,7 +58,7 @@ class RecurrentCell(nnx.Module):
             return inputs, hidden
         return inputs + self.bias_ih[...], hidden + self.bias_hh[...]
 
-    def zeros(self, x: jax.Array) -> jax.Array:
+    def zero_state(self, x: jax.Array) -> jax.Array:
         """A state of zeros for an input (..., input)."""
         return jnp.zeros((*x.shape[:-1], self.hidden_size), x.dtype)
 
@@ -69,7 +69,7 @@ class LSTMCell(RecurrentCell):
     gates = 4
 
     def __call__(self, x: jax.Array, hx: tuple[jax.Array, jax.Array] | None = None) -> tuple[jax.Array, jax.Array]:
-        h, c = (self.zeros(x),) * 2 if hx is None else hx
+        h, c = (self.zero_state(x),) * 2 if hx is None else hx
         return lstm_update(*self.project(x, h), c)
 
 
@@ -79,7 +79,7 @@ class GRUCell(RecurrentCell):
     gates = 3
 
     def __call__(self, x: jax.Array, hx: jax.Array | None = None) -> jax.Array:
-        h = self.zeros(x) if hx is None else hx
+        h = self.zero_state(x) if hx is None else hx
         return gru_update(*self.project(x, h), h)
 
 
@@ -95,5 +95,5 @@ class RNNCell(RecurrentCell):
         self.nonlinearity = nonlinearity
 
     def __call__(self, x: jax.Array, hx: jax.Array | None = None) -> jax.Array:
-        h = self.zeros(x) if hx is None else hx
+        h = self.zero_state(x) if hx is None else hx
         return rnn_update(*self.project(x, h), self.nonlinearity)

@@ -21,7 +21,7 @@ module of its own says it itself."""
 HELPERS_DOCSTRING = '"""PyTorch behaviour that Flax has no layer for; written by t2j, yours to edit."""'
 """The first line of a module of helpers."""
 
-HELPER_LINES = 60
+HELPER_LINES = 80
 """Lines of code of helpers that a file of its own keeps in it; more go into a module beside it (``auto``)."""
 
 Target = Literal["nnx", "jax"]

@@ -183,7 +183,8 @@ def _constants(
         if any(call.argument(place, name) is not None for call in others):
             continue
         passed = [_passed(site, place, name, default) for site in sites if site is not None]
-        if None not in passed and len(set(passed)) == 1 and passed[0] != literal(default):
+        said = any(k.arg == name for site in sites if site is not None for k in site.keywords)
+        if None not in passed and len(set(passed)) == 1 and said:
             yield name, passed[0] or ""
 
 

@@ -22,7 +22,7 @@ from .signatures import without_methods, without_parameters
 from .uses import HelperCall, UseFinder
 
 CALL = "__call__"
-_MOVED = "_moved"
+MOVED = "_moved"
 Shapes = frozenset[tuple[int, frozenset[str | None]]]
 """Calls, as how many arguments they pass by place, and which by name."""
 
@@ -116,11 +116,11 @@ def moved_in(text: str, method: ast.FunctionDef) -> str | None:
     expression = ast.get_source_segment(text, method)
     if expression is None or text.count(named) != 1:
         return None
-    function = textwrap.dedent(f"    {expression}\n").replace(f"def {method.name}(", f"def {_MOVED}(", 1)
+    function = textwrap.dedent(f"    {expression}\n").replace(f"def {method.name}(", f"def {MOVED}(", 1)
     if expression_of(function) is None:
         return None
     without = without_methods(text, frozenset((method.name,)))
-    return inlined(without.replace(named, f"{_MOVED}(self, "), function)
+    return inlined(without.replace(named, f"{MOVED}(self, "), function)
 
 
 def asked_of_objects(finder: UseFinder, texts: Mapping[str, ast.stmt]) -> Hashable:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from t2j_lsp.symbols import nearest
+from t2j_lsp.translate.source.assignments import assigned
 
 from .arguments import decided, drop_arguments
 from .called import CALL, method_calls, moved_in, object_calls, of_list, without_unpassed
@@ -135,7 +136,7 @@ def _fold_methods(texts: dict[str, str], name: str, family: Family, user: Index)
             continue
         if sum(family.has(one, method.name) for one in kin) != 1:
             continue
-        reads = [n for n in family.finder.own.reads.get(("attribute", method.name), []) if not _of_library(n)]
+        reads = [n for n in family.finder.own.reads.get(("attribute", method.name), []) if not of_library(n)]
         calls = [
             HelperCall(c, family.finder.homes[n]) for n in reads if isinstance(c := family.finder.parents[n], ast.Call)
         ]
@@ -220,7 +221,7 @@ def _function(node: ast.AST, finder: UseFinder) -> str | None:
     return function.name if function is not None else None
 
 
-def _of_library(node: ast.expr) -> bool:
+def of_library(node: ast.expr) -> bool:
     """Whether a node is a name of a library, `jax.lax.scan`."""
     root = node
     while isinstance(root, ast.Attribute):
@@ -279,6 +280,8 @@ def _each_store(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None, bool
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
                 yield name, statement.value, True
+            case ast.Assign(targets=[ast.Tuple()]):
+                yield from ((t.id, value, True) for t, value in assigned(statement) if isinstance(t, ast.Name))
             case ast.FunctionDef():
                 sure = set(statement.body) if statement.name == NEW else set()
                 yield from _stores_of(statement, sure)

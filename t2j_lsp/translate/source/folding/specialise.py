@@ -32,6 +32,7 @@ from .labels import label_axes, of_labels
 from .literals import is_literal, literal
 from .merging import merged
 from .paths import of_paths
+from .placing import placings
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
 from .unrolling import unrolled
@@ -178,13 +179,21 @@ def _cut(texts: dict[str, str], user: _User, named: set[str]) -> dict[str, str]:
 
 
 def _settled(before: dict[str, str], user: _User, named: set[str]) -> dict[str, str]:
-    """The texts after as many rounds as change anything."""
+    """The texts after as many rounds as change anything, and after functions are put where they alone are called."""
     for _ in range(MOST_ROUNDS):
         texts = _without_unused(_round(dict(before), user), named)
-        if texts == before:
+        if texts == before and (texts := _placed(before, user, named)) == before:
             break
         before = texts
     return before
+
+
+def _placed(texts: dict[str, str], user: _User, named: set[str]) -> dict[str, str]:
+    """The texts with one function or method in the place where it is called, if that makes no line too long."""
+    for home, moved, gone in placings(texts, user.uses_of(texts), user.index, named, user.width):
+        if _too_long(moved, user.width) <= _too_long(texts[home], user.width):
+            return {name: moved if name == home else text for name, text in texts.items() if name != gone}
+    return texts
 
 
 def _round(texts: dict[str, str], user: _User) -> dict[str, str]:

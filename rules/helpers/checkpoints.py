@@ -90,9 +90,9 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
     """
     places = {k: place for k, place in saved_places(module) if strict or k in state}
     given = {k: v for k, v in state.items() if "num_batches_tracked" not in k and (strict or k in places)}
-    differ = {(k, torch_array(*v).shape) for k, v in places.items()} ^ {(k, np.shape(v)) for k, v in given.items()}
-    if differ:
-        raise RuntimeError(f"Can't load what only the module or only the state has: {sorted(differ)}")
+    own = {(k, torch_array(*place).shape) for k, place in places.items()}
+    if differ := own ^ {(k, np.shape(v)) for k, v in given.items()}:
+        raise RuntimeError(f"Only the module or only the state has {sorted(differ)}")
     for name, (variable, is_kernel) in places.items():
         array = jnp.array(given[name], variable.dtype)
         variable.set_value(jnp.moveaxis(array, (0, 1), (-1, -2)) if is_kernel else array)

@@ -113,13 +113,14 @@ class LRScheduler:
 
     def __init__(self, optimizer: nnx.Optimizer, schedule: Callable[[float], Any]):
         self.optimizer, self.schedule, self.last_epoch = optimizer, schedule, -1
+        self.places = optax.tree.get_all_with_path(optimizer.opt_state, "learning_rate")
         self.step()
 
     def step(self, epoch: float | None = None) -> None:
         """Goes on to the next count (or to `epoch`)."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         self.rate = self.schedule(self.last_epoch)
-        for _, held in optax.tree.get_all_with_path(self.optimizer.opt_state, "learning_rate"):
+        for _, held in self.places:
             held.set_value(jnp.asarray(self.rate, float))
 
     def get_last_lr(self) -> list[float]:
@@ -256,9 +257,9 @@ class ReduceLROnPlateau:
     def step(self, metrics: Any) -> None:
         """Takes the metric of an epoch."""
         metric, margin = float(metrics), self.threshold if self.mode == "min" else -self.threshold
-        bound = self.best * (1 - margin) if self.threshold_mode == "rel" else self.best - margin
         self.last_epoch += 1
         self.num_bad_epochs += 1
+        bound = self.best * (1 - margin) if self.threshold_mode == "rel" else self.best - margin
         if metric < bound if self.mode == "min" else metric > bound:
             self.best, self.num_bad_epochs = metric, 0
         if self.cooldown > 0 and self.cooldown_counter > 0:

@@ -44,13 +44,14 @@ def _merged(text: str, width: int) -> str:
 def _once(text: str, width: int) -> str | None:
     lines = text.splitlines(keepends=True)
     for function in (n for n in nodes(definition(text)) if isinstance(n, ast.FunctionDef)):
-        for one, two in _neighbours(function):
-            if any(s.lineno != s.end_lineno or "#" in lines[s.lineno - 1] for s in (one, two)):
+        for one, two in _pairs(function):
+            if any(_last_line(s) != s.lineno or "#" in lines[s.lineno - 1] for s in (one, two)):
                 continue
             made = _one_statement(one, two, function, text)
             if made is not None and one.col_offset + len(made) <= width:
+                between = lines[one.lineno : two.lineno - 1]
                 new = f"{' ' * one.col_offset}{made}\n"
-                return "".join([*lines[: one.lineno - 1], new, *lines[two.lineno :]])
+                return "".join([*lines[: one.lineno - 1], *between, new, *lines[two.lineno :]])
         for empty, filled, made in _filled(function, text):
             before = lines[empty.lineno : filled.lineno - 1]
             new = f"{' ' * filled.col_offset}{made}\n"
@@ -75,12 +76,48 @@ def _filled(function: ast.FunctionDef, text: str) -> Iterator[tuple[ast.stmt, as
                     yield one, first, f"{name} = [{_code(text, item)}]"
 
 
-def _neighbours(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+def _pairs(function: ast.FunctionDef) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+    """Statements that stand below each other, or that have others between them which the first may move past."""
     for node in nodes(function):
         for block in ("body", "orelse"):
             body = getattr(node, block, None)
             if isinstance(body, list):
                 yield from ((a, b) for a, b in pairwise(body) if b.lineno == a.lineno + 1)
+                yield from _apart(body)
+
+
+def _apart(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+    for index, one in enumerate(body):
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_pure(value):
+                later = body[index + 1 :]
+            case _:
+                continue
+        reads = next((n for n, s in enumerate(later) if any(_is_named(n, name) for n in nodes(s))), 0)
+        if reads and all(_passes(value, statement) for statement in later[:reads]):
+            yield one, later[reads]
+
+
+def _passes(value: ast.expr, statement: ast.stmt) -> bool:
+    """Whether a value is the same behind a statement that assigns plain values."""
+    if not isinstance(statement, ast.Assign | ast.AugAssign) or not is_pure(statement.value):
+        return False
+    stored = {_of(n) for n in nodes(statement) if not isinstance(getattr(n, "ctx", ast.Load()), ast.Load)}
+    return "" not in stored and stored.isdisjoint(_of(n) for n in nodes(value))
+
+
+def _of(node: ast.AST) -> str:
+    """The name or attribute that an expression is; nothing for items and others."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _last_line(statement: ast.stmt) -> int:
+    """The last line of a statement, or of what stands in front of its block."""
+    return (statement.test.end_lineno if isinstance(statement, ast.If) else statement.end_lineno) or statement.lineno
 
 
 def _one_statement(one: ast.stmt, two: ast.stmt, function: ast.FunctionDef, text: str) -> str | None:
@@ -102,6 +139,9 @@ def _one_statement(one: ast.stmt, two: ast.stmt, function: ast.FunctionDef, text
             return made and f"{_code(text, target)} = {made}"
         case ast.Expr(value=ast.Call() as computed):
             return _placed(name, value, computed, function, text)
+        case ast.If(test=test) if text.splitlines()[two.lineno - 1].lstrip().startswith("if "):
+            made = _placed(name, value, test, function, text)
+            return made and f"if {made}:"
     return None
 
 
@@ -131,9 +171,10 @@ def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.Functi
         not around or isinstance(around[0], ast.Call | ast.keyword) and getattr(around[0], "func", None) != places[0]
     )
     made = _code(text, value)
-    if isinstance(value, ast.List) and value.elts and around and isinstance(around[0], ast.Starred):
+    if isinstance(value, ast.List | ast.Tuple) and value.elts and around and isinstance(around[0], ast.Starred):
         whole, start = _code(text, returned), around[0].col_offset - returned.col_offset
-        return f"{whole[:start]}{made[1:-1]}{whole[start + len(name) + 1 :]}"
+        items = made[1:-1].removesuffix(",") if made[0] in "([" and made[-1] in ")]" else made
+        return f"{whole[:start]}{items}{whole[start + len(name) + 1 :]}"
     outer = sum(isinstance(n, ast.Call) for n in around)
     if outer and outer + _depth(value) > DEEPEST:
         return None

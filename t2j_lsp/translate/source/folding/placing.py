@@ -39,17 +39,17 @@ def placings(
     texts: Mapping[str, str], finder: UseFinder, user: Index, named: Iterable[str], width: int
 ) -> Iterator[tuple[str, str, str | None]]:
     """Helpers that take in a function or method which only they call, what they become, and the helper that goes."""
-    classes = {name: node for name, text in texts.items() if isinstance(node := definition(text), ast.ClassDef)}
-    family = Family(finder, classes)
-    for name in classes:
-        if family.is_known(name) and family.kin(name) == [name]:
-            yield from ((name, moved, None) for moved in _methods_placed(texts[name], family, user, width))
     for name, text in texts.items():
         reads, uses = finder.own.of_module(name, "own"), finder.uses[name]
         home = finder.homes[reads[0]] if len(reads) == 1 and name not in named else None
         if home is None or home == name or not uses.own or len(uses.calls) != 1 or uses.checked:
             continue
         yield from ((home, moved, name) for moved in placed(texts[home], text, width))
+    classes = {name: node for name, text in texts.items() if isinstance(node := definition(text), ast.ClassDef)}
+    family = Family(finder, classes)
+    for name in classes:
+        if family.is_known(name) and family.kin(name) == [name]:
+            yield from ((name, moved, None) for moved in _methods_placed(texts[name], family, user, width))
 
 
 def _methods_placed(text: str, family: Family, user: Index, width: int) -> Iterator[str]:

@@ -7,7 +7,7 @@ something else, goes back to PyTorch's axes, until nothing changes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, Instance
@@ -21,6 +21,7 @@ from .closed import Closed
 from .handed import HandedOn
 from .marks import Layout
 from .scene import Called, Last, Marking, Marks, Scene
+from .spatial import SpatialParameters, arguments
 from .uses import compares_with_none
 from .values import Values
 
@@ -64,6 +65,8 @@ class Regions(Scene):
         self.sites: dict[FunctionInfo, dict[ast.Call, ast.FunctionDef | ast.AsyncFunctionDef]] = {}
         """The calls of functions, and where they stand."""
         self.makers = makers_of_layers(inference)
+        known = (self.infos, self.marks, self.sites, self.interfaces, self.layers)
+        self.spatial = SpatialParameters(inference, *known, self._key, self._function, self.alike, self._makes)
 
     # --- until nothing changes ------------------------------------------------------------------------------------
 
@@ -137,9 +140,10 @@ class Regions(Scene):
         changed: set[FunctionInfo] = set()
         met = {node for marks in self.marks.values() for node in marks.met}
         built = {call for chain in self.layers.values() for call in chain.own}
+        spatial = self.spatial.parameters(built)
         for info, interface in list(self.interfaces.items()):
             marks, kept = self.marks.get(info.node), self.kept.get(info.node, set())
-            takes = {a: r for a, r in interface.takes.items() if a not in kept and self._is_spatial(info, a, built)}
+            takes = {a: r for a, r in interface.takes.items() if a not in kept and (info, a) in spatial}
             gives = interface.gives
             if marks is None or info in self.broken or not self.closed[info].holds(met, built):
                 takes, gives = {}, 0
@@ -149,19 +153,6 @@ class Regions(Scene):
                 changed.add(info)
                 self.interfaces[info] = Interface(takes, gives)
         return changed
-
-    def _is_spatial(self, info: FunctionInfo, parameter: ast.arg, built: set[ast.Call]) -> bool:
-        """Whether a parameter has axes of space: a layer takes it, or every caller gives such a value."""
-        marks = self.marks[info.node]
-        reads = [name for name, held in marks.reads.items() if parameter in held.bindings]
-        if not reads:
-            return False
-        if any(self._is_taken(name, marks) for name in reads):
-            return True
-        if any(self._makes(one, info) for one in built):
-            return False
-        sites = list(self._sites(info))
-        return bool(sites) and all(self._given(site, info, parameter, marks) for site, marks in sites)
 
     def _changed_chains(self) -> set[Key]:
         """Attributes whose layers take or give something else now."""
@@ -195,37 +186,8 @@ class Regions(Scene):
             for node in marks.met
             if (key := self._key(node)) is not None
             and node.args
-            and (node.args[0] in marks.natural or node in marks.natural and self._is_taken(node, marks))
+            and (node.args[0] in marks.natural or node in marks.natural and self.spatial.is_taken(node, marks))
         }
-
-    def _is_taken(self, node: ast.expr, marks: Marks) -> bool:
-        """Whether a layer, or such a function, takes a value, a part of it, or what is applied to all axes alike."""
-        todo, seen = [node], {node}
-        while todo:
-            node = todo.pop()
-            parent = self.parents[node]
-            if parent in marks.met or parent in marks.functions:
-                if isinstance(parent, ast.Call) and node in parent.args and node in marks.wanted:
-                    return True
-                continue
-            new = set(self._passed_on(node, parent, marks)) - seen
-            seen |= new
-            todo += new
-        return False
-
-    def _passed_on(self, node: ast.expr, parent: ast.AST, marks: Marks) -> Iterable[ast.expr]:
-        """Expressions that hold a value, or a part of it, because of where it stands: names that it is assigned to."""
-        if isinstance(parent, ast.Attribute):
-            parent = self.parents[parent]
-        if isinstance(parent, ast.Call) and self.alike(parent) is node:
-            return [parent]
-        if isinstance(parent, ast.Subscript) and parent in marks.natural:
-            return [parent]
-        if isinstance(parent, ast.Call) and parent not in marks.natural:
-            parent = self.parents[parent]  # a, b = x.chunk(2, dim=1)
-        if isinstance(parent, ast.Assign | ast.AnnAssign):
-            return [name for name, held in marks.reads.items() if parent in held.bindings]
-        return []
 
     def _dear(self) -> set[FunctionInfo]:
         """Functions that would cost fewer moves if they took, or gave, PyTorch's axes."""
@@ -260,7 +222,7 @@ class Regions(Scene):
 
     def _given(self, site: ast.Call, info: FunctionInfo, parameter: ast.arg, marks: Marks) -> bool:
         """Whether a call gives a parameter a channels-last value."""
-        given = self._arguments(site, info, Interface({parameter: 1}, 0))
+        given = arguments(site, info, Interface({parameter: 1}, 0))
         return given is not None and all(one in marks.natural for one in given)
 
     def _makes(self, call: ast.Call, info: FunctionInfo) -> bool:
@@ -311,7 +273,7 @@ class Regions(Scene):
         self.sites.setdefault(info, {})[node] = self._now
         if not (interface.takes or interface.gives):
             return None
-        takes = self._arguments(node, info, interface)
+        takes = arguments(node, info, interface)
         if takes is None:
             self.broken.add(info)
             return None
@@ -322,21 +284,6 @@ class Regions(Scene):
         if isinstance(fact, Instance):
             return fact.cls.info.method("forward")
         return fact.info if isinstance(fact, Function) else None
-
-    @staticmethod
-    def _arguments(node: ast.Call, info: FunctionInfo, interface: Interface) -> dict[ast.expr, int] | None:
-        """The arguments that are taken channels-last; None where they aren't all known."""
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            return None
-        named = {a.arg: a for a in info.node.args.args[1:]}
-        given = dict(zip(named, node.args, strict=False)) | {k.arg: k.value for k in node.keywords if k.arg}
-        takes = {}
-        for name, arg in named.items():
-            if rank := interface.takes.get(arg, 0):
-                if name not in given:
-                    return None
-                takes[given[name]] = rank
-        return takes
 
     def alike(self, node: ast.Call) -> ast.expr | None:
         fact = self.inference.facts.get(node.func)

@@ -18,7 +18,7 @@ from t2j_lsp.translate.expressions.context import Context, Edits, Plan
 from t2j_lsp.translate.expressions.handlers import written_as
 from t2j_lsp.translate.expressions.needs import Known, NeededNames
 from t2j_lsp.translate.expressions.render import Renderer
-from t2j_lsp.translate.expressions.torch_only import base_out_of_sight
+from t2j_lsp.translate.expressions.torch_only import left_whole
 from t2j_lsp.translate.inference import shared_storage
 from t2j_lsp.translate.inference.call_sites import with_call_sites
 from t2j_lsp.translate.inference.file import Inference
@@ -269,8 +269,11 @@ def _planned(inference: Inference, options: Options, known: Known) -> Context:
     context = Context.of(inference, options, plan, known.drawing)
     if inference.holds_tests and inference.assumed or inference.has(TRAINING):
         plan_training(context)
-    stay = [info for info in inference.classes.values() if base_out_of_sight(info) is not None]
+    stay = [
+        info for info in inference.classes.values() if info.node in plan.kept or left_whole(context, info) is not None
+    ]
     plan.untouched.update(method.node for info in stay for method in info.methods.values())
+    plan.untouched.update(node for node in plan.kept if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     asking = {info.node for info in inference.functions.values() if info.takes_rngs} & plan.untouched
     if not asking <= known.untouched:
         known.untouched |= asking

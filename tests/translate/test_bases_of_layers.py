@@ -195,3 +195,27 @@ def test_what_a_layer_keeps_for_itself_is_said(layer: str) -> None:
     assert len(convert(body.format(PARTS[layer])).gaps) == 1
     own = body.format("self._twice(x)") + "\n    def _twice(self, x):\n        return torch.exp(x) * 2\n"
     assert not convert(own).gaps
+
+
+LOSS = """import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Own(nn.CrossEntropyLoss):
+    def forward(self, x, y):
+        return F.cross_entropy(x, y, weight=self.weight, reduction=self.reduction)
+"""
+
+
+@pytest.mark.parametrize("weight", [None, [1.0, 2.0, 3.0]])
+def test_a_loss_may_be_built_without_weights(weight: list[float] | None) -> None:
+    done = convert(LOSS)
+    assert not done.gaps
+    sides: list[dict[str, Any]] = [{}, {}]
+    exec(LOSS, sides[0])
+    exec(done.code, sides[1])
+    x, y = torch.arange(12.0).reshape(4, 3).sin(), torch.tensor([0, 2, 1, 1])
+    wanted = sides[0]["Own"](None if weight is None else torch.tensor(weight))(x, y)
+    got = sides[1]["Own"](None if weight is None else jnp.array(weight), rngs=nnx.Rngs(0))
+    assert float(got(jnp.asarray(x), jnp.asarray(y))) == pytest.approx(wanted.item(), rel=1e-5)

@@ -244,3 +244,24 @@ def test_a_cache_that_is_none_at_first_is_asked_for_no_device(asked: str) -> Non
         "        self.table = torch.arange(n, device=x.device).float()\n"
     )
     assert not done.gaps and not done.findings and "device" not in done.code
+
+
+def test_what_is_summed_of_something_unknown_is_data() -> None:
+    """An array that a call begins to keep, whatever it is computed of."""
+    done = convert(
+        "import torch\nfrom torch import nn\nfrom spikes import Quantize\n\n\nclass Net(nn.Module):\n"
+        "    def forward(self, x):\n        out = Quantize.apply(torch.relu(x))\n"
+        "        self.activity = out.sum() / len(out)\n        self.count = len(out)\n        return out\n"
+    )
+    assert "self.activity = nnx.data(out.sum() / len(out))" in done.code and "self.count = len(out)" in done.code
+
+
+def test_a_signature_of_several_gets_no_state() -> None:
+    text = (
+        "import torch\nfrom torch import nn\nfrom typing import overload\n\n\nclass Net(nn.Module):\n    @overload\n"
+        "    def __init__(\n        self, n: int\n    ) -> None: ...\n\n    def __init__(self, n):\n"
+        "        super().__init__()\n        self.n = n\n\n"
+        "    def forward(self, x):\n        return x + torch.rand(self.n)\n"
+    )
+    code = convert(text).code
+    assert code.count("self.rngs = rngs.fork()") == 1

@@ -230,3 +230,21 @@ def test_an_optimizer_that_another_file_makes_updates_the_module_of_the_loss(pac
     done = convert(loop, resolve=neighbours(folder / "training.py"))
     assert "optimizer.update(model, grads)" in done.code
     assert any(note.name == "torch.optim.Optimizer" for note in done.notes)
+
+
+ASKING = "from abc import ABC, abstractmethod\n\n\nclass Asking(ABC):\n{}    def forward(self, x):\n        return x\n"
+ASKED = (
+    TORCH
+    + "from .asking import Asking\n\n\nclass Net(nn.Module, Asking):\n"
+    + "    def forward(self, x):\n        return torch.exp(x)\n"
+)
+
+
+@pytest.mark.parametrize(("decorator", "gaps"), [("    @abstractmethod\n", 1), ("", 0)])
+def test_a_forward_that_another_files_class_asks_for_is_said(
+    package: Callable[..., Path], decorator: str, gaps: int
+) -> None:
+    """Python makes no instance of a class that lacks it."""
+    root = package(asking=ASKING.format(decorator), nets=ASKED)
+    path = root / "nets.py"
+    assert len(convert(path.read_text(), resolve=neighbours(path)).gaps) == gaps

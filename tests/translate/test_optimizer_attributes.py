@@ -80,3 +80,14 @@ def test_of_an_optimizer_that_another_file_makes_the_first_groups_rate_is_return
     assert '    return optax.tree.get(optimizer.opt_state, "learning_rate").item()\n' in done.code
     done = convert(f"{source}        print(group['lr'])\n")
     assert [gap.name for gap in done.gaps] == ["torch.optim.Optimizer.param_groups"]
+
+
+def test_an_optimizer_of_spread_options_is_a_gap() -> None:
+    """What it updates, nothing tells: a schedule and a walk over its groups must not fall over it."""
+    text = (
+        "import torch\n\n\nclass Schedule:\n    def __init__(self, optimizer):\n"
+        "        self.s = torch.optim.lr_scheduler.ExponentialLR(optimizer=optimizer, gamma=0.9)\n\n\n"
+        "def make(options):\n    opt = torch.optim.Adam(**options)\n"
+        "    for g in opt.param_groups:\n        g['lr'] = 0.01\n    return opt, Schedule(opt)\n"
+    )
+    assert any("the arguments do not fit" in gap.reason for gap in convert(text).gaps)

@@ -87,3 +87,9 @@ def test_what_was_marked_where_it_stood_first_is_not_marked_again() -> None:
     body += "        self.layers.append(nn.Linear(3, 3))\n        self.layers = nn.ModuleList(self.layers)"
     code = translate(NET.format(base="pass", body=body, fill="pass")).code
     assert "self.layers = nnx.List(self.layers)" in code and "self.scale = jnp.ones(3)" in code
+
+
+def test_a_value_of_several_lines_may_come_behind() -> None:
+    made = "(\n            nn.Linear(3, 3)\n            if kind and self.layers\n            else nn.ReLU()\n        )"
+    body = f"self.layers, kind = [], 'a'\n        self.act = None\n        self.act = {made}"
+    assert "self.act = " in convert(NET.format(base="pass", body=body, fill="pass")).code

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
 
 from t2j_lsp import convert
+
+from .side_by_side import sides
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"
 
@@ -44,3 +47,23 @@ def test_a_write_into_a_copy_stays(part: str) -> None:
     head = f"{HEAD}def f(x: torch.Tensor, m: torch.Tensor, i: torch.Tensor, pick):\n    y = x * 2\n"
     (gap,) = convert(f"{head}    {part}[1:] = 0\n    return y\n").gaps
     assert "view or temporary array" in gap.reason
+
+
+PICKED = {
+    "numbers": "y[[0, 2]] = 1.0",
+    "a column of numbers": "y[:, [1, 0]] *= 2",
+    "a name": "at = [0, 1]\n    y[at] += 3",
+    "a range": "y[range(2), [1, 0]] = 5.0",
+    "a range by its name": "rows = range(len(y))\n    y[rows, 0] -= 1",
+    "numbers behind a slice": "y[1:, [0]] = 4.0",
+}
+
+
+@pytest.mark.parametrize("store", PICKED.values(), ids=PICKED)
+def test_stores_into_what_lists_and_ranges_pick(store: str) -> None:
+    """JAX takes arrays alone."""
+    both = sides(f"import torch\n\n\ndef f(x: torch.Tensor):\n    y = x * 2\n    {store}\n    return y\n", "picked")
+    assert both.gaps() == []
+    x = np.arange(12.0).reshape(4, 3)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(both.jax.f(jnp.asarray(x)), both.torch.f(torch.tensor(x)))

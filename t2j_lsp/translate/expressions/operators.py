@@ -22,6 +22,7 @@ from .given_values import is_given
 from .handlers import ExpressionRenderer
 from .truth import Truth
 from .variables import Variables
+from .wide_numbers import report_wide
 
 KNOWN = Gate(words=frozenset({"hasattr", "dir"}), names=(names_with(Trait.FALSE),))
 """Calls whose value is known."""
@@ -106,7 +107,11 @@ class Operators:
         return Piece(f"({kept} or callable({value}) and not isinstance({value}, type))")
 
     def of_object(self, node: ast.BinOp) -> None:
-        """``adj + 1`` of a sparse matrix, which is no array: only ``@``, and products with a number, are the same."""
+        """``adj + 1`` of a sparse matrix, which is no array: only ``@``, and products with a number, are the same.
+
+        And what needs wider integers than JAX has.
+        """
+        report_wide(self.truth.ctx, node)
         for part, other in ((node.left, node.right), (node.right, node.left)):
             fact = self.inference.fact(part)
             if not stands_alone(fact) or isinstance(node.op, ast.MatMult):

@@ -124,10 +124,21 @@ class Subscripts:
         """The index of a subscript that is written to, rendered."""
         self._note_bounds(target, "Tensor.__setitem__")
         start, _ = self.ctx.source.span(target.slice)
+        parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        if any(map(self._picks, parts)):
+            return ", ".join(map(self._picked, parts))
         text = self.renderer.render(target.slice).text
         if isinstance(target.slice, ast.Tuple) and self.ctx.source.text[start] == "(" and not text.startswith("("):
             return f"({text})"
         return text
+
+    def _picks(self, part: ast.expr) -> bool:
+        """Whether a part of an index is a list or range of numbers, which JAX takes as an array."""
+        return isinstance(part, ast.List) or self._is_list(part) or _is_range(self.code.origin(part))
+
+    def _picked(self, part: ast.expr) -> str:
+        text = self.renderer.render(part).text
+        return f"{self.renderer.need('jnp')}.array({text})" if self._picks(part) else text
 
     def _note_bounds(self, node: ast.Subscript, name: str) -> None:
         """Say so where a slice is as long as values make it."""
@@ -135,6 +146,10 @@ class Subscripts:
         bounds = [bound for p in parts if isinstance(p, ast.Slice) for bound in (p.lower, p.upper, p.step) if bound]
         if any(map(self.values.bound, bounds)) and self.code.is_traced:
             self.ctx.report.note(node, name, "value-needed", CUT_BY_VALUES)
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
 def _is_tuple(node: ast.expr) -> bool:

@@ -296,6 +296,16 @@ def mixin_out_of_sight(info: ClassInfo) -> str | None:
     return next(_unseen_bases(info), None) if info.is_module else None
 
 
+def abstract_elsewhere(info: ClassInfo) -> str | None:
+    """A base of a module in another file that is none itself and asks for a ``forward``, which is ``__call__`` here."""
+    for base in info.ancestry()[1:] if info.is_module else ():
+        asked = base.methods.get("forward")
+        if asked is not None and asked.external and not base.is_module:
+            if any(ast.unparse(d).rpartition(".")[2] == "abstractmethod" for d in asked.node.decorator_list):
+                return base.name
+    return None
+
+
 def _unseen_bases(info: ClassInfo) -> Iterator[str]:
     """The names of a class's bases that may be anything of PyTorch: other packages', and those that nothing binds."""
     for fact, node in zip(info.bases, info.node.bases, strict=True):

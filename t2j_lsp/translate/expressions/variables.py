@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.definitions import Instance, layer_names
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Tensor
-from t2j_lsp.translate.rule.layer import LAYERS, flax_names
+from t2j_lsp.translate.rule.layer import LAYERS, LayerRule, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY
@@ -146,9 +146,11 @@ class Variables:
         if (
             not needed
             and isinstance(owner, Instance)
-            and any(node.attr in LAYERS[n].switches for n in layer_names(owner) & LAYERS.keys())
+            and any(_may_lack(LAYERS[n], node.attr) for n in layer_names(owner) & LAYERS.keys())
         ):
-            return piece  # A class that derives from a layer may be built without its bias.
+            return (
+                piece  # A class that derives from a layer may be built without its bias, from a loss without weights.
+            )
         if node in self.unsure or piece.text.endswith((".T", "]", ")")):
             return piece
         return Piece(f"{bracket(piece, ATOM)}[...]")
@@ -169,6 +171,12 @@ class Variables:
         if layer_names(owner) <= names_with(Trait.LINEAR):
             return Piece(f"{kernel}.T")
         return Piece(f"{self.renderer.need('jnp')}.moveaxis({kernel}[...], (-1, -2), (0, 1))")
+
+
+def _may_lack(layer: LayerRule, name: str) -> bool:
+    """Whether a layer can be built so that an attribute is None."""
+    parameters = layer.signature.parameters or ()
+    return name in layer.switches or any(p.name == name and p.default == "None" for p in parameters)
 
 
 def flax_class(name: str) -> str:

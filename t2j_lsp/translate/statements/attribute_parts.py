@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.translate.rule.names import REDUCTIONS
+
 
 def registers(node: ast.AST, known: set[str]) -> bool:
     """Whether something gives a module a part under another name, as ``add_module`` and ``ModuleList(parts)`` do."""
@@ -18,4 +20,16 @@ def registers(node: ast.AST, known: set[str]) -> bool:
             ("Sequential", "ModuleList", "ModuleDict")
         ):
             return any(ast.unparse(a.value if isinstance(a, ast.Starred) else a) in known for a in arguments)
+    return False
+
+
+def is_reduced(node: ast.expr) -> bool:
+    """Whether a value is computed from what only arrays give: ``out.sum() / n``."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return is_reduced(left) or is_reduced(right)
+        case ast.UnaryOp(operand=inner):
+            return is_reduced(inner)
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in REDUCTIONS
     return False

@@ -12,6 +12,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.records import is_record
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.expressions.variables import Variables, is_metadata
+from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.join import element
@@ -21,7 +22,7 @@ from t2j_lsp.translate.rule.pieces import Piece, assigned
 from t2j_lsp.translate.source.assignments import one_by_one
 from t2j_lsp.translate.source.list_items import items_of
 
-from .attribute_parts import registers
+from .attribute_parts import is_reduced, registers
 from .captured_modules import CapturedModules
 from .gradient_flags import switches_nothing_off
 from .kept_states import keeps_state
@@ -149,7 +150,7 @@ class AttributeStores:
             item = next((item for item in items if is_tensor(item)), element(value))
             return self._container_attribute(node, target, item)
         if (
-            (is_module(value) or is_tensor(value))
+            (is_module(value) or is_tensor(value) or not is_known(value) and is_reduced(node.value))
             and owner.cls.info.is_module
             and self._begins(node, target, owner, node.value)
             or owner.cls.info.is_module
@@ -227,7 +228,7 @@ class AttributeStores:
 
     def _begins(self, node: ast.Assign, target: ast.Attribute, owner: Instance, value: ast.expr) -> bool:
         """Whether NNX has to be told that the attribute is data from here on."""
-        if is_tensor(self.ctx.fact(value)) and self._unknown_to_constructors(target, owner):
+        if not is_module(self.ctx.fact(value)) and self._unknown_to_constructors(target, owner):
             return True
         return not self.plain.is_function(value) and self.plain.comes_behind(node, target, owner)
 

@@ -9,13 +9,14 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
-from t2j_lsp.translate.expressions.torch_only import left_whole, mixin_out_of_sight
+from t2j_lsp.translate.expressions.torch_only import abstract_elsewhere, left_whole, mixin_out_of_sight
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module_base
 
 from .class_decorators import loses_rngs, report_lost_rngs
 from .decorators import Decorators
 from .layer_resets import called_by_layer, reset_of
 
+_ABSTRACT = "{} asks for a method forward, which is __call__ in Flax: have it ask for __call__"
 _MIXIN_OUT_OF_SIGHT = "{} isn't in sight, and if it works on a PyTorch module it doesn't on Flax's: convert it along"
 
 
@@ -56,6 +57,8 @@ class Classes:
         self.ctx.scope.class_info, self.ctx.scope.functions = info, []
         if (name := mixin_out_of_sight(info)) is not None:
             self.ctx.report.gap(node, name, "unsure", _MIXIN_OUT_OF_SIGHT.format(name))
+        if (name := abstract_elsewhere(info)) is not None:
+            self.ctx.report.gap(node, name, "unsure", _ABSTRACT.format(name))
         if info.is_module:
             self._module_head(node, info)
         for statement in node.body:

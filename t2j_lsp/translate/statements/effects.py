@@ -123,7 +123,10 @@ class Effects:
         seed = given.get(fact.info.seeds_with)
         if seed is None or not self.ctx.source.starts_line(node) or not self.ctx.inference.draws:
             return False
-        text = self.renderer.render(seed).text if seed in symbols.walk(call) else ast.unparse(seed)
+        if seed in symbols.walk(call):
+            text = self.renderer.render(seed).text
+        else:  # a name means something else here than where the function is defined
+            text = "0" if fact.info.external and not isinstance(seed, ast.Constant) else ast.unparse(seed)
         generator = f"{self.renderer.need('nnx')}.Rngs({text})"
         function = self.ctx.scope.function
         line = start_of_rngs(function, generator) if function else f"rngs = {generator}"

@@ -241,7 +241,8 @@ class Functions:
         if any(ast.unparse(statement) in lines for statement in node.body):
             lines = []  # an earlier conversion wrote it
         resets = [reset_of(reset, instance)] if reset is not None else []
-        if not lines and not resets:
+        overload = any(ast.unparse(d).rpartition(".")[2] == "overload" for d in node.decorator_list)
+        if overload or not lines and not resets:
             return
         first = node.body[0]
         docstring = (

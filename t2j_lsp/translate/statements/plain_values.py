@@ -205,7 +205,7 @@ def _stores(method: FunctionInfo, target: ast.Attribute) -> Iterator[tuple[ast.A
 
 def _is_function(text: str) -> bool:
     """Whether a layer became a function: ``nnx.relu``, a lambda, ``functools.partial(nnx.gelu, ...)``."""
-    match ast.parse(text, mode="eval").body:
+    match ast.parse(f"({text})", mode="eval").body:
         case ast.Name() | ast.Attribute() | ast.Lambda():
             return True
         case ast.Call(func=ast.Name(id="partial") | ast.Attribute(attr="partial")):

@@ -29,6 +29,7 @@ from .guess import Guesser
 from .lengths import shrunk, unpaired
 from .parts import RecordedParts
 from .repairs import OUT_OF_ORDER
+from .sequences import sorted_sequences
 from .shallower import lighter, shallower
 from .smaller import SLOW, smaller
 
@@ -80,7 +81,8 @@ def prepare(request: PrepareRequest) -> Prepared:
                     drawn = drawn_arguments(values, rng)
                     parts.watch(model)
                     began = time.process_time()
-                    run(model, drawn, vars(module), request.wide)
+                    with sorted_sequences() if guesser is not None else contextlib.nullcontext():
+                        run(model, drawn, vars(module), request.wide)
                     slow = time.process_time() - began > SLOW or request.small
                 except Exception as error:  # noqa: BLE001 - so may its forward
                     problems.append(f"with {inputs}: {_text(error)}")

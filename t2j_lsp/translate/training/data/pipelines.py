@@ -97,11 +97,20 @@ class Data:
         self._queue.append((node, self.objects.scope(node)))
         if isinstance(node, ast.FunctionDef) or isinstance(node, ast.ClassDef) and not self._is_dataset(node):
             self.ctx.plan.on_statement(node, lambda statements: self._note(node))
+            if isinstance(node, ast.ClassDef):
+                self._keep_instances(node)
         elif isinstance(node, ast.stmt):
             self.ctx.plan.on_statement(node, leave)
         elif isinstance(node, ast.expr):
             text = self.ctx.source.segment(node)
             self.ctx.plan.on_expression(node, lambda renderer: self._kept_expression(renderer, node, text))
+
+    def _keep_instances(self, node: ast.ClassDef) -> None:
+        """What makes instances of a class that stays gives it what PyTorch has, and no ``rngs``."""
+        for call in self.ctx.source.nodes:
+            if isinstance(call, ast.Call) and isinstance(made := self.ctx.fact(call.func), Class):
+                if made.info.node is node:
+                    self._keep(call)
 
     def _note(self, node: ast.FunctionDef | ast.ClassDef) -> None:
         """The definition stays as it is, which its name doesn't tell."""

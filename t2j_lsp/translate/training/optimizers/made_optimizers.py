@@ -68,7 +68,8 @@ class Optimizers:
         plans: dict[ast.expr, OptimizerPlan] = {}
         for call in self.made:
             parameters = argument(call, 0, "params")
-            if parameters is None:
+            if parameters is None:  # ``Adam(**options)``
+                plans[call] = OptimizerPlan("", reason=UNKNOWN_PARAMETERS)
                 continue
             target = updated(parameters, self.objects.scope(call), self.objects)
             made_by = self._passed_class(call)

@@ -1,0 +1,57 @@
+"""Integers that need more than the 32 bits which JAX has without x64: hashes, codes that are packed by shifts."""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp.translate.rule.facts import Tensor
+
+from .context import Context
+
+_REASON = "this needs integers of 64 bits, as PyTorch's are, and JAX's have 32: convert with x64"
+_ITSELF = 2**31
+"""From here on a number doesn't fit."""
+_FACTOR = 2**24
+"""From here on hardly any multiple of a number fits, as in hashes of coordinates."""
+_SHIFT = 30
+"""Places by which nothing but 0 and 1 can be shifted."""
+_OF_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
+
+
+def report_wide(ctx: Context, node: ast.BinOp) -> None:
+    """Report an operation of a tensor of integers with a number that leaves 32 bits."""
+    if ctx.options.x64:
+        return
+    for tensor, other in ((node.left, node.right), (node.right, node.left)):
+        fact, number = ctx.fact(tensor), _number(other)
+        if not isinstance(fact, Tensor) or number is None:
+            continue
+        bits = isinstance(node.op, _OF_BITS)
+        whole = bits or fact.dtype is not None and "int" in fact.dtype
+        wide = number >= _ITSELF or isinstance(node.op, ast.Mult) and number >= _FACTOR
+        shifted = isinstance(node.op, ast.LShift) and tensor is node.left and number >= _SHIFT
+        if whole and (shifted or wide and not isinstance(node.op, ast.Div | ast.Pow)):
+            ctx.report.gap(node, "torch.int64", "refused", _REASON)
+
+
+def _number(node: ast.expr) -> int | None:
+    """The size of an integer that is written in the text, or made of such: ``2 ** 31 - 1``, ``1 << 31``."""
+    match node:
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return abs(value)
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return _number(inner)
+        case ast.BinOp(left=left, op=op, right=right):
+            one, other = _number(left), _number(right)
+            if one is None or other is None:
+                return None
+            match op:
+                case ast.Pow() if other < 128:
+                    return int(one**other)
+                case ast.LShift() if other < 128:
+                    return one << other
+                case ast.Sub():
+                    return abs(one - other)
+                case ast.Add():
+                    return one + other
+    return None

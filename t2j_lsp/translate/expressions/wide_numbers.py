@@ -31,7 +31,7 @@ def report_wide(ctx: Context, node: ast.BinOp) -> None:
         wide = number >= _ITSELF or isinstance(node.op, ast.Mult) and number >= _FACTOR
         shifted = isinstance(node.op, ast.LShift) and tensor is node.left and number >= _SHIFT
         if whole and (shifted or wide and not isinstance(node.op, ast.Div | ast.Pow)):
-            ctx.report.gap(node, "torch.int64", "refused", _REASON)
+            ctx.report.gap(node, type(node.op).__name__, "refused", _REASON)
 
 
 def _number(node: ast.expr) -> int | None:

@@ -12,7 +12,8 @@ IMPORTS = {"import itertools", "import pickle", "import zipfile", "from os impor
     "from collections import OrderedDict",
     "from PIL import Image",
     "import functools", "import jax", "import jax.numpy as jnp", "import math", "import numpy as np", "import optax",
-    "from flax import nnx", "from jax.flatten_util import ravel_pytree", "from collections import OrderedDict, UserDict, namedtuple",
+    "from flax import nnx", "from jax.flatten_util import ravel_pytree",
+    "from collections import OrderedDict, UserDict, namedtuple",
     "from contextlib import nullcontext",
 }  # fmt: skip
 MODULES = {"collections.abc", "jax.sharding", "typing"}

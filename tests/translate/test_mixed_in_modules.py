@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+import pytest
 from flax import nnx
 
 from t2j_lsp import convert
@@ -42,3 +43,37 @@ def test_a_class_in_front_of_a_layer_has_no_constructor() -> None:
     exec(done.code, made)
     assert made["layer"](jnp.ones((2, 5, 3))).shape == (2, 5, 4)
     assert made["Alone"](rngs=nnx.Rngs(0))(1) == 1
+
+
+BETWEEN = """import torch
+from torch import nn
+
+
+class Scaled:
+    def __init__(self, k):
+        {made}
+        self.k = k
+
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+
+class Net({bases}):
+    def __init__(self):
+        super().__init__({given})
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("bases", "given", "gaps"), [("Scaled, Base", "2", 1), ("Base, nn.Module", "", 0), ("Base, Scaled", "", 0)]
+)
+def test_a_constructor_in_front_of_a_modules_hands_no_rngs_on(bases: str, given: str, gaps: int) -> None:
+    done = convert(BETWEEN.format(made="super().__init__()", bases=bases, given=given))
+    assert len(done.gaps) == gaps
+    assert gaps or "super().__init__(rngs=rngs)" in done.code

@@ -10,12 +10,14 @@ from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registra
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.definitions import ClassInfo, Function, Instance, is_module, layer_names
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, Instance, is_module, layer_names
 from t2j_lsp.translate.rule.facts import Fact, Qual
 from t2j_lsp.translate.rule.layer import OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
 
 from .module_loops import walk_of
+
+_NOT_HANDED_ON = "{}'s constructor comes in front of a module's and hands it no rngs: have it take and hand on **kwargs"
 
 
 class ModuleStatements:
@@ -84,8 +86,12 @@ class ModuleStatements:
             and not call.keywords
         ):
             mixins = [b for b in info.bases if not (isinstance(b, Qual) and b.name == "torch.nn.Module")]
-            if all(not hasattr(b, "info") or b.info.method("__init__") is None for b in mixins):
+            if all(
+                not isinstance(b, Class) or b.info.method("__init__") is None and not b.info.is_module for b in mixins
+            ):
                 return True
+        if (between := _between(info)) is not None:
+            self.ctx.report.gap(node, f"{between}.__init__", "unsure", _NOT_HANDED_ON.format(between))
         return False
 
     def _is_module_init(self, call: ast.Call, owner: Fact) -> bool:
@@ -187,6 +193,15 @@ def is_super_init(node: ast.expr) -> bool:
         and isinstance(node.func.value.func, ast.Name)
         and node.func.value.func.id == "super"
     )
+
+
+def _between(info: ClassInfo) -> str | None:
+    """The class whose constructor is called in front of those of modules, is none itself and takes no ``rngs``."""
+    bases = info.ancestry()[1:]
+    first = next((one for one in bases if "__init__" in one.methods), None)
+    if first is None or first.is_module or first.methods["__init__"].takes_rngs:
+        return None
+    return first.name if any(one.is_module and "__init__" in one.methods for one in bases) else None
 
 
 def super_does_nothing(info: ClassInfo, call: ast.expr) -> bool:

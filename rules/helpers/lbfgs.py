@@ -68,7 +68,8 @@ class LBFGS:
                     grads = ravel_pytree(tree)[0]
                     return Trial(distance, float(loss), grads, float(grads @ self.direction))
 
-                start, size = Trial(0.0, loss, grads, slope), float(jnp.abs(self.direction).max())
+                start = Trial(0.0, loss, grads, slope)
+                size = float(jnp.abs(self.direction).max())
                 limit = self.max_eval - evaluations
                 end, evaluated = strong_wolfe(evaluate, start, self.distance, size, self.tolerance_change, limit)
                 self.distance, loss, grads, _ = end

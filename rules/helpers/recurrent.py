@@ -138,20 +138,6 @@ class GRU(RecurrentBase):
     _gates = 3
     _state_arrays = 1
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        *,
-        rngs: nnx.Rngs,
-    ):
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, rngs=rngs)
-
     def next_state(self, inputs: jax.Array, hidden: jax.Array, state: Any) -> Any:
         return gru_update(inputs, hidden, state)
 

@@ -96,6 +96,8 @@ MERGED = {
     "x = g(a)\n    return lambda: x": None,
     "x = g(a)\n    return [x for _ in b]": None,
     "x = g(a)\n    return x if b else c": None,
+    "x = a @ b\n    return x if c is None else c": "return (a @ b) if c is None else c",
+    "x = jnp.sin(a)\n    return x if c is None else c": "return jnp.sin(a) if c is None else c",
     f"x = {'a' * 40}(b)\n    return {'c' * 40}(x)": None,
 }
 

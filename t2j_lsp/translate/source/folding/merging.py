@@ -160,7 +160,9 @@ def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.Functi
     if len(named) != 2 or len(places) != 1 or any(a.arg == name for a in nodes(function) if isinstance(a, ast.arg)):
         return None
     around = _around(returned, places[0])
-    if any(isinstance(n, FunctionNode | ast.Lambda | Comprehension | ast.IfExp | ast.BoolOp) for n in around):
+    if any(isinstance(n, FunctionNode | ast.Lambda | Comprehension) for n in around):
+        return None
+    if any(isinstance(n, ast.IfExp | ast.BoolOp) for n in around) and not is_pure(value):
         return None
     if around and isinstance(around[0], ast.Attribute) and isinstance(value, ast.List | ast.Dict | ast.Set):
         return None  # [].append(a)

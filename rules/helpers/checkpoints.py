@@ -88,17 +88,20 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
 
     Raises RuntimeError where names or shapes differ; names only if `strict`.
     """
-    places = {k: place for k, place in saved_places(module) if strict or k in state}
-    given = {k: v for k, v in state.items() if "num_batches_tracked" not in k and (strict or k in places)}
+    places = dict(saved_places(module))
+    known = [k for k in state if k in places or "num_batches_tracked" not in k]
+    given = {k: state[k] for k in known}
+    missing, unexpected = [k for k in places if k not in given], [k for k in given if k not in places]
+    if not strict:
+        places = {k: place for k, place in places.items() if k in given}
+        given = {k: state[k] for k in places}
     own = {(k, torch_array(*place).shape) for k, place in places.items()}
     if differ := own ^ {(k, np.shape(v)) for k, v in given.items()}:
         raise RuntimeError(f"Only the module or only the state has {sorted(differ)}")
     for name, (variable, is_kernel) in places.items():
         array = jnp.array(given[name], variable.dtype)
         variable.set_value(jnp.moveaxis(array, (0, 1), (-1, -2)) if is_kernel else array)
-    every = dict(saved_places(module))
-    unexpected = [k for k in state if k not in every and "num_batches_tracked" not in k]
-    return IncompatibleKeys([k for k in every if k not in state], unexpected)
+    return IncompatibleKeys(missing, unexpected)
 
 
 def opened(file: Any, mode: str) -> Any:

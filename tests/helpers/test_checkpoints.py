@@ -18,6 +18,7 @@ import torch
 from flax import nnx
 
 from t2j_lsp.contract import Options
+from t2j_lsp.rules.helpers import norm
 from t2j_lsp.rules.helpers.checkpoints import (
     StateDict,
     load_pickle,
@@ -251,3 +252,14 @@ print(layer.state_dict())
     code = translate(source).code
     assert "OrderedDict([('weight', Array([[0.5, 0.5]]" in printed(code).replace("\n", "")
     assert "Place" not in printed(code)
+
+
+def test_a_count_of_batches_is_loaded_where_the_module_has_one() -> None:
+    for count, has in ((None, True), (0.1, False)):
+        source, target = (norm.BatchNorm1d(3, momentum=count, rngs=nnx.Rngs(0)) for _ in range(2))
+        source(jnp.ones((4, 3)))
+        state = {**StateDict(source), **({} if has else {"num_batches_tracked": np.ones(())})}
+        assert ("num_batches_tracked" in StateDict(target)) == has
+        load_state_dict(target, state)
+        assert has is False or target.num_batches_tracked[...] == 1
+        np.testing.assert_array_equal(target.mean[...], source.mean[...])

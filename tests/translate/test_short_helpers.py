@@ -212,3 +212,15 @@ def test_comparisons_of_numbers_that_all_calls_decide_alike_go() -> None:
     assert "label_smoothing > 0" not in code and "label_smoothing" in code
     code = ast.unparse(definitions(source + smoothed + "print(F.cross_entropy(x, y))\n")["cross_entropy"])
     assert "label_smoothing > 0" in code
+
+
+def test_a_state_dict_whose_answer_nobody_reads_is_loaded_in_few_lines() -> None:
+    load = "net = nn.Linear(2, 3)\nnet.load_state_dict(torch.load('net.pt'){})\n"
+    copied = definitions(load.format(""))
+    text = ast.unparse(copied["load_state_dict"])
+    assert (
+        "IncompatibleKeys" not in copied
+        and "missing" not in text
+        and "strict" not in parameters(copied["load_state_dict"])
+    )
+    assert "if k in given" in ast.unparse(definitions(load.format(", strict=False"))["load_state_dict"])

@@ -243,17 +243,25 @@ class Tower(nn.Module):
 """
 
 
-@pytest.mark.parametrize("hurried", [Narrow, Impatient])
+DERIVED = """
+
+class Derived(Tower):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+"""
+
+
+@pytest.mark.parametrize(("hurried", "name"), [(Narrow, "Tower"), (Impatient, "Tower"), (Impatient, "Derived")])
 @pytest.mark.parametrize("right", [True, False])
 def test_sizes_by_default_become_an_eighth_where_they_take_too_much(
-    tmp_path: Path, right: bool, hurried: type[Narrow | Impatient]
+    tmp_path: Path, right: bool, hurried: type[Narrow | Impatient], name: str
 ) -> None:
     source = tmp_path / "tower.py"
-    source.write_text(LARGE)
+    source.write_text(LARGE + DERIVED)
     code = convert(source.read_text()).code
     code = code if right else code.replace("approximate=False", "approximate=True")
     with hurried() as pool:
-        verdict = check_files(source, code, ["Tower"], pool=pool, causes=False).objects[0]
+        verdict = check_files(source, code, [name], pool=pool, causes=False).objects[0]
         assert pool.met
     assert verdict.verdict is (VerdictKind.EQUIVALENT if right else VerdictKind.DIFFERENT), verdict.reason
     said = "smaller sizes: img_size=28, embed_dim=24, depth=2"

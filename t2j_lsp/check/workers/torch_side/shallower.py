@@ -89,12 +89,27 @@ def _sizes(target: type, init: Arguments, names: re.Pattern[str]) -> dict[str, A
 
 def _settings(target: type, init: Arguments) -> Iterator[tuple[str, Any]]:
     """What a constructor's parameters are by name, given or by default."""
-    try:
-        parameters = [*inspect.signature(target).parameters.values()]
-    except (TypeError, ValueError):
-        return
-    for parameter in parameters[len(init.args) :]:
+    for parameter in _parameters(target)[len(init.args) :]:
         yield parameter.name, init.kwargs.get(parameter.name, parameter.default)
+
+
+def _parameters(target: type) -> list[inspect.Parameter]:
+    """The parameters of a constructor, with its base's where it hands on those that it collects, ``**kwargs``."""
+    parameters: dict[str, inspect.Parameter] = {}
+    for cls in inspect.getmro(target):
+        if "__init__" not in vars(cls):
+            continue
+        try:
+            own = [*inspect.signature(cls.__init__).parameters.values()][1:]  # type: ignore[misc]
+        except (TypeError, ValueError):
+            break
+        collects = {p.kind for p in own} & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+        for parameter in own:
+            if parameter.kind not in collects:
+                parameters.setdefault(parameter.name, parameter)
+        if inspect.Parameter.VAR_KEYWORD not in collects:
+            break
+    return [*parameters.values()]
 
 
 def _modules(model: Any) -> list[type]:

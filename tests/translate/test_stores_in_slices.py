@@ -56,6 +56,9 @@ PICKED = {
     "a range": "y[range(2), [1, 0]] = 5.0",
     "a range by its name": "rows = range(len(y))\n    y[rows, 0] -= 1",
     "numbers behind a slice": "y[1:, [0]] = 4.0",
+    "a list that stays empty": (
+        "at = []\n    for i in range(len(y)):\n        if i > 9:\n            at.append(i)\n    y[at] = 4.0"
+    ),
 }
 
 
@@ -67,3 +70,13 @@ def test_stores_into_what_lists_and_ranges_pick(store: str) -> None:
     x = np.arange(12.0).reshape(4, 3)
     with jax.enable_x64(True):
         np.testing.assert_allclose(both.jax.f(jnp.asarray(x)), both.torch.f(torch.tensor(x)))
+
+
+def test_an_index_that_is_a_list_of_numbers_is_an_arrays() -> None:
+    """Of what is indexed nothing else is known."""
+    text = "import torch\n\n\ndef f(x):\n    return x[[0, 2]], torch.exp(x[:, [1]])\n"
+    both = sides(text, "listed")
+    x = np.arange(12.0).reshape(4, 3)
+    for got, wanted in zip(both.jax.f(jnp.asarray(x)), both.torch.f(torch.tensor(x)), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+    assert "x[[0, 2]]" in convert(text.replace("import torch", "import torch, pandas")).code

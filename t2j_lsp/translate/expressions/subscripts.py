@@ -12,6 +12,7 @@ from t2j_lsp.translate.inference.old_items import old_items
 from t2j_lsp.translate.rule.facts import PACKED, Fact, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
+from t2j_lsp.translate.source.list_items import is_empty
 
 from .context import Context
 from .copying import Copier
@@ -51,7 +52,7 @@ class Subscripts:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if self.code.is_traced and any(self._may_pick(part, isinstance(held, Tensor)) for part in parts):
             self.ctx.report.note(node, "Tensor.__getitem__", "value-needed", PICKED_BY_MASK)
-        if not isinstance(held, Tensor):
+        if not isinstance(held, Tensor) and not any(map(self._shows_array, parts)):
             return None
         self._note_bounds(node, "Tensor.__getitem__")
         lists = [p for p in parts if isinstance(p, ast.List) or self._is_list(p)]
@@ -63,12 +64,7 @@ class Subscripts:
             if narrowed:
                 texts = [narrowed if p in lists else self.renderer.render(p).text for p in parts]
                 return Piece(f"{bracket(self.copier.render_in(node, 'value', node.value), ATOM)}[{', '.join(texts)}]")
-        texts = [
-            f"{self.renderer.need('jnp')}.array({self.renderer.render(p).text})"
-            if p in lists
-            else self.renderer.render(p).text
-            for p in parts
-        ]
+        texts = [self._array(p) if p in lists else self.renderer.render(p).text for p in parts]
         return Piece(f"{bracket(self.copier.render_in(node, 'value', node.value), ATOM)}[{', '.join(texts)}]")
 
     def _item_of_list(self, node: ast.Subscript, held: Fact) -> Piece | None:
@@ -137,8 +133,18 @@ class Subscripts:
         return isinstance(part, ast.List) or self._is_list(part) or _is_range(self.code.origin(part))
 
     def _picked(self, part: ast.expr) -> str:
-        text = self.renderer.render(part).text
-        return f"{self.renderer.need('jnp')}.array({text})" if self._picks(part) else text
+        return self._array(part) if self._picks(part) else self.renderer.render(part).text
+
+    def _array(self, part: ast.expr) -> str:
+        """An index that is a list, as an array: of integers, where it begins without any and may stay so."""
+        begins_empty = isinstance(part, ast.Name) and is_empty(self.code.origin(part))
+        return f"{self.renderer.need('jnp')}.array({self.renderer.render(part).text}{', int' if begins_empty else ''})"
+
+    def _shows_array(self, part: ast.expr) -> bool:
+        """Whether only arrays take such an index, where a file has no others: ``x[[0, 2]]``."""
+        if not isinstance(part, ast.List) or self.ctx.inference.state.other_arrays:
+            return False
+        return self.ctx.inference.imports_torch and bool(part.elts) and all(map(_is_number, part.elts))
 
     def _note_bounds(self, node: ast.Subscript, name: str) -> None:
         """Say so where a slice is as long as values make it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import jax
 import numpy as np
@@ -161,3 +162,18 @@ def test_what_nobody_knows_may_be_a_layer_where_its_weight_is_read_as_a_tensor(r
 
 def test_a_weight_that_is_no_tensor_is_anybodys() -> None:
     assert not convert("import torch\n\n\ndef f(args, x):\n    return torch.exp(x) * args.weight\n").gaps
+
+
+def test_a_bias_that_has_data_is_there() -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\n\ndef fill(m):\n    if isinstance(m, nn.Linear):\n"
+        "        if hasattr(m.bias, 'data'):\n            m.bias.data.fill_(0.5)\n\n\n"
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.body = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2, bias=False))\n        self.apply(fill)\n\n"
+        "    def forward(self, x):\n        return self.body(x)\n"
+    )
+    done = convert(text)
+    assert not done.gaps and "if m.bias is not None:" in done.code
+    made: dict[str, Any] = {}
+    exec(done.code, made)
+    assert made["Net"](rngs=nnx.Rngs(0)).body.layers[0].bias[...].tolist() == [0.5] * 4

@@ -80,3 +80,18 @@ def test_an_index_that_is_a_list_of_numbers_is_an_arrays() -> None:
     for got, wanted in zip(both.jax.f(jnp.asarray(x)), both.torch.f(torch.tensor(x)), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5)
     assert "x[[0, 2]]" in convert(text.replace("import torch", "import torch, pandas")).code
+
+
+def test_what_is_written_into_is_no_number_whatever_its_annotation_says() -> None:
+    text = "import torch\n\n\ndef f(a: float, b: float):\n    c = a / b\n    c[c != c] = 0.0\n    return c\n"
+    both = sides(text, "annotated")
+    assert both.gaps() == []
+    a, b = np.array([0.0, 1.0, 2.0]), np.array([0.0, 2.0, 0.5])
+    np.testing.assert_allclose(
+        both.jax.f(jnp.asarray(a), jnp.asarray(b)), both.torch.f(torch.tensor(a), torch.tensor(b))
+    )
+
+
+@pytest.mark.parametrize("write", ["x.T[0] = 1", "x.real[0] += 1", "x.mT.fill_(3)"])
+def test_a_write_into_a_view_by_its_name_is_said(write: str) -> None:
+    assert len(convert(f"import torch\n\n\ndef f(x: torch.Tensor):\n    {write}\n    return x\n").gaps) == 1

@@ -17,7 +17,7 @@ from t2j_lsp.translate.rule.facts import PACKED, UNKNOWN, AnyModule, Fact, Layer
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_rules, keeps_methods, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ATTRIBUTES, is_torch, only_tensor
-from t2j_lsp.translate.rule.pieces import ATOM, NOT, Part, Piece, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, COMPARE, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 from t2j_lsp.translate.source.assignments import assigned
 
@@ -25,7 +25,7 @@ from .any_layer import RENAMED, ParametersOfAnyLayer
 from .base_methods import base_method
 from .context import Context
 from .handlers import ExpressionRenderer
-from .layer_parts import NO_DICT, assigns, no_such_part
+from .layer_parts import NO_DICT, assigns, is_own, no_such_part
 from .library_objects import LibraryObjects
 from .module_methods import RESETS
 from .rule_application import RuleApplication
@@ -80,7 +80,7 @@ class Attributes:
             return Piece(part.text, part.precedence)
         owner = self.ctx.fact(node.value)
         match owner:
-            case Instance() if node.attr == "training" and _is_own(owner):
+            case Instance() if node.attr == "training" and is_own(owner):
                 return Piece(f"not {bracket(self.renderer.render(node.value), ATOM)}.deterministic", NOT)
             case Layer() | AnyModule() | Instance() if node.attr == "training" and is_module(owner):
                 return self._mode(node)
@@ -319,6 +319,12 @@ class Attributes:
             case _:
                 return None
         fact = self.ctx.fact(owner)
+        if (
+            (asked, name) == ("hasattr", "data")
+            and isinstance(owner, ast.Attribute)
+            and owner.attr in (*RENAMED, "bias")
+        ):
+            return Piece(f"{bracket(self.renderer.render(owner), ATOM)} is not None", COMPARE)
         if name in RESETS and not isinstance(fact, Instance):
             reason = f"Flax's layers have no {name}, and are drawn as they are made: make the module anew"
             self.ctx.report.gap(node, f"torch.nn.Module.{name}", "refused", reason)
@@ -383,11 +389,6 @@ class Attributes:
 
 def _is_function(node: ast.AST) -> TypeGuard[symbols.FunctionNode]:
     return isinstance(node, symbols.FunctionNode)
-
-
-def _is_own(owner: Instance) -> bool:
-    """Whether the class is a module of this file, which gives it a flag for the mode where its mode is read."""
-    return owner.cls.info.acts_as_module and not owner.cls.info.external
 
 
 def _targets(node: ast.Assign) -> list[ast.expr]:

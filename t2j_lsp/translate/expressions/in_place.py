@@ -180,7 +180,11 @@ class InPlace:
             case ast.Attribute() if of_data and not isinstance(self.ctx.fact(target), Tensor):
                 self._unseen(node, _OF_SOME_LAYER.format(ast.unparse(target)))
                 return None
-            case ast.Attribute(value=ast.Name()) if target.attr not in ("data", "grad", "T"):
+            case ast.Attribute(value=ast.Name() as owner) if target.attr not in (
+                "data",
+                "grad",
+                "T",
+            ) and not isinstance(self.ctx.fact(owner), Tensor):
                 return Piece(f"{self.renderer.render(target.value).text}.{target.attr} = {assigned(piece)}", ANY)
             case ast.Tuple(elts=[ast.Name(), *_] as names) if all(isinstance(n, ast.Name) for n in names):
                 return self._unpack(names, piece, node)

@@ -29,3 +29,8 @@ def no_such_part(owner: Fact, name: str) -> str | None:
 def _shows_its_bases(owner: Instance) -> bool:
     """Whether all that a class derives from is in sight, or PyTorch's."""
     return all(isinstance(base, Class | Qual) for info in owner.cls.info.ancestry() for base in info.bases)
+
+
+def is_own(owner: Instance) -> bool:
+    """Whether the class is a module of this file, which gives it a flag for the mode where its mode is read."""
+    return owner.cls.info.acts_as_module and not owner.cls.info.external

@@ -18,7 +18,7 @@ from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.item_stores import is_mask, may_be_array, only_arrays_take
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Scalar, Tensor, is_number
 from t2j_lsp.translate.rule.pieces import ANY, ARGUMENT, ATOM, UNARY, Piece, assigned, bracket
 from t2j_lsp.translate.rule.tensors import behind_data, same_rank
 
@@ -251,6 +251,8 @@ class Stores:
         ):
             owner = owner.value
         base = self.inference.fact(owner)
+        if is_number(base):  # which has no parts, whatever its annotation says
+            base = Tensor(sure=False)
         if not isinstance(base, Tensor):
             self._may_be_array(node, target, value, base)
             return False
@@ -268,7 +270,8 @@ class Stores:
             return True
         view = self._sliced(owner)
         named = owner if view is None else view
-        if not isinstance(named, ast.Name) and not attribute_of_name(named):
+        of_tensor = isinstance(named, ast.Attribute) and isinstance(self.inference.fact(named.value), Tensor)
+        if of_tensor or not isinstance(named, ast.Name) and not attribute_of_name(named):  # ``x.T[0] = 1``
             self.report.gap(
                 node,
                 "Tensor.__setitem__",

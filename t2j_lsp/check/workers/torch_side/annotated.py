@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections.abc
 import re
+import sys
 import types
 import typing
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -15,6 +17,8 @@ from t2j_lsp.check.inputs import ArraySpec
 
 NAMES = vars(typing) | {"torch": torch, "nn": nn, "Tensor": torch.Tensor}
 """What annotations that are texts name."""
+_OF_OTHERS = sys.stdlib_module_names | {"builtins", "jaxtyping", "numpy", "torch", "torchtyping"}
+"""Packages whose classes may stand for tensors in annotations, or for plain values."""
 _PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True, "str": "a"}
 
 
@@ -27,8 +31,8 @@ def by_annotation(kind: Any, spec: Any) -> Any:
         return _PLAIN_KINDS[text] if isinstance(spec, ArraySpec) or text not in ("int", "str") else spec
     if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind in (dict, "dict"):
         return {}  # what is asked of it tells its keys
-    if _is_module(kind):
-        return None  # a tensor takes attributes as a module does, and would seem to do
+    if _is_module(kind) or _is_own(kind):
+        return None  # a tensor takes attributes as a module does, and may have methods of the same names
     if (made := _of_kind(kind, spec)) is not None:
         return made
     if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
@@ -51,6 +55,15 @@ def _first_number(text: str, kind: Any) -> str:
 def _is_module(kind: Any) -> bool:
     """Whether an annotation, or the text of one, names a kind of module."""
     return kind in ("Module", "nn.Module", "torch.nn.Module") or isinstance(kind, type) and issubclass(kind, nn.Module)
+
+
+def _is_own(kind: Any) -> bool:
+    """Whether an annotation names a class of the program's own, which is no kind of tensor."""
+    if not isinstance(kind, type) or issubclass(
+        kind, torch.Tensor | np.ndarray | tuple | list | dict | str | int | float
+    ):
+        return False
+    return kind.__module__.partition(".")[0] not in _OF_OTHERS
 
 
 def _of_kind(kind: Any, spec: Any) -> Any:

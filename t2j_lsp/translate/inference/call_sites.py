@@ -12,7 +12,15 @@ from collections.abc import Iterable, Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, named_parameters, walk
-from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module, layer_names
+from t2j_lsp.translate.rule.definitions import (
+    Class,
+    Function,
+    FunctionInfo,
+    Instance,
+    holds_modules,
+    is_module,
+    layer_names,
+)
 from t2j_lsp.translate.rule.facts import NONE, TENSOR, UNKNOWN, AnyModule, Fact, ListOf, Tensor, Tuple
 from t2j_lsp.translate.rule.join import join, makes_modules, some_maker
 from t2j_lsp.translate.rule.library import is_loss
@@ -209,7 +217,7 @@ def _stores(inference: Inference) -> dict[str, list[ast.Name]]:
 
 
 def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
-    """The parameters for which every call of the file passes a module.
+    """The parameters for which every call of the file passes a module, or an object that holds modules.
 
     A constructor is for others to call as well, with modules of classes that this file doesn't know, unless the file is
     a program; but where it is given a loss, it will be given a loss.
@@ -233,7 +241,9 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
     program = runs(inference.source.tree)
     constructed = {a for info in constructors if not program for a in info.node.args.args}
     some = {a: AnyModule(layer_names(fact)) if is_loss(fact) else AnyModule() for a, fact in seen.items()}
-    return {a: some[a] if a in constructed else fact for a, fact in seen.items() if is_module(fact)}
+    handed = {a: some[a] if a in constructed else fact for a, fact in seen.items() if is_module(fact)}
+    held: dict[ast.AST, Fact] = {a: fact for a, fact in seen.items() if holds_modules(fact)}
+    return held | handed
 
 
 def _hooked(inference: Inference, node: ast.Call) -> tuple[ast.arg, Fact] | None:

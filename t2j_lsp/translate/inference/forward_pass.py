@@ -164,7 +164,7 @@ class State:
         self, info: FunctionInfo | ClassInfo, arguments: Iterable[Fact] = (), gives_rngs: bool = False
     ) -> None:
         """A function or class of the file was called. ``gives_rngs``: whoever calls needs no others for it."""
-        self.callers.hands_modules |= any(map(is_module, arguments))
+        self.callers.hands_modules |= any(is_module(one) or isinstance(one, Instance) for one in arguments)
         if gives_rngs:
             return
         if isinstance(info, ClassInfo) and info.is_module:

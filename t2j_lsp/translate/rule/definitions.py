@@ -42,6 +42,13 @@ def is_module(fact: Fact) -> bool:
     return isinstance(fact, Layer | AnyModule) or (isinstance(fact, Instance) and fact.cls.info.acts_as_module)
 
 
+def holds_modules(fact: Fact) -> bool:
+    """Whether it is an object of a class of the file that holds modules and is none."""
+    if not isinstance(fact, Instance) or is_module(fact) or fact.cls.info.external:
+        return False
+    return any(is_module(one) for info in fact.cls.info.ancestry() for one in info.attributes.values())
+
+
 def is_module_class(fact: Fact, layers: Iterable[str] = ()) -> bool:
     """Whether calling the value builds an nn.Module."""
     match fact:

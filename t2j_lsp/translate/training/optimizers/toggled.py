@@ -150,9 +150,7 @@ class _SwitchingScope:
     def __init__(self, toggled: Toggled, scope: VariableScope, switches: Sequence[Switch]) -> None:
         self.toggled, self.ctx, self.objects, self.scope = toggled, toggled.ctx, toggled.objects, scope
         self.switches = {one.node: one for one in switches}
-        owner = self.objects.owner(scope)
-        own = "self" if owner is not None and not owner.is_module else None
-        self.flow = DataFlow(self.ctx.source.symbols, own)
+        self.flow = DataFlow(self.ctx.source.symbols, self.objects.holder(scope))
         self.roots: dict[str, str] = {}
         for one in switches:
             root = self.flow.root(one.module)

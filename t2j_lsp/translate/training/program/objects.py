@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import walk, with_ancestors
+from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.source.assignments import one_by_one
 
+from .holders import Holders
+from .last_values import given_last, is_filled
 from .named_modules import base_module, same_module, targets
 from .trained_variables import TrainedVariables
 from .trees import Trees
@@ -191,7 +193,7 @@ class Objects:
         if isinstance(node, ast.Name):
             home = self.home(node.id, scope)
             values = self.assigned(node.id, home)
-            if len(values) > 1 and home == scope and (only := self._given_last(node)) is not None:
+            if len(values) > 1 and home == scope and (only := given_last(self.ctx.source, node)) is not None:
                 values = [only]
             yield from ((value, home) for value in values)
             if not values and home.function is not None:
@@ -209,32 +211,17 @@ class Objects:
                         yield value, VariableScope(method)
                 if is_set:
                     return
+            elif held := [*self.holders.attributes(node)]:
+                yield from (
+                    (value, VariableScope(method))
+                    for method, text in held
+                    for value in self.assigned(text, VariableScope(method))
+                )
+                return
         if isinstance(node, ast.Subscript):
             yield from self._items(node, scope)
             return
         yield None, scope
-
-    def _given_last(self, node: ast.Name) -> ast.expr | None:
-        """The one value that a name has where it is read, whichever way leads there; None where that can't be told.
-
-        It is assigned as a statement of a block around the read, in front of it, and no statement between them, and
-        none of a loop around the read alone, assigns the name again.
-        """
-        for at in with_ancestors(node, self.ctx.source.parents):
-            if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-                return None
-            if not isinstance(at, ast.stmt):
-                continue
-            if isinstance(at, ast.For | ast.AsyncFor | ast.While | ast.Try) and _writes(at, node.id):
-                return None
-            block = self.ctx.source.block_of(at) or []
-            for statement in reversed(block[: block.index(at)] if at in block else ()):
-                match statement:
-                    case ast.Assign(targets=[ast.Name(id=node.id)], value=value):
-                        return value
-                if _writes(statement, node.id):
-                    return None
-        return None
 
     def _items(self, node: ast.Subscript, scope: VariableScope) -> Iterator[tuple[ast.expr | None, VariableScope]]:
         """What stands under a key of a dict, or at a place of a list, that is written out; None for others."""
@@ -248,19 +235,7 @@ class Objects:
                     picked = items[at] if plain else None
                 case _:
                     picked = None
-            yield (None if picked is None or self._is_filled(node.value) else picked), where
-
-    def _is_filled(self, held: ast.expr) -> bool:
-        """Whether a program sets items of a dict or a list, or gives it more."""
-        text = ast.unparse(held)
-        for node in self.ctx.source.nodes:
-            match node:
-                case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()) if ast.unparse(value) == text:
-                    return True
-                case ast.Attribute(attr="append" | "update" | "insert" | "pop" | "extend" | "setdefault", value=value):
-                    if ast.unparse(value) == text:
-                        return True
-        return False
+            yield (None if picked is None or is_filled(self.ctx.source, node.value) else picked), where
 
     def owner(self, scope: VariableScope) -> ClassInfo | None:
         function = scope.function
@@ -279,6 +254,21 @@ class Objects:
             yield value, self.scope(call)
         if not called:
             yield None, VariableScope(None)
+
+    @cached_property
+    def holders(self) -> Holders:
+        """The objects of the file's own classes that hold modules and optimizers."""
+        return Holders(self.ctx)
+
+    def holder(self, scope: VariableScope) -> str | None:
+        """The name by which a scope has an object whose attributes are variables of their own.
+
+        ``self`` in a method of a class that isn't a module, or the only name of an object of such a class.
+        """
+        owner = self.owner(scope)
+        if owner is not None:
+            return None if owner.is_module else "self"
+        return self.holders.of(scope.node)
 
     @cached_property
     def trained(self) -> TrainedVariables:
@@ -327,6 +317,8 @@ class Objects:
             return text
         if self._same_self(base, where, scope):
             return text
+        if (held := self._held(base, where, scope)) is not None:
+            return held + suffix
         for name, place in receivers:
             local_name = self.seen_from(name, place, scope, depth + 1)
             if local_name is not None:
@@ -355,6 +347,15 @@ class Objects:
         """Whether a name stands in a scope."""
         return any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(scope.node or self.tree))
 
+    def _held(self, base: ast.expr, where: VariableScope, scope: VariableScope) -> str | None:
+        """What a scope that has an object calls what the object's own methods call ``self.model``."""
+        owner, text = self.owner(where), ast.unparse(base)
+        if owner is None or not text.startswith("self.") or self.owner(scope) is not None:
+            return None
+        holder = self.holders.of(scope.node)
+        is_its = holder is not None and self.holders.is_of(holder, scope.node, owner)
+        return f"{holder}{text.removeprefix('self')}" if is_its else None
+
     def _same_self(self, base: ast.expr, where: VariableScope, scope: VariableScope) -> bool:
         """``self.model`` is the same in every method of a class."""
         mine, other = self.owner(where), self.owner(scope)
@@ -380,8 +381,3 @@ class Objects:
 
     def is_module(self, node: ast.expr) -> bool:
         return is_module(self.ctx.fact(node))
-
-
-def _writes(statement: ast.stmt, name: str) -> bool:
-    """Whether something in a statement gives a variable a value, or takes it away."""
-    return any(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in walk(statement))

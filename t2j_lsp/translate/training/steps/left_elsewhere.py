@@ -88,8 +88,7 @@ class LeftElsewhere:
         return any(not any(zero > back for zero in zeros) for back in backs)
 
     def _updated(self, scope: VariableScope) -> UpdatedModules:
-        owner = self.objects.owner(scope)
-        own = None if owner is None or owner.is_module else "self"
+        own = self.objects.holder(scope)
         effects = CallEffects(self.ctx.inference, own)
         flow = DataFlow(self.ctx.source.symbols, own, self.flow.passed, effects=effects)
         return UpdatedModules(self.ctx, self.objects, scope, flow)

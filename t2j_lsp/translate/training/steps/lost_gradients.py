@@ -106,8 +106,11 @@ class LostGradients:
         function = nearest(ast.FunctionDef, node, self.source.parents)
         if not isinstance(node, ast.Name) or function is None:
             return None
-        fact = self.inference.fact(node)
-        if isinstance(fact, Scalar | Object) or is_module(fact) or _names_one(node, trained.names):
+        part = self.source.parents.get(node)  # of an object that holds modules, optimizers and numbers
+        read = (node, part) if isinstance(part, ast.Attribute) and part.value is node else (node,)
+        facts = [self.inference.fact(one) for one in read]
+        plain = any(isinstance(fact, Scalar | Object) or is_module(fact) for fact in facts)
+        if plain or _names_one(node, trained.names):
             return None
         for value in self._arguments(function).get(node.id, ()):
             if self._carries(value, trained, set()):

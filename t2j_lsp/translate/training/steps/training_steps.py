@@ -139,11 +139,8 @@ class _ScopePlan:
         self.writer = StepWriter(self.ctx, steps.objects, self.scope, self.flow)
 
     def _self_name(self) -> str | None:
-        """``self``, where its attributes are variables of their own: in a class that isn't a module."""
-        owner = self.steps.objects.owner(self.scope)
-        if owner is None or owner.is_module:
-            return None
-        return "self"
+        """The object whose attributes are variables of their own: ``self`` in a class that isn't a module."""
+        return self.steps.objects.holder(self.scope)
 
     def plan(self) -> None:
         if not self._computes_gradients():

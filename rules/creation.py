@@ -180,6 +180,9 @@ def tensor(call: Call) -> Piece:
 
 trait(Trait.FROM_VALUES, "torch.tensor", "torch.as_tensor", "torch.from_numpy")
 trait(Trait.ONES, "torch.ones", "torch.ones_like")
+trait(
+    Trait.OF_SHAPE, *(f"torch.{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
+)
 
 
 def _has_tensors(call: Call, argument: Argument) -> bool:

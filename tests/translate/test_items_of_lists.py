@@ -78,7 +78,15 @@ def passed(made: str, old: str, first: str = "pass") -> list[str]:
 )
 def test_what_a_call_gives_with_its_gradients_is_a_gap(made: str, old: str) -> None:
     """PyTorch's gradients flow through the argument into the module; in JAX it is a number."""
-    assert any("carry no gradient" in one for one in passed(made, old))
+    program = PASSED.replace("agent.update", "for one in (agent, Agent()):\n        one.update")
+    reasons = [gap.reason for gap in convert(program.format(made=made, old=old, first="pass")).gaps]
+    assert any("carry no gradient" in one for one in reasons)
+
+
+def test_what_the_only_call_gives_is_computed_in_the_step() -> None:
+    done = convert(PASSED.format(made="pass", old="agent.policy(states).log_softmax(-1)[:, :1]", first="pass"))
+    assert not done.gaps
+    assert done.code.split("def loss_fn")[1].split("return")[0].count("policy(states)") == 2
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from .logged_norms import with_norms_of_gradients_called
 from .marked_rows import with_rows_filled_by_masks
 from .named_keywords import with_named_keywords
 from .named_lambdas import with_named_lambdas_as_functions
+from .names_given_again import with_names_of_their_own
 from .numbers_of_losses import with_old_items_as_numbers
 from .optimizers_apart import with_optimizers_of_groups_apart
 from .optional_scalers import with_optional_scalers_left_out
@@ -79,6 +80,7 @@ _WAYS = (
     with_optional_scalers_left_out,
     without_placeholders,
     with_tensor_classes_as_modules,
+    with_names_of_their_own,
     with_leaves_as_parameters,
     with_optimizers_of_groups_apart,
     with_attributes_as_variables,

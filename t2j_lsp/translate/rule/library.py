@@ -228,6 +228,7 @@ class Trait(Enum):
     SAME_SHAPE = "a layer whose value has the shape of what it is given first"
     SAME_VALUES = "a tensor's method that gives the same values"
     CONSTANT = "a function that makes a tensor of sizes alone, and that NumPy has by the name that JAX has for it"
+    OF_SHAPE = "a function that takes a tensor's shape and dtype, and none of its values"
     CONSTANT_OF = "such a function or method of tensors, which makes a constant of constants"
     COPIES = "such a method whose result shares no storage with its tensor"
     VALUE = "a method whose result is no array, so that it fails while a program is traced"

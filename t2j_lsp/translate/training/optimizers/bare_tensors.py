@@ -69,7 +69,9 @@ class BareTensors:
                 return (), AGAIN.format(name=name)
             reads = [node for node in self._reads(name, call) if node not in listed.made]
             kept = (
-                self.other_names.keeps(node) and not self._ends_before_step(node, made.targets[0], call)
+                self.other_names.keeps(node)
+                and not self._ends_before_step(node, made.targets[0], call)
+                and not self._is_behind_steps(node, made.targets[0], call)
                 for node in reads
             )
             if any(kept) or listed.values.share(name):
@@ -112,6 +114,17 @@ class BareTensors:
                 first, last = min(known, default=0), max(known, default=0)
                 return known == places and known[:2] == [first, last] and known.count(last) == 1
         return False
+
+    def _is_behind_steps(self, node: ast.expr, optimizer: ast.Name, call: ast.Call) -> bool:
+        """Whether another name is given behind the statements with all steps, in the block of the optimizer."""
+        source, steps = self.ctx.source, list(self._reads(optimizer.id, call))
+        made = source.parents.get(call)
+        block = source.block_of(made) if isinstance(made, ast.Assign) else None
+        if block is None or any(isinstance(at, ast.For | ast.While) for at in symbols.ancestors(call, source.parents)):
+            return False
+        places = [_place(one, block, source.parents) for one in (node, *steps)]
+        known = [at for at in places if at is not None]
+        return known == places and all(known[0] > at for at in known[1:])
 
     def _is_step(self, node: ast.expr) -> bool:
         """Whether an optimizer is asked to make a step, or to clear gradients."""

@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.training.program.once import GROWING, filled, gives_number
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
-_OF_SIZES = names_with(Trait.CONSTANT)
+_OF_SIZES = (names_with(Trait.CONSTANT), names_with(Trait.OF_SHAPE))
 _ABOUT = names_with(Trait.ABOUT)
 
 
@@ -52,7 +52,7 @@ def is_detached(context: Context, call: ast.Call) -> bool:
 def _is_made_of_sizes(context: Context, call: ast.Call) -> bool:
     """``torch.ones((len(x), *critic.output_shape))``, or an array that NumPy makes."""
     fact = context.fact(call.func)
-    return isinstance(fact, Qual) and (fact.name in _OF_SIZES or fact.name.startswith("numpy."))
+    return isinstance(fact, Qual) and (any(fact.name in one for one in _OF_SIZES) or fact.name.startswith("numpy."))
 
 
 def _without_devices(call: ast.Call) -> Sequence[ast.expr] | None:

@@ -28,6 +28,7 @@ from t2j_lsp.translate.training.program.text import converted, lead_comments
 
 from .inputs import Inputs
 from .loss_calls import LossCalls
+from .made_inputs import is_numpy
 from .step import renamed
 
 IS_GIVEN = "is given {} by its callers now; in other files that call it, pass it too"
@@ -326,7 +327,7 @@ class _Outside(Inputs):
     """What a function reads from outside of it, as a whole: there is no place to make anything of it."""
 
     def _made(self, node: ast.expr, exposed: set[str]) -> None:
-        return None
+        """Nothing: the function makes it itself."""
 
     def _pass_positions(self, inputs: dict[str, Input], parts: Sequence[ast.AST]) -> None:
         """A function that selects by masks is called by steps alone that aren't compiled."""
@@ -335,7 +336,7 @@ class _Outside(Inputs):
         """An array of the module level that stays the same may be compiled in."""
         if isinstance(fact, Function) and fact.info.outer is not None:
             return True
-        if isinstance(fact, Tensor) and "." not in variable and variable not in self.local:
+        if (isinstance(fact, Tensor) or is_numpy(fact)) and "." not in variable and variable not in self.local:
             still = self.constant(variable) and not self._is_written(variable)
             return still and variable not in self.objects.trained.leaves
         return super()._stays_global(variable, fact)

@@ -25,6 +25,7 @@ from .earlier_values import EarlierValues
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
 _MADE_OF_VALUES = names_with(Trait.FROM_VALUES), names_with(Trait.DEFAULT_TYPE)
+_OF_SHAPE = names_with(Trait.OF_SHAPE)
 _MAY_SHARE = names_with(Trait.FROM_NUMPY)
 _Value = tuple[ast.AST, ast.expr]
 
@@ -226,11 +227,11 @@ class LostGradients:
             stack += ast.iter_child_nodes(node)
 
     def _copies_values(self, function: ast.expr) -> bool:
-        """Whether what is called makes an array of numbers alone: ``torch.tensor(log_probs)``, NumPy's functions."""
+        """Whether what is called makes an array of numbers alone: ``torch.tensor(x)``, NumPy's functions."""
         fact = self.inference.fact(function)
         if not isinstance(fact, Qual):
             return False
-        copies = any(fact.name in names for names in _MADE_OF_VALUES) and fact.name not in _MAY_SHARE
+        copies = any(fact.name in names for names in (*_MADE_OF_VALUES, _OF_SHAPE)) and fact.name not in _MAY_SHARE
         return copies or fact.name.startswith("numpy.")
 
     def _flows_from(self, node: ast.ListComp | ast.GeneratorExp) -> bool:

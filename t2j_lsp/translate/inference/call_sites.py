@@ -229,7 +229,7 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
         if (hooked := _hooked(inference, node)) is not None:
             parameter, fact = hooked
             seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
-        info = _called(inference.fact(node.func))
+        info = _called(inference.fact(node.func)) or _of_base(inference, node)
         if info is None or info.external:
             continue
         through_class = not info.static and _is_through_class(inference, node)
@@ -261,6 +261,15 @@ def _called(fact: Fact) -> FunctionInfo | None:
     if isinstance(fact, Instance) and not fact.cls.info.is_module:
         return fact.cls.info.method("__call__")
     return called_function(fact)
+
+
+def _of_base(inference: Inference, node: ast.Call) -> FunctionInfo | None:
+    """The method of a base class of the file that ``super().__init__(net)`` calls."""
+    cls = symbols.nearest(ast.ClassDef, node, inference.source.parents)
+    info = inference.classes.get(cls) if isinstance(cls, ast.ClassDef) else None
+    if info is None or not isinstance(node.func, ast.Attribute) or not symbols.is_super(node.func.value):
+        return None
+    return next((m for one in info.ancestry()[1:] if (m := one.methods.get(node.func.attr)) is not None), None)
 
 
 def _is_through_class(inference: Inference, node: ast.Call) -> bool:

@@ -205,7 +205,8 @@ class Objects:
             owner = self.owner(scope)
             if owner is not None and node.value.id == "self":
                 is_set = False
-                for method in owner.methods.values():
+                inherited = (one for one in owner.ancestry() if not one.external)
+                for method in (m for one in inherited for m in one.methods.values()):
                     for value in self.assigned(ast.unparse(node), VariableScope(method)):
                         is_set = True
                         yield value, VariableScope(method)
@@ -357,10 +358,12 @@ class Objects:
         return f"{holder}{text.removeprefix('self')}" if is_its else None
 
     def _same_self(self, base: ast.expr, where: VariableScope, scope: VariableScope) -> bool:
-        """``self.model`` is the same in every method of a class."""
+        """``self.model`` is the same in every method of a class and of those that derive from it."""
         mine, other = self.owner(where), self.owner(scope)
         names_self = any(isinstance(n, ast.Name) and n.id == "self" for n in symbols.walk(base))
-        return names_self and mine is not None and mine is other
+        if mine is None or other is None or not names_self:
+            return False
+        return mine in other.ancestry() or other in mine.ancestry()
 
     def _receivers(self, base: ast.expr, where: VariableScope) -> Iterator[tuple[str, VariableScope]]:
         """Other names of a value: ``self.x`` that it is assigned to, parameters that it is passed for."""

@@ -57,7 +57,7 @@ class Inputs:
             function = function.outer
         self.taken: set[str] = set()
         self.parts: Sequence[ast.AST] = ()
-        self.made = MadeInputs(context, flow, lambda name: name not in self.local and self.constant(name))
+        self.made = MadeInputs(context, flow, self._is_constant, lambda text: text in objects.trained.leaves)
 
     def of(self, parts: Sequence[ast.AST], modules: Iterable[str]) -> dict[str, Input]:
         """Inputs of code that runs in this order, by the expression passed. Raises Refused.
@@ -67,7 +67,7 @@ class Inputs:
         inputs: dict[str, Input] = {}
         self.parts = self.made.parts = parts
         names = {n.id for part in parts for n in symbols.walk(part) if isinstance(n, ast.Name)}
-        self.taken = {n for n in names if not self._is_self(n)}
+        self.taken = {n for n in names if n != self.flow.self_name}
         for text in modules:
             inputs[text] = Input(self._name(text), text, "module")
             self._check_module(text, parts)
@@ -152,9 +152,6 @@ class Inputs:
             return Input(self._name(text), text, "optimizer")
         return Input(self._name(".optimizer"), text, "optimizer", given=text.replace("'", '"'))  # opts["critic"]
 
-    def _is_self(self, name: str) -> bool:
-        return name == self.flow.self_name
-
     def _name(self, text: str) -> str:
         """A parameter's name: the last part of ``self.model``."""
         wanted = text.rpartition(".")[2] if text != "self" else "model"
@@ -176,14 +173,8 @@ class Inputs:
             inputs[text].places += [place for place in one.places if place not in inputs[text].places]
 
     def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
-        """What is made of a variable where the code is called, and passed in its place: of none that is trained."""
-        made = self.made.of(node, exposed)
-        trained = self.objects.trained
-        if made is not None and any(
-            ast.unparse(n) in trained.leaves for n in symbols.walk(made) if isinstance(n, ast.expr)
-        ):
-            return None
-        return made
+        """What is made of a variable where the code is called, and passed in its place."""
+        return self.made.of(node, exposed)
 
     def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, inputs: dict[str, Input]) -> None:
         text = ast.unparse(made)
@@ -284,6 +275,9 @@ class Inputs:
         """Whether code stands in a function or a loop."""
         again = ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
         return any(isinstance(at, again) for at in ancestors(node, self.ctx.source.parents))
+
+    def _is_constant(self, name: str) -> bool:
+        return name not in self.local and self.constant(name)
 
     def constant(self, name: str) -> bool:
         """Whether the module level binds a name once, outside loops, and no function rebinds it or adds arrays."""

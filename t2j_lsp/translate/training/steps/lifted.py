@@ -17,6 +17,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, Statement
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Object, Qual, Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.training.program.flow import DataFlow
@@ -32,6 +33,7 @@ from .made_inputs import is_numpy
 from .step import renamed
 
 IS_GIVEN = "is given {} by its callers now; in other files that call it, pass it too"
+_NO_GRADIENT = names_with(Trait.NO_GRADIENT)
 _RANK = {"module": 0, "function": 1, "array": 2, "limit": 3, "static": 4, "optimizer": 5}
 
 
@@ -197,11 +199,11 @@ class Lifting:
         assert owner is not None
         reason = f"{owner.name}.{info.name} reads self, which can't be passed to a compiled function"
         if info.static:
-            if any(ast.unparse(d) != "staticmethod" for d in node.decorator_list):
+            if any(ast.unparse(d) != "staticmethod" for d in self._decorators(node)):
                 raise Refused(f"{reason}.")
             return
         first = symbols.positional_parameters(node)[:1]
-        if node.decorator_list or not first or first[0].arg != "self" or owner.node not in self.ctx.source.tree.body:
+        if self._decorators(node) or not first or first[0].arg != "self" or owner.node not in self.ctx.source.tree.body:
             raise Refused(f"{reason}.")
         others = [c for c in self.ctx.inference.classes.values() if c is not owner and info.name in c.methods]
         if any(owner in c.ancestry() or c in owner.ancestry() for c in others) or owner.has_generator:
@@ -211,6 +213,11 @@ class Lifting:
                 parent = self.ctx.source.parents.get(inner)
                 if not isinstance(parent, ast.Attribute) or not isinstance(parent.ctx, ast.Load):
                     raise Refused(f"{reason}.")
+
+    def _decorators(self, node: symbols.FunctionNode) -> list[ast.expr]:
+        """What decorates a function, but for what says that it takes no gradients: its values are cut off instead."""
+        facts = ((d, self.ctx.fact(symbols.called_decorator(d))) for d in node.decorator_list)
+        return [d for d, fact in facts if not (isinstance(fact, Qual) and fact.name in _NO_GRADIENT)]
 
     def _check_nested(self, info: FunctionInfo, inputs: list[Input]) -> None:
         """Raises Refused unless a function that stands in another one can move to the module level."""

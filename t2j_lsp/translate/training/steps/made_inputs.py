@@ -20,23 +20,33 @@ from .host_values import asked_number, made_of_host_values, makes_array, takes_n
 class MadeInputs:
     """Finds them around the variables that moved code reads."""
 
-    def __init__(self, context: Context, flow: DataFlow, is_constant: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        flow: DataFlow,
+        is_constant: Callable[[str], bool],
+        is_trained: Callable[[str], bool],
+    ) -> None:
         self.ctx = context
         self.flow = flow
         self.is_constant = is_constant
         """Whether a name is a constant of the module level."""
+        self.is_trained = is_trained
+        """Whether a variable is a tensor that is updated: a step is given it whole."""
         self.parts: Sequence[ast.AST] = ()
         """The code that moves into the step."""
 
     def of(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
         """What is passed in place of a variable: an array that is made of it, a part of the array that it is."""
-        return (
+        made = (
             self.next_of(node)
             or asked_number(self.ctx.inference, self.flow, node, self.parts, exposed)
             or self._part_of_batch(node)
             or self._made_of_values(node, exposed)
             or self._part_of_array(node, exposed)
         )
+        inside = symbols.walk(made) if made is not None else ()
+        return None if any(isinstance(n, ast.expr) and self.is_trained(ast.unparse(n)) for n in inside) else made
 
     def _part_of_batch(self, node: ast.expr) -> ast.Subscript | None:
         """``batch["x"]`` of a batch that may hold texts, which no compiled function takes."""

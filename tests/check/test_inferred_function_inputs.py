@@ -167,7 +167,7 @@ def test_what_attributes_are_set_of_is_no_tensor(check: Check) -> None:
     assert verdict.verdict is VerdictKind.UNCHECKED, verdict.reason
 
 
-@pytest.mark.parametrize("annotation", ["nn.Module", "Module", "'torch.nn.Module'"])
+@pytest.mark.parametrize("annotation", ["nn.Module", "Module", "'torch.nn.Module'", "'StatefulLayer'"])
 def test_what_an_annotation_calls_a_module_is_given_no_tensor(annotation: str, check: Check) -> None:
     source = f"""
 from torch.nn import Module
@@ -177,6 +177,16 @@ def grow(module: {annotation}, size: int) -> None:
 """
     result = check(source, "def grow(module, size):\n    module.scale = jnp.ones(size)\n", name="grow")
     assert result.verdict is VerdictKind.UNCHECKED and "inputs" in result.reason, result.reason
+
+
+@pytest.mark.parametrize(
+    ("annotation", "checked"), [("'ManifoldTensor'", False), ("'OptTensor'", True), ("'Tensor'", True)]
+)
+def test_a_class_that_works_as_tensors_do_is_given_none(annotation: str, checked: bool, check: Check) -> None:
+    """It may have methods of the same names, which the conversion leaves alone."""
+    torch = f"def join(x: {annotation}):\n    return x.flatten(start_dim=1)\n"
+    verdict = check(torch, "def join(x):\n    return x.reshape(x.shape[0], -1)\n", "join").verdict
+    assert verdict is (VerdictKind.EQUIVALENT if checked else VerdictKind.UNCHECKED)
 
 
 def test_the_longest_of_padded_sequences_is_as_long_as_the_batch(check: Check) -> None:

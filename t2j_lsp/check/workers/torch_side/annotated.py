@@ -19,6 +19,10 @@ NAMES = vars(typing) | {"torch": torch, "nn": nn, "Tensor": torch.Tensor}
 """What annotations that are texts name."""
 _OF_OTHERS = sys.stdlib_module_names | {"builtins", "jaxtyping", "numpy", "torch", "torchtyping"}
 """Packages whose classes may stand for tensors in annotations, or for plain values."""
+_MODULE = re.compile(r"[\w.]*(?:Module|Layer|Model|Net|Network|Block)")
+"""Texts of annotations that name a kind of module, by their last word."""
+_KIND_OF_TENSOR = re.compile(r"(?!Opt|Any|Maybe|Torch)[A-Z]\w*Tensor")
+"""Names of classes that work as tensors do: ``SparseTensor``, ``ManifoldTensor``."""
 _PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True, "str": "a"}
 
 
@@ -54,11 +58,16 @@ def _first_number(text: str, kind: Any) -> str:
 
 def _is_module(kind: Any) -> bool:
     """Whether an annotation, or the text of one, names a kind of module."""
-    return kind in ("Module", "nn.Module", "torch.nn.Module") or isinstance(kind, type) and issubclass(kind, nn.Module)
+    if isinstance(kind, str):
+        return _MODULE.fullmatch(kind) is not None
+    return isinstance(kind, type) and issubclass(kind, nn.Module)
 
 
 def _is_own(kind: Any) -> bool:
-    """Whether an annotation names a class of the program's own, which is no kind of tensor."""
+    """Whether an annotation names a class of the program's or a library's own, which is no tensor of PyTorch's."""
+    if isinstance(kind, str):
+        name = kind.rpartition(".")[2]
+        return _KIND_OF_TENSOR.fullmatch(name) is not None and not hasattr(torch, name)
     if not isinstance(kind, type) or issubclass(
         kind, torch.Tensor | np.ndarray | tuple | list | dict | str | int | float
     ):

@@ -147,6 +147,11 @@ def test_a_condition_on_what_is_taken_for_a_tensor_is_said(text: str) -> None:
     assert [note.code for note in convert("import torch\n\n\n" + text).notes if note.code == "tensor-branch"]
 
 
+def test_a_name_that_is_made_of_itself_is_followed_once() -> None:
+    text = "import torch\n\n\ndef f(t, n, h):\n    while n < 3:\n        n = n + h\n    return torch.tensor(t)\n"
+    assert "while n < 3:" in convert(text).code
+
+
 @pytest.mark.parametrize("text", UNSAID.values(), ids=UNSAID)
 def test_nothing_is_said_where_nobody_compiles(text: str) -> None:
     assert not noted(text)

@@ -73,21 +73,21 @@ class Truth:
             )
         return self.ctx.fact(test) == UNKNOWN and (self._is_said(test) or self._is_made_of_tensor(test))
 
-    def _is_made_of_tensor(self, node: ast.expr) -> bool:
-        """Whether a value of unknown kind is computed from what is taken for a tensor: ``x.abs().max() > 1``."""
+    def _is_made_of_tensor(self, node: ast.expr, follow: bool = True) -> bool:
+        """Whether a value of unknown kind is computed from what is taken for a tensor: ``x.abs().max() > 1``.
+
+        A name is followed once, to what it is assigned.
+        """
         match node:
             case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]):
-                return any(map(self._is_made_of_tensor, (left, *node.comparators)))
+                return any(self._is_made_of_tensor(side, follow) for side in (left, *node.comparators))
             case ast.BinOp(left=left, right=right):
-                return self._is_made_of_tensor(left) or self._is_made_of_tensor(right)
+                return self._is_made_of_tensor(left, follow) or self._is_made_of_tensor(right, follow)
             case ast.Call(func=ast.Attribute(value=inner, attr=name)):
-                return (
-                    self.code.may_be_tensor(node)
-                    or (name in REDUCTIONS or name in _EXTREMES)
-                    and self._is_made_of_tensor(inner)
-                )
-            case ast.Name() if (origin := self.code.origin(node)) is not node:
-                return self._is_made_of_tensor(origin)
+                reduced = name in REDUCTIONS or name in _EXTREMES
+                return self.code.may_be_tensor(node) or reduced and self._is_made_of_tensor(inner, follow)
+            case ast.Name() if follow and (origin := self.code.origin(node)) is not node:
+                return self._is_made_of_tensor(origin, follow=False)
         return False
 
     def _compares_unknowns(self, node: ast.expr) -> bool:

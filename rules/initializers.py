@@ -36,10 +36,10 @@ def assign(call: Call, template: str, *, fans: bool = False) -> Piece | Refusal:
 def _meets_own(call: Call, rank: int) -> bool:
     """Whether a walk over kernels meets parameters of the user's own, too, of which these fans would be others.
 
-    ``rank``: from how many axes on; the sum of both fans is the same for two.
+    ``rank``: from how many axes on; the sum of both fans is the same for two, and few have more.
     """
     own, layers = _walked(call)
-    return layers and any(one.rank is None or one.rank >= rank for one in own)
+    return layers and any(one.rank is None and rank < 3 or one.rank is not None and one.rank >= rank for one in own)
 
 
 def _walked(call: Call) -> tuple[list[Tensor], bool]:

@@ -179,3 +179,9 @@ def test_a_walk_over_kernels_and_parameters_of_ones_own_is_said(fill: str, shape
     """Fans of two axes have one sum, in any order."""
     translation = convert(WALK.format(fill=fill, shape=shape, rest=LAYERS))
     assert len(translation.gaps) == gaps
+
+
+def test_a_walk_over_parameters_meets_no_buffers() -> None:
+    layers = "self.fc = nn.Linear(n, n)\n        self.register_buffer('kept', torch.zeros(2, n, n))"
+    translation = convert(WALK.format(fill="xavier_uniform", shape="(n)", rest=layers))
+    assert not translation.gaps

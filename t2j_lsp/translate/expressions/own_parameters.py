@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tuple
@@ -24,9 +26,8 @@ def walked_parameters(ctx: Context) -> tuple[list[Tensor], bool]:
             continue
         seen.add(one)
         layers = layers or one.layer_base is not None or any(not isinstance(b, Class | Qual) for b in one.bases)
-        for fact in (
-            f for owner in one.ancestry() for attribute in owner.attributes.values() for f in _parts(attribute)
-        ):
+        held = ((owner, name, fact) for owner in one.ancestry() for name, fact in owner.attributes.items())
+        for fact in (f for owner, name, held_fact in held if not _is_buffer(owner, name) for f in _parts(held_fact)):
             if isinstance(fact, Tensor) and fact.variable:
                 own.append(fact)
             elif isinstance(fact, Instance) and fact.cls.info.is_module:
@@ -34,6 +35,19 @@ def walked_parameters(ctx: Context) -> tuple[list[Tensor], bool]:
             elif is_module(fact) or not is_known(fact):
                 layers = True
     return own, layers
+
+
+def _is_buffer(owner: ClassInfo, name: str) -> bool:
+    """Whether a class registers an attribute as a buffer, over which no walk over parameters goes."""
+    for node in symbols.walk(owner.node):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=str() as text), *_]):
+                if text == name:
+                    return True
+            case ast.Assign(targets=[ast.Attribute(attr=attr)], value=ast.Call(func=func)) if attr == name:
+                if getattr(func, "attr", getattr(func, "id", "")) == "Buffer":
+                    return True
+    return False
 
 
 def _parts(fact: Fact) -> Iterator[Fact]:

@@ -12,6 +12,7 @@ from t2j_lsp.translate.source.rearranged import RearrangedText
 from t2j_lsp.translate.training.data.masks import SIZES
 
 from .asked_gradients import with_asked_gradients_stored
+from .asked_in_functions import with_gradients_returned_at_once
 from .attribute_values import with_attributes_as_variables, with_attributes_of_a_call_as_variables
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .called_backward import with_backward_passes_as_methods
@@ -74,6 +75,7 @@ _WAYS = (
     with_modes_as_statements,
     with_backward_passes_as_methods,
     with_weighted_losses_summed,
+    with_gradients_returned_at_once,
     with_asked_gradients_stored,
     with_norms_of_gradients_called,
     with_scalers_left_out,

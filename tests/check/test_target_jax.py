@@ -160,7 +160,7 @@ WRONG = {
     "dropout in evaluation": (NET, "p, train=train)", "p, train=True)"),
     "other initial values": (ATTENTION, "* 0.02", "* 0.2"),
     "another scale": (ATTENTION, "** -0.5", "** -0.6"),
-    "a transposed square weight": (WORDS, "x @ weight.T", "x @ weight"),
+    "a transposed square weight": (WORDS, 'x @ params["weight"].T', 'x @ params["weight"]'),
     "a gradient of the padding": (WORDS, "jax.lax.stop_gradient(rows)", "rows"),
     "a setting that a method is not given": (METHODS, "heads=heads, p=p, key=subkey1", "heads=1, p=p, key=subkey1"),
     "a mode that a method is not given": (METHODS, "key=subkey2, train=train", "key=subkey2, train=False"),

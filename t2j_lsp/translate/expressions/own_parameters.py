@@ -26,8 +26,7 @@ def walked_parameters(ctx: Context) -> tuple[list[Tensor], bool]:
             continue
         seen.add(one)
         layers = layers or one.layer_base is not None or any(not isinstance(b, Class | Qual) for b in one.bases)
-        held = ((owner, name, fact) for owner in one.ancestry() for name, fact in owner.attributes.items())
-        for fact in (f for owner, name, held_fact in held if not _is_buffer(owner, name) for f in _parts(held_fact)):
+        for fact in (part for owner in one.ancestry() for kept in _without_buffers(owner) for part in _parts(kept)):
             if isinstance(fact, Tensor) and fact.variable:
                 own.append(fact)
             elif isinstance(fact, Instance) and fact.cls.info.is_module:
@@ -37,17 +36,17 @@ def walked_parameters(ctx: Context) -> tuple[list[Tensor], bool]:
     return own, layers
 
 
-def _is_buffer(owner: ClassInfo, name: str) -> bool:
-    """Whether a class registers an attribute as a buffer, over which no walk over parameters goes."""
+def _without_buffers(owner: ClassInfo) -> list[Fact]:
+    """What a class has in its attributes, but for its buffers, over which no walk over parameters goes."""
+    names = set[str]()
     for node in symbols.walk(owner.node):
         match node:
-            case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=str() as text), *_]):
-                if text == name:
-                    return True
-            case ast.Assign(targets=[ast.Attribute(attr=attr)], value=ast.Call(func=func)) if attr == name:
+            case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=str() as name), *_]):
+                names.add(name)
+            case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Call(func=func)):
                 if getattr(func, "attr", getattr(func, "id", "")) == "Buffer":
-                    return True
-    return False
+                    names.add(name)
+    return [fact for name, fact in owner.attributes.items() if name not in names]
 
 
 def _parts(fact: Fact) -> Iterator[Fact]:

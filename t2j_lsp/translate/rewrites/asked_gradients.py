@@ -23,8 +23,7 @@ from t2j_lsp.translate.source.rearranged import Edits, RearrangedText
 from t2j_lsp.translate.training.steps.input_gradients import are_ones
 
 from .left_out import ObjectLeftOut, Stays
-
-_PRIMARY = ast.Name | ast.Call | ast.Attribute | ast.Subscript
+from .weighted_backward import operand
 
 
 def with_asked_gradients_stored(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
@@ -85,7 +84,7 @@ def _stored(inference: Inference, node: ast.Assign) -> str | None:
         return None
     if any(k.arg not in known for k in call.keywords) or not _is_constant(graph, (None, False)):
         return None
-    text = source.segment(loss) if isinstance(loss, _PRIMARY) else f"({source.segment(loss)})"
+    text = operand(source, loss)
     if not _is_constant(weights, (None,)):
         if weights is None or not are_ones(inference, call, weights):
             return None

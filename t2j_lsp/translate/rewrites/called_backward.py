@@ -16,7 +16,8 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
-_PRIMARY = ast.Name | ast.Call | ast.Attribute | ast.Subscript
+from .weighted_backward import operand
+
 _KNOWN = frozenset({"tensors", "grad_tensors", "retain_graph", "create_graph"})
 
 
@@ -46,7 +47,7 @@ def _method(inference: Inference, call: ast.Call) -> str:
     given = [one for one in given if not (isinstance(one, ast.Constant) and one.value is None)]
     if not several or given and len(several) > 1 or any(isinstance(one, ast.Starred) for one in (*several, *given)):
         return ""
-    texts = [segment(one) if isinstance(one, _PRIMARY) else f"({segment(one)})" for one in several]
+    texts = [operand(inference.source, one) for one in several]
     loss = texts[0] if len(texts) == 1 else f"({' + '.join(texts)})"
     options = [segment(one) for one in given]
     options += [segment(k) for k in call.keywords if k.arg in ("retain_graph", "create_graph")]

@@ -18,7 +18,6 @@ from t2j_lsp.translate.source.rearranged import RearrangedText
 from t2j_lsp.translate.training.optimizers.groups import BARE_TENSORS, PARTS, UNKNOWN_PARAMETERS
 from t2j_lsp.translate.training.optimizers.held_tensors import OTHERWISE
 from t2j_lsp.translate.training.optimizers.leaf_values import with_this_memory
-from t2j_lsp.translate.training.program.gradient_forms import is_flag
 
 from .left_out import ObjectLeftOut, Stays
 
@@ -76,13 +75,4 @@ class _Leaves(ObjectLeftOut):
     def _write(self, made: ast.Call) -> None:
         if isinstance(with_this_memory(made, self.inference.fact), ast.Name | ast.Attribute | ast.Subscript):
             raise Stays  # which an update writes into, too
-        start, end = self.source.span(made)
-        flag = next((k for k in made.keywords if is_flag(k)), None)
-        if flag is not None:
-            self.without(flag, [*made.args, *made.keywords])
-            self.instead[end, end] = ")"
-        elif is_flag(made) and isinstance(made.func, ast.Attribute):
-            self.instead[self.source.span(made.func.value)[1], end] = ")"
-        else:
-            raise Stays
-        self.instead[start, start] = f"{self.torch}.nn.Parameter("
+        self.make_parameter(made, self.torch)

@@ -9,6 +9,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Edits, Fragment
+from t2j_lsp.translate.training.program.gradient_forms import is_flag
 from t2j_lsp.translate.training.program.text import replaced
 
 
@@ -61,6 +62,19 @@ class ObjectLeftOut:
         if self.source.text[start:end].count(",") > 1 or "#" in self.source.text[start:end]:
             raise Stays
         self.instead[start, end] = ""
+
+    def make_parameter(self, made: ast.Call, torch: str) -> None:
+        """``torch.nn.Parameter(torch.zeros(3))`` for ``torch.zeros(3, requires_grad=True)``. Raises Stays."""
+        start, end = self.source.span(made)
+        flag = next((k for k in made.keywords if is_flag(k)), None)
+        if flag is not None:
+            self.without(flag, [*made.args, *made.keywords])
+            self.instead[end, end] = ")"
+        elif is_flag(made) and isinstance(made.func, ast.Attribute):
+            self.instead[self.source.span(made.func.value)[1], end] = ")"
+        else:
+            raise Stays
+        self.instead[start, start] = f"{torch}.nn.Parameter("
 
     def open(self, statement: ast.If | ast.With, body: Sequence[ast.stmt] = ()) -> None:
         """The statements in an ``if`` or a ``with``, without it, or those of its other branch. Raises Stays."""

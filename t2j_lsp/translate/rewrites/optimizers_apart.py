@@ -111,10 +111,10 @@ class _Apart(ObjectLeftOut):
         given = self.call.args[0] if self.call.args else None
         if not isinstance(given, ast.List) or len(self.call.args) > 1:
             raise Stays
-        return [one if isinstance(one, ast.Dict) else self._refused() for one in given.elts]
-
-    def _refused(self) -> ast.Dict:
-        raise Stays
+        groups = [one for one in given.elts if isinstance(one, ast.Dict)]
+        if len(groups) < len(given.elts):
+            raise Stays
+        return groups
 
     def _shared(self) -> dict[str, str]:
         """The options of the call. Raises Stays."""

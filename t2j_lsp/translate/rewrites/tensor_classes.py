@@ -50,7 +50,7 @@ class _TensorClass(ObjectLeftOut):
         super().__init__(inference)
         self.node, self.torch = node, torch
         self.methods = {s.name: s for s in node.body if isinstance(s, ast.FunctionDef)}
-        self.leaves: dict[str, ast.expr] = {}
+        self.leaves: dict[str, ast.Call] = {}
         """The attributes that are trained, in the order in which they are made, with what they are made of."""
 
     def write(self) -> None:
@@ -68,8 +68,8 @@ class _TensorClass(ObjectLeftOut):
             for block in blocks(method.body):
                 self._write_steps(block)
         self._check_gradients()
-        for name, made in self.leaves.items():
-            self._write_leaf(name, made)
+        for made in self.leaves.values():
+            self.make_parameter(made, self.torch)
         name_end = self.source.text.index(self.node.name, self.source.span(self.node)[0]) + len(self.node.name)
         header = re.compile(r"(\(\s*\))?\s*:").match(self.source.text, name_end)
         if header is None or not self.source.starts_line(constructor.body[0]):
@@ -92,18 +92,6 @@ class _TensorClass(ObjectLeftOut):
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=ast.Call() as call):
                 if any(is_flag(k) for k in call.keywords) or is_flag(call):
                     self.leaves[name] = call
-
-    def _write_leaf(self, name: str, made: ast.expr) -> None:
-        """``torch.nn.Parameter(torch.zeros(3))`` for ``torch.zeros(3, requires_grad=True)``."""
-        assert isinstance(made, ast.Call)
-        start, end = self.source.span(made)
-        flag = next((k for k in made.keywords if is_flag(k)), None)
-        if flag is not None:
-            self.without(flag, [*made.args, *made.keywords])
-            self.instead[end, end] = ")"
-        elif isinstance(made.func, ast.Attribute):
-            self.instead[self.source.span(made.func.value)[1], end] = ")"
-        self.instead[start, start] = f"{self.torch}.nn.Parameter("
 
     def _check_attributes(self, constructor: ast.FunctionDef) -> None:
         """Raises Stays where it keeps what a module of Flax can't, or what a step would be compiled for."""

@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
+from t2j_lsp.translate.source.text import Source
 from t2j_lsp.translate.training.steps.input_gradients import are_ones
 
 
@@ -41,19 +42,21 @@ def _summed(inference: Inference, call: ast.Call) -> Edits:
     if others or not isinstance(inference.fact(weights), Tensor) or any(k.arg != "retain_graph" for k in keywords):
         return []
     source = inference.source
-    held = source.segment(loss)
-    if not isinstance(loss, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
-        held = f"({held})"
+    held = operand(source, loss)
     if are_ones(inference, call, weights):
         text = f"{held}.sum().backward()"
     else:
-        given = source.segment(weights)
-        if not isinstance(weights, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
-            given = f"({given})"
+        given = operand(source, weights)
         kept = "" if _is_constant(inference, weights, set()) else ".detach()"
         text = f"({held} * {given}{kept}).sum().backward()"
     start, end = source.span(call)
     return [(start, end, [Fragment(text, start, end)])]
+
+
+def operand(source: Source, node: ast.expr) -> str:
+    """An expression as what a method is called on or an operator takes: in brackets where it needs them."""
+    text = source.segment(node)
+    return text if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call) else f"({text})"
 
 
 def _is_constant(inference: Inference, node: ast.expr, seen: set[str]) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from t2j_lsp import symbols
 
@@ -42,11 +42,19 @@ def is_module(fact: Fact) -> bool:
     return isinstance(fact, Layer | AnyModule) or (isinstance(fact, Instance) and fact.cls.info.acts_as_module)
 
 
+def is_plain_object(fact: Fact) -> TypeGuard[Instance]:
+    """Whether it is an object of a class of the file that is no module."""
+    return isinstance(fact, Instance) and not is_module(fact) and not fact.cls.info.external
+
+
 def holds_modules(fact: Fact) -> bool:
-    """Whether it is an object of a class of the file that holds modules and is none."""
-    if not isinstance(fact, Instance) or is_module(fact) or fact.cls.info.external:
-        return False
-    return any(is_module(one) for info in fact.cls.info.ancestry() for one in info.attributes.values())
+    """Whether it is such an object, which holds modules."""
+    return is_plain_object(fact) and any(map(is_module, held_by(fact)))
+
+
+def held_by(fact: Instance) -> Iterator[Fact]:
+    """What an object of a class of the file has in its attributes."""
+    return (one for info in fact.cls.info.ancestry() for one in info.attributes.values())
 
 
 def is_module_class(fact: Fact, layers: Iterable[str] = ()) -> bool:

@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.facts import Layer, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import Group
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
+from .held_tensors import is_of_self
 from .leaf_values import LeafValues
 from .name_conditions import UnclearGroups, chosen_names, name_condition
 from .numbered_parts import numbered_part
@@ -113,7 +114,7 @@ class _GroupReader:
         """One parameter: a variable's, or one of a module by its name in PyTorch: ``net.fc.weight``."""
         if not isinstance(node, ast.Name | ast.Attribute) or not _variable(self.objects.ctx.fact(node)):
             return None
-        if isinstance(node, ast.Name) or _is_own(node) and not is_module(self.objects.ctx.fact(node.value)):
+        if isinstance(node, ast.Name) or is_of_self(node) and not is_module(self.objects.ctx.fact(node.value)):
             self._check_alone(ast.unparse(node))
             return _Picked(ast.unparse(node), alone=True)
         names, owner = [node.attr], node.value
@@ -334,10 +335,6 @@ def _covers(groups: list[Group], picked: list[_Picked], root: str, reader: _Grou
 
 def _text(node: ast.expr) -> str:
     return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-
-
-def _is_own(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _variable(fact: object) -> bool:

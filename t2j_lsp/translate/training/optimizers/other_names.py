@@ -24,16 +24,8 @@ class OtherNames:
 
     def keeps(self, node: ast.expr) -> bool:
         """Whether the tensor, or what shares its storage, gets another name, or goes into a container or an object."""
-        place: ast.AST = node
-        parent = self.ctx.source.parents.get(place)
         listed = not isinstance(self.ctx.fact(node), Tensor)
-        while (
-            isinstance(parent, ast.Attribute)
-            and parent.attr in (*VIEWS, *_ARRAY)
-            or (isinstance(parent, ast.Call) and parent.func is place and isinstance(place, ast.Attribute))
-            or (listed and isinstance(parent, ast.Subscript) and parent.value is place)
-        ):
-            place, parent = parent, self.ctx.source.parents.get(parent)
+        place, parent = _with_views(self.ctx, node, items=listed)
         match parent:
             case ast.For() | ast.comprehension() if listed and place is parent.iter:
                 return self._keeps_items(parent)
@@ -93,14 +85,18 @@ def is_held_too(context: Context, node: ast.expr) -> bool:
     return False
 
 
-def _with_views(context: Context, node: ast.expr) -> tuple[ast.AST, ast.AST | None]:
-    """The outermost expression around a tensor that shares its memory, and what that stands in."""
+def _with_views(context: Context, node: ast.expr, items: bool = False) -> tuple[ast.AST, ast.AST | None]:
+    """The outermost expression around a tensor that shares its memory, and what that stands in.
+
+    ``items``: it is a list, whose items share it, too.
+    """
     place: ast.AST = node
     parent = context.source.parents.get(place)
     while (
         isinstance(parent, ast.Attribute)
         and parent.attr in (*VIEWS, *_ARRAY)
         or (isinstance(parent, ast.Call) and parent.func is place and isinstance(place, ast.Attribute))
+        or (items and isinstance(parent, ast.Subscript) and parent.value is place)
     ):
         place, parent = parent, context.source.parents.get(parent)
     return place, parent

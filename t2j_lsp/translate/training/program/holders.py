@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TypeGuard
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import Fact, Object
+from t2j_lsp.translate.rule.definitions import (
+    ClassInfo,
+    FunctionInfo,
+    Instance,
+    held_by,
+    holds_modules,
+    is_plain_object,
+)
+from t2j_lsp.translate.rule.facts import Object
 
 
 class Holders:
@@ -39,7 +45,7 @@ class Holders:
     def attributes(self, node: ast.Attribute) -> Iterator[tuple[FunctionInfo, str]]:
         """The methods that may give an attribute of an object its value, with what they call it."""
         fact = self.ctx.fact(node.value)
-        if _is_plain(fact):
+        if is_plain_object(fact):
             for method in (m for info in fact.cls.info.ancestry() for m in info.methods.values()):
                 first = symbols.positional_parameters(method.node)[:1]
                 if first and not method.static:
@@ -51,20 +57,14 @@ class Holders:
 
     def _holds(self, node: ast.Name) -> bool:
         fact = self.ctx.fact(node)
-        if not _is_plain(fact):
-            return False
-        held = [one for info in fact.cls.info.ancestry() for one in info.attributes.values()]
-        return any(is_module(one) or isinstance(one, Object) and one.kind == "optimizer" for one in held)
+        return holds_modules(fact) or (
+            is_plain_object(fact) and any(isinstance(one, Object) and one.kind == "optimizer" for one in held_by(fact))
+        )
 
     def _steps(self, node: ast.Name) -> bool:
         """Whether something that an object holds is asked for a step."""
         parents = self.ctx.source.parents
         match parents.get(parents.get(node, node)):
             case ast.Attribute(attr="step" | "zero_grad", value=ast.Attribute(value=owner)):
-                return owner is node and _is_plain(self.ctx.fact(node))
+                return owner is node and is_plain_object(self.ctx.fact(node))
         return False
-
-
-def _is_plain(fact: Fact) -> TypeGuard[Instance]:
-    """Whether it is an object of a class of the file that is no module."""
-    return isinstance(fact, Instance) and not is_module(fact) and not fact.cls.info.external

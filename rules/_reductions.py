@@ -11,8 +11,8 @@ from typing import cast
 from t2j_lsp.translate.rule.facts import STR
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Argument, Call, Refusal
+from t2j_lsp.translate.rule.reductions import SWITCHES, is_said, reduction_said
 
-SWITCHES = ("size_average", "reduce")
 FORMER_MEAN = "elementwise_mean"
 """What `mean` was called until PyTorch 1.0, which is still taken."""
 OLD = "size_average=None, reduce=None, reduction='mean'"
@@ -25,13 +25,9 @@ def with_reduction(call: Call) -> Call | Refusal:
     if not any(value is not None for value in switches.values()):
         former = "reduction" in call.arguments and call.literal("reduction") == FORMER_MEAN
         return _said(call, "mean", ()) if former else call
-    if not all(isinstance(value, bool) or value is None for value in switches.values()):
+    if not is_said(switches):
         return call.refuse("size_average and reduce are deprecated: say reduction='mean', 'sum' or 'none'")
-    if switches.get("reduce") is False:
-        reduction = "none"
-    else:
-        reduction = "sum" if switches.get("size_average") is False else "mean"
-    return _said(call, reduction, switches)
+    return _said(call, reduction_said(switches), switches)
 
 
 def _said(call: Call, reduction: str, switches: Iterable[str]) -> Call:

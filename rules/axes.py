@@ -35,9 +35,17 @@ Row("torch.t(input)", "{input}.T", method=True, aliases=["torch.t_copy"], result
 Row("torch.adjoint(input)", "{input}.conj().mT", method=True, result="same")
 
 
+_TWO_TURNED = [1, 0], [-1, 0], [1, -2], [-1, -2]
+
+
 @rule("torch.Tensor.permute(self, *dims)", jax="x.transpose(dims)", result="same")
 def permute(call: Call) -> Piece:
-    return call.emit("{self}.transpose({dims})", dims=spread(call["dims"]))
+    """``x.transpose(1, 0)`` would mean the same in PyTorch, which has no ``.transpose((i, j))``."""
+    items = call["dims"].items
+    axes = items[0].literal if len(items) == 1 else [axis.literal for axis in items]
+    if isinstance(axes, list | tuple) and [*axes] in _TWO_TURNED:
+        return call.emit("{self}.T")
+    return call.emit(f"{{self}}.transpose({'({dims})' if len(items) == 2 else '{dims}'})", dims=spread(call["dims"]))
 
 
 Row("torch.Tensor.T", "{self}.T")

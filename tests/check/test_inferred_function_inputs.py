@@ -180,7 +180,14 @@ def grow(module: {annotation}, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "checked"), [("'ManifoldTensor'", False), ("'OptTensor'", True), ("'Tensor'", True)]
+    ("annotation", "checked"),
+    [
+        ("'ManifoldTensor'", False),
+        ("'TensorDictBase'", False),
+        ("'OptTensor'", True),
+        ("'Tensor'", True),
+        ("'np.ndarray'", False),
+    ],
 )
 def test_a_class_that_works_as_tensors_do_is_given_none(annotation: str, checked: bool, check: Check) -> None:
     """It may have methods of the same names, which the conversion leaves alone."""
@@ -199,3 +206,23 @@ def test_the_longest_of_padded_sequences_is_as_long_as_the_batch(check: Check) -
     right = jax.format(array="jax.Array", lib="jnp", less="<")
     assert check(torch, right, "pooled").verdict is VerdictKind.EQUIVALENT
     assert check(torch, jax.format(array="jax.Array", lib="jnp", less="<="), "pooled").verdict is VerdictKind.DIFFERENT
+
+
+def test_what_is_made_a_number_of_arithmetic_is_given_one(check: Check) -> None:
+    """A tensor has a value as well, which nobody knows under jit."""
+    text = (
+        "def window(size, sigma):\n    def weight(i):\n        return -((i - size // 2) ** 2) / float(2 * sigma**2)\n"
+    )
+    torch = text + "    return torch.exp(torch.tensor([weight(i) for i in range(size)]))\n"
+    jax = text + "    return jnp.exp(jnp.array([weight(i) for i in range(size)]))\n"
+    assert check(torch, jax, "window").verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.replace("float(2", "float(3"), "window").verdict is VerdictKind.DIFFERENT
+
+
+def test_a_function_of_plain_values_is_not_compiled_by_itself(check: Check) -> None:
+    text = "def table(names: list[str], step: float):\n    x = {make}([step * len(n) for n in names])\n"
+    text += "    assert {all}(x > 0)\n    return x{more}\n"
+    torch = text.format(make="torch.tensor", all="torch.all", more="")
+    jax = text.format(make="jnp.array", all="jnp.all", more="{more}")
+    assert check(torch, jax.format(more=""), "table").verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.format(more=" + 1"), "table").verdict is VerdictKind.DIFFERENT

@@ -57,6 +57,8 @@ RESHAPED = [
 ORDERED = [
     ("x.permute(0, 2, 1)", "x.transpose(0, 2, 1)", "x"),
     ("x.permute((2, 0, 1))", "x.transpose((2, 0, 1))", "x"),
+    ("x[0].permute(1, 0)", "x[0].T", "x"),
+    ("x[0].permute(0, -1)", "x[0].transpose((0, -1))", "x"),
     ("torch.permute(x, (-1, 0, 1))", "jnp.transpose(x, (-1, 0, 1))", "x"),
     ("x.transpose(1, 2)", "x.swapaxes(1, 2)", "x"),
     ("torch.transpose(x, 0, -1)", "jnp.swapaxes(x, 0, -1)", "x"),

@@ -353,3 +353,31 @@ def test_a_module_in_the_place_of_a_converted_one_is_marked_no_second_time() -> 
     once = convert("import torch\n" + REPLACED).code
     assert "self.loss = Own(rngs=rngs)" in once
     assert convert(once).code == once
+
+
+FUNCTIONS_LEFT = """import torch
+from torch import nn
+
+
+def build(parameters, name, conf):
+    cls = getattr(torch.optim, name)
+    return cls(parameters, **conf)
+
+
+class Embedding(nn.Embedding):
+    def train(self, mode=True):
+        nn.Embedding.train(self, mode)
+        if mode:
+            self.merged = False
+
+
+def turned(encoder, x):
+    mask = encoder(x)[1]
+    return torch.relu(mask.permute(1, 0).unsqueeze(2)), mask.permute(0, -1)
+"""
+
+
+def test_nothing_more_is_said_inside_a_function_that_was_left() -> None:
+    once = convert(FUNCTIONS_LEFT)
+    assert once.gaps
+    assert convert(once.code).code == once.code

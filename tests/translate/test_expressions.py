@@ -19,7 +19,7 @@ from .convert import body, expect, expression, run
         ("-torch.add(x, y)", "-(x + y)"),
         ("torch.sub(x, torch.sub(y, x))", "x - (y - x)"),
         ("torch.pow(torch.neg(x), 2)", "(-x)**2"),
-        ("x.view(2, -1).permute(1, 0)", "x.reshape(2, -1).transpose(1, 0)"),
+        ("x.view(2, -1).permute(1, 0)", "x.reshape(2, -1).T"),
         ("x.permute(0, 2, 1).contiguous().view(x.size(0), -1)", "x.transpose(0, 2, 1).reshape(x.shape[0], -1)"),
         ("F.gelu(x)", "jax.nn.gelu(x, approximate=False)"),
         ("F.softmax(x, dim=-1)", "jax.nn.softmax(x, axis=-1)"),

@@ -344,3 +344,61 @@ def test_wherever_the_truth_of_an_array_is_asked_for_it_is_said_once(statement: 
 def test_what_is_known_while_tracing_may_be_asked_for(statement: str) -> None:
     done = convert(HEAD + f"def f(x: torch.Tensor, flag: bool):\n    {statement}\n")
     assert not [note for note in done.notes if note.code in ("tensor-branch", "value-needed")]
+
+
+def test_parts_of_tuples_that_leave_code_without_gradients_are_stopped_in_the_tuple() -> None:
+    text = (
+        "@torch.no_grad()\n"
+        "def plan(x: torch.Tensor, info: dict):\n"
+        "    return x[0].clone().unsqueeze(0), {'mean': 1}, (x.sum(0), 'a')\n\n\n"
+        "def held(x: torch.Tensor):\n"
+        "    with torch.no_grad():\n"
+        "        return x.unsqueeze(0), 'a'\n"
+    )
+    code = convert(HEAD + text).code
+    code = " ".join(code[code.index("def plan") :].split())
+    assert "jax.lax.stop_gradient(x[0][None]), {'mean': 1}, (jax.lax.stop_gradient(x.sum(axis=0)), 'a')" in code
+    assert "def held(x: jax.Array): return jax.lax.stop_gradient(x[None]), 'a'" in code
+
+
+SIZE = "what an array's values make this large"
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        "if n is None:\n        n = lengths.max()",
+        "n = n or lengths.max()",
+        "n = torch.max(lengths) if n is None else n",
+        "if n is None:\n        n = lengths.max() + 1",
+    ],
+)
+@pytest.mark.parametrize("head", ["lengths: torch.Tensor, n: int | None = None", "lengths, n=None"])
+def test_a_size_that_may_be_an_arrays_value_is_said(head: str, size: str) -> None:
+    made = convert(f"{HEAD}def mask({head}):\n    {size}\n    return torch.arange(n)[None] < lengths[:, None]\n")
+    assert SIZE in "".join(f.reason for f in made.findings)
+
+
+@pytest.mark.parametrize("size", ["if n is None:\n        n = lengths.shape[0]", "n = n or len(lengths)"])
+def test_a_size_that_is_none_is_not(size: str) -> None:
+    head = "lengths: torch.Tensor, n: int | None = None"
+    made = convert(f"{HEAD}def mask({head}):\n    {size}\n    return torch.arange(n)[None] < lengths[:, None]\n")
+    assert not made.findings
+
+
+MODULE = (
+    "class Net(nn.Module):\n    def __init__(self, norm):\n        super().__init__()\n        self.norm = norm\n\n"
+)
+
+
+def test_what_has_a_device_and_a_shape_is_a_tensor() -> None:
+    text = "    def forward(self, data):\n        data = self.norm(data)\n        return data.shape[0], data.device\n"
+    assert "return data.shape[0], jax.devices()[0]" in convert(HEAD + MODULE + text).code
+
+
+def test_a_device_that_is_handed_on_is_said() -> None:
+    """Of what may be a tensor; ``batch.shift`` is no attribute of arrays, and what has it is none."""
+    text = "    def forward(self, batch):\n        x = batch.pos\n        return self.run(x.sum(), device=x.device)\n"
+    (note,) = convert(HEAD + MODULE + text).findings
+    assert note.code == "value-needed" and "know no device" in note.reason
+    assert not convert(HEAD + MODULE + text.replace("x.sum()", "x.shift")).findings

@@ -124,7 +124,7 @@ def test_the_weight_of_one_of_two_layers_is_looked_up() -> None:
 
 
 def test_a_comparison_of_unknown_values_may_be_a_tensor() -> None:
-    assert method("return (x != self.pad).permute(1, 0)") == "return (x != self.pad).transpose(1, 0)"
+    assert method("return (x != self.pad).permute(1, 0)") == "return (x != self.pad).T"
 
 
 def test_flatten_with_a_number_is_a_tensors() -> None:

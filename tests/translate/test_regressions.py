@@ -311,6 +311,49 @@ def test_what_a_base_does_not_take_and_may_be_given_is_a_gap() -> None:
     assert {f.code for f in translate(given, Options()).gaps} == {"arguments"}
 
 
+OLD_SWITCHES = """
+import torch
+from torch import nn
+
+class Robust(nn.CrossEntropyLoss):
+    def forward(self, input, target):
+        return super().forward(input, target.long())
+
+class TopK(Robust):
+    def __init__(self, weight=None, k=2):
+        super(TopK, self).__init__(weight, False, -1, reduce=False)
+        self.k = k
+
+    def forward(self, input, target):
+        return super().forward(input, target).topk(self.k)[0].mean()
+
+class Sum(nn.MSELoss):
+    def __init__(self):
+        super().__init__(size_average=False)
+
+class Scale(nn.Linear):
+    pass
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.third = TopK(), Robust(None, False), Robust(reduce=False)
+        self.sum = Sum()
+        self.scale = Scale(4, 4, True, device=None)
+
+    def forward(self, x):
+        x = self.scale(x)
+        y = torch.tensor([0., 2, 1])
+        return self.first(x, y) + self.second(x, y) + self.third(x, y).max() + self.sum(x, x * 2)
+"""
+
+
+@pytest.mark.filterwarnings("ignore:size_average and reduce args")
+def test_what_once_said_a_reduction_says_it_to_classes_that_derive_from_losses() -> None:
+    equal(OLD_SWITCHES, "old_switches_of_own_losses", 3, 4)
+    assert not translate(OLD_SWITCHES, Options()).findings
+
+
 def test_partials_in_attributes_and_parameters_that_may_be_trained() -> None:
     equal(
         """

@@ -60,14 +60,15 @@ _OF_NUMBERS = frozenset({"int", "range", "round"})
 _TAKING_NUMBERS = _OF_NUMBERS | {"abs", "float", "isinstance", "len", "max", "min", "print", "str"}
 
 
-def _numbers(name: str, function: ast.AST) -> int | list[int] | None:
-    """A number, or a list of as many as are asked for, for a parameter that is only computed with and made an integer.
+def _numbers(name: str, function: ast.AST) -> float | list[int] | None:
+    """A number, or a list of as many as are asked for, for a parameter that is only computed with and made a number.
 
-    ``int(height * sizes[0])``: a tensor's value would be asked for there, and numbers are what is meant.
+    ``int(height * sizes[0])``, ``float(2 * sigma**2)``: a tensor's value would be asked for there, and numbers are what
+    is meant.
     """
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     places: set[int | None] = set()
-    made = False
+    made = fraction = False
     for node in [n for n in parents if isinstance(n, ast.Name) and n.id == name]:
         read: ast.AST = node
         place: int | None = None
@@ -82,9 +83,12 @@ def _numbers(name: str, function: ast.AST) -> int | list[int] | None:
         ):
             return None
         while isinstance(around, ast.BinOp | ast.UnaryOp):
-            around = parents[around]
+            read, around = around, parents[around]
         made |= isinstance(around, ast.Call) and _called(around) in _OF_NUMBERS
+        fraction |= isinstance(around, ast.Call) and _called(around) == "float" and isinstance(read, ast.BinOp)
         places.add(place)
+    if fraction and not made and places == {None}:
+        return 1.5
     if not made or None in places and len(places) > 1:
         return None
     return 2 if places == {None} else [*range(1, max(place for place in places if place is not None) + 2)]

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
-from t2j_lsp.translate.inference.attributes import MODULE_NAMES
+from t2j_lsp.translate.inference.attributes import MODULE_NAMES, has_shape
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.looked_up import asks_for_rngs
@@ -158,7 +158,11 @@ class Attributes:
             why = f"only tensors have .{node.attr}"
             note_taken(self.ctx, node, node.value, node.attr, certain=True, why=why)
             return self._tensor_attribute(node, Tensor(sure=False))
-        note_device(self.ctx, node)
+        if node.attr == "device" and has_shape(self.ctx.scope.function, node.value):
+            why = "what has a device and a shape is a tensor"
+            note_taken(self.ctx, node, node.value, node.attr, certain=True, why=why)
+            return self._tensor_attribute(node, Tensor(sure=False))
+        note_device(self.ctx, node, self.code)
         if node.attr in _CHILDREN:
             return self._unsure(node, "if this is a module, Flax's keep no such dict: their parts are attributes")
         if node.attr in RENAMED and self._is_read_as_tensor(node) and not self.variables.is_initialised(node):

@@ -86,8 +86,31 @@ class KnownValues:
         return isinstance(self.ctx.fact(call), Tensor)
 
     def bound(self, node: ast.expr | None) -> bool:
-        """Whether a size or a bound is an array's value."""
-        return node is not None and (isinstance(self.ctx.fact(node), Tensor) or self._is_one_of(node))
+        """Whether a size or a bound is an array's value, or may be one."""
+        return node is not None and (self._is_value(node) or self._is_one_of(node) or self._is_given_as_value(node))
+
+    def _is_value(self, node: ast.expr) -> bool:
+        """``lengths.max() if n is None else n`` and ``n or lengths.max()`` as well."""
+        match node:
+            case ast.IfExp(body=one, orelse=other):
+                return self._is_value(one) or self._is_value(other)
+            case ast.BoolOp(values=values):
+                return any(map(self._is_value, values))
+            case ast.BinOp(left=one, right=other):
+                return isinstance(self.ctx.fact(node), Tensor) or self._is_value(one) or self._is_value(other)
+        return isinstance(self.ctx.fact(node), Tensor)
+
+    def _is_given_as_value(self, node: ast.expr) -> bool:
+        """Whether a name is given an array's value somewhere: ``if n is None: n = lengths.max()``."""
+        function = self.code.function
+        if function is None or not isinstance(node, ast.Name) or is_known(self.ctx.fact(node)):
+            return False
+        return any(
+            isinstance(n, ast.Assign)
+            and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
+            and self._is_value(n.value)
+            for n in symbols.walk(function.node)
+        )
 
     def _makes_size(self, node: ast.expr) -> bool:
         return self.code.is_traced and self.bound(node)

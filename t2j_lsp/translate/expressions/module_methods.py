@@ -216,8 +216,9 @@ class ModuleMethods:
                 inherited = getattr(candidate, "info", None) and candidate.info.method(func.attr)  # type: ignore[attr-defined]
                 needs_rngs = needs_rngs or bool(inherited and inherited.takes_rngs)
         rngs = rngs_expression(self.ctx) if needs_rngs else None
-        layer = LAYERS.get(base.name) if isinstance(base, Qual) and func.attr == "__init__" else None
         if func.attr == "__init__":
+            inherits = all("__init__" not in one.methods for one in info.ancestry()[1:])
+            layer = LAYERS.get(base.name if isinstance(base, Qual) else info.layer_base or "") if inherits else None
             mark_records(self.ctx, self.renderer, node, info)
             return BaseConstructors(self.ctx, self.renderer, self.copier).call(node, layer, rngs)
         return self.copier.rebuilt(node, f"super().{name}", [], rngs)

@@ -24,6 +24,7 @@ from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .array_numbers import number_of_array
+from .base_constructors import BaseConstructors
 from .called_methods import CalledMethods
 from .context import Context
 from .copying import Copier
@@ -131,7 +132,7 @@ class OtherCalls:
 
     def _class_call(self, node: ast.Call, fact: Class) -> Piece | None:
         if fact.info.is_module:
-            return self.copier.append_rngs(node)
+            return BaseConstructors(self.ctx, self.renderer, self.copier).made(node, fact.info)
         init = fact.info.method("__init__")
         return self.copier.append_rngs(node) if init is not None and init.takes_rngs else None
 

@@ -252,9 +252,9 @@ class Renderer:
                 done = Piece(moved) if moved is not None else done
             if isinstance(node, ast.Call):
                 done = self.needs.shortened(done)
-            if node in self.ctx.scope.stopped:
+            if (behind := self.ctx.scope.stopped.get(node)) is not None:
                 bare = isinstance(node, ast.Tuple) and not enclosed_tuple(done.text)
-                done = Piece(f"{self.need('jax')}.lax.stop_gradient({f'({done.text})' if bare else done.text})")
+                done = Piece(f"{self.need('jax')}.lax.stop_gradient({f'({done.text})' if bare else done.text}){behind}")
             self.rendered[node] = done
         return done
 

@@ -29,8 +29,8 @@ class Scope:
     statement: CurrentStatement | None = None
     renamed: dict[ast.expr, str] = field(default_factory=dict)
     """What values are called inside the train step that is being written: ``self.model`` is ``model``."""
-    stopped: set[ast.expr] = field(default_factory=set)
-    """Values that carry no gradient on, written in ``jax.lax.stop_gradient``."""
+    stopped: dict[ast.expr, str] = field(default_factory=dict)
+    """Values that carry no gradient on, written in ``jax.lax.stop_gradient``, and what is written behind each."""
     annotation: bool = False
     """Whether the expression at hand stands in an annotation."""
 

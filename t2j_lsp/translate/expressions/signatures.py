@@ -40,7 +40,8 @@ def report_keywords(ctx: Context, node: ast.Call, called: Fact) -> None:
 
     So ``criterion(size_average=False)`` of a loss's class that is passed: those that stand for them have ``reduction``.
     """
-    if any(k.arg == _SWITCH for k in node.keywords) and not _takes(ctx, _SWITCH):
+    of_base = isinstance(node.func, ast.Attribute) and symbols.is_super(node.func.value)
+    if any(k.arg == _SWITCH for k in node.keywords) and not of_base and not _takes(ctx, _SWITCH):
         ctx.report.gap(node, ast.unparse(node.func), "unsure", _SAY_REDUCTION)
     keyword = next((k.arg for k in node.keywords if k.arg in TENSOR_KEYWORDS), None)
     if keyword is not None and isinstance(called, Partial) and isinstance(called.function, Tensor):

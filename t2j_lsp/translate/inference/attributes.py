@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import stated_result
-from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Instance
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     INT,
@@ -71,7 +71,7 @@ class AttributeFacts:
                     and self.state.function.owner is not None
                     and self.state.function.owner.is_module
                 )
-                on_device = name == "device" and self._has_shape(owner)
+                on_device = name == "device" and has_shape(self.state.function, node.value)
                 if name in ("requires_grad", "device", "data") and in_module or on_device:
                     self.evidence.add(owner)
                 return VIEWS_OF_TENSOR.get(name, UNKNOWN)
@@ -108,19 +108,10 @@ class AttributeFacts:
                 return owner.items[places[0]] if places and places[0] < len(owner.items) else UNKNOWN
             case _ if owner == UNKNOWN and name == "device" and isinstance(node.value, ast.Subscript):
                 return Object("device")  # xs[0].device
+            case _ if owner == UNKNOWN and name == "device" and has_shape(self.state.function, node.value):
+                return Object("device")
             case _:
                 return UNKNOWN
-
-    def _has_shape(self, parameter: UnknownParameter) -> bool:
-        """Whether the function asks for the parameter's shape somewhere: what has a device and a shape is a tensor."""
-        function = self.state.function
-        return function is not None and any(
-            isinstance(node, ast.Attribute)
-            and node.attr == "shape"
-            and isinstance(node.value, ast.Name)
-            and node.value.id == parameter.name
-            for node in symbols.walk(function.node)
-        )
 
     def _instance_attribute(self, owner: Instance, name: str) -> Fact:
         info = owner.cls.info
@@ -176,6 +167,21 @@ class AttributeFacts:
         if name in ("requires_grad", "is_cuda", "is_leaf", "is_sparse"):
             return BOOL
         return UNKNOWN
+
+
+def has_shape(function: FunctionInfo | None, value: ast.expr) -> bool:
+    """Whether a function asks for the shape of what stands under a name: what has a device and a shape is a tensor."""
+    return (
+        function is not None
+        and isinstance(value, ast.Name)
+        and any(
+            isinstance(node, ast.Attribute)
+            and node.attr == "shape"
+            and isinstance(node.value, ast.Name)
+            and node.value.id == value.id
+            for node in symbols.walk(function.node)
+        )
+    )
 
 
 def named_child(layer: Layer, name: str) -> ast.expr | None:

@@ -21,10 +21,22 @@ def report_outdated(context: Context) -> None:
 
 
 def mark_todos(context: Context) -> None:
-    """Write ``# TODO(t2j): reason`` above each gap; what an earlier conversion has marked keeps its mark."""
+    """Write ``# TODO(t2j): reason`` above each gap; what an earlier conversion has marked keeps its mark.
+
+    So does all of a function that it left as it was.
+    """
+    if not context.report.todos:
+        return
+    left = [
+        range(f.lineno, (f.end_lineno or f.lineno) + 1)
+        for f in context.source.nodes
+        if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) and context.source.is_marked(f)
+    ]
     for start, reasons in context.report.todos.items():
         line = context.source.line_of(start)
         if line > 1 and context.source.line_text(line - 1).lstrip().startswith(MARK):
+            continue
+        if any(line in lines for lines in left):
             continue
         indent, newline = context.edits.indent(line), context.source.newline
         at = context.source.starts[line - 1]

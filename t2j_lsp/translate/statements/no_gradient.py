@@ -42,10 +42,12 @@ class NoGradient:
         around = self._function_around(node)
         if around is not None and node not in self.ctx.plan.undifferentiated:
             self.stopped.plan(node, around, loads_after(around, node) - self._bound_first(node))
+            self._stop_parts(node)
 
     def enter_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """The same of a function as a whole."""
         self.stopped.plan(node, node, set())
+        self._stop_parts(node)
 
     def leave_block(self, node: ast.With | ast.AsyncWith) -> None:
         """Inside a function, which a train step is too, values computed without gradient must not carry one later."""
@@ -166,13 +168,32 @@ class NoGradient:
 
     def wrap_returns(self, block: ast.stmt) -> None:
         """What a block or a function returns carries no gradient."""
+        for value, parts in self._returned(block):
+            if parts == [value] and (behind := self._behind(value, block)) is not None:
+                stop = f"{self.renderer.need('jax')}.lax.stop_gradient"
+                start, end = self.ctx.source.span(value)
+                bare = isinstance(value, ast.Tuple) and not enclosed_tuple(self.ctx.source.segment(value))
+                opening, closing = ("((", "))") if bare else ("(", ")")
+                self.ctx.edits.add(start, start, f"{stop}{opening}", 1)
+                self.ctx.edits.add(end, end, closing, 1)
+                if behind:
+                    self.ctx.edits.add(end, end, behind, 2)
+
+    def _stop_parts(self, block: ast.stmt) -> None:
+        """Parts of tuples that are returned are stopped where they are written, which the tuple is as a whole."""
+        for value, parts in self._returned(block):
+            for part in parts:
+                if part is not value and (behind := self._behind(part, block)) is not None:
+                    self.ctx.scope.stopped[part] = behind
+
+    def _returned(self, block: ast.stmt) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
+        """What a block or a function returns, and what of it is stopped, where nothing is yet."""
         passes = UnknownPasses(self.ctx, block)
         for node in symbols.walk(block):
             if not isinstance(node, ast.Return) or node.value is None or node in self.stopped.returns:
                 continue
             if passes.carries(node.value):
-                for value in self._arrays(node.value, passes):
-                    self._wrap(value, block)
+                yield node.value, self._arrays(node.value, passes)
 
     def _arrays(self, value: ast.expr, passes: UnknownPasses) -> list[ast.expr]:
         """What is stopped of a value: all of it, or its arrays alone where words or objects may stand beside them."""
@@ -193,27 +214,24 @@ class NoGradient:
                 return bool(fact.items) and all(isinstance(item, Tensor) for item in fact.items)
         return isinstance(fact, Tensor)
 
-    def _wrap(self, value: ast.expr, block: ast.stmt) -> None:
-        """What was made outside of the block, or is written to, keeps its own gradient."""
+    def _behind(self, value: ast.expr, block: ast.stmt) -> str | None:
+        """What stands behind a value that is stopped; None where it is not to be.
+
+        What was made outside of the block, or is written to, keeps its own gradient.
+        """
         held = changed_in_place(value)
         whole = isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef)
         outer = held is not None and held.id not in self.stopped.bound_before(value, block)
         changed = outer and held is not None and held.id in overwritten_inside(block)
         if outer and not changed and held is value:
-            return
-        stop = f"{self.renderer.need('jax')}.lax.stop_gradient"
-        start, end = self.ctx.source.span(value)
-        bare = isinstance(value, ast.Tuple) and not enclosed_tuple(self.ctx.source.segment(value))
-        opening, closing = ("((", "))") if bare else ("(", ")")
-        self.ctx.edits.add(start, start, f"{stop}{opening}", 1)
-        self.ctx.edits.add(end, end, closing, 1)
+            return None
         if held is None or not outer or whole or self.overwriting.fills(block, held.id):
-            return
+            return ""
         old = held.id
         if changed:
             old = self.ctx.names.fresh(f"old_{old}")
             self.ctx.edits.insert_before(block, [f"{old} = {held.id}"])
-        self.ctx.edits.add(end, end, f" + ({old} - {stop}({old}))", 2)
+        return f" + ({old} - {self.renderer.need('jax')}.lax.stop_gradient({old}))"
 
     def _source(self, statement: ast.AST, target: ast.Name, block: ast.stmt) -> str | None:
         """The array of outside of a block that a statement writes to and gives another name.

@@ -46,7 +46,7 @@ class StoppedValues:
     def plan(self, block: ast.stmt, around: ast.AST, used_later: set[str]) -> None:
         """Mark what one block, or function, makes."""
         for statement, values in self._stopped(block, around, used_later):
-            self.ctx.scope.stopped |= set(values)
+            self.ctx.scope.stopped |= dict.fromkeys(values, "")
             if isinstance(statement, ast.Return):
                 self.returns.add(statement)
             else:

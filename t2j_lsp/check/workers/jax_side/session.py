@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -53,8 +53,7 @@ class ProgramSession:
         self.halves: list[HalfCast] = []
         self.draws: dict[str, list[DrawProblem]] = {}
         self.seconds: dict[str, float] = {}
-        self.arrays: list[jax.Array] = []
-        self.slots: list[int] = []
+        self.arrays, self.slots = list[jax.Array](), list[int]()
         self.budget = TimeBudget(request.seconds)
         self.first = 0.0
         """Seconds of the first call under ``jit`` in evaluation mode, with its compilation."""
@@ -143,11 +142,12 @@ class ProgramSession:
 
     def jitted(self, function: Run) -> Run:
         """``function`` of a model and arrays, compiled; changes to the model reach it."""
+        if not self.arrays and not isinstance(self.model, nnx.Module):
+            return function  # of plain values, which nobody compiles by itself
         if self.careful:
             return self.compiled(function, _CAREFULLY | usual_loops())
         if isinstance(self.model, nnx.Module):
-            compiled: Run = nnx.jit(function)
-            return compiled
+            return cast("Run", nnx.jit(function))
         simple = jax.jit(lambda arrays: function(self.model, arrays))
         return lambda model, arrays: simple(arrays)
 

@@ -21,8 +21,10 @@ _OF_OTHERS = sys.stdlib_module_names | {"builtins", "jaxtyping", "numpy", "torch
 """Packages whose classes may stand for tensors in annotations, or for plain values."""
 _MODULE = re.compile(r"[\w.]*(?:Module|Layer|Model|Net|Network|Block)")
 """Texts of annotations that name a kind of module, by their last word."""
-_KIND_OF_TENSOR = re.compile(r"(?!Opt|Any|Maybe|Torch)[A-Z]\w*Tensor")
-"""Names of classes that work as tensors do: ``SparseTensor``, ``ManifoldTensor``."""
+_KIND_OF_TENSOR = re.compile(r"(?!Opt|Any|Maybe|Torch)[A-Z]\w*(Tensor|Base|Config|Dataset|Dict|Graph|Loader)")
+"""Names of classes that work as tensors do, or have what tensors have: ``ManifoldTensor``, ``TensorDictBase``."""
+_OF_NUMPY = re.compile(r"(np\.|numpy\.)?ndarray|(npt\.)?NDArray(\[.*\])?")
+"""Texts of annotations that name NumPy's arrays, which nobody traces."""
 _PLAIN_KINDS = {"int": 2, "float": 0.5, "bool": True, "str": "a"}
 
 
@@ -35,7 +37,7 @@ def by_annotation(kind: Any, spec: Any) -> Any:
         return _PLAIN_KINDS[text] if isinstance(spec, ArraySpec) or text not in ("int", "str") else spec
     if re.search(r"\b([Dd]ict|Mapping|MutableMapping)\[\s*(str|int|Any)\b", str(kind)) or kind in (dict, "dict"):
         return {}  # what is asked of it tells its keys
-    if _is_module(kind) or _is_own(kind):
+    if _is_module(kind) or _is_own(kind) or _OF_NUMPY.fullmatch(text):
         return None  # a tensor takes attributes as a module does, and may have methods of the same names
     if (made := _of_kind(kind, spec)) is not None:
         return made

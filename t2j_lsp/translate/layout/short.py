@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import bind
@@ -26,25 +26,54 @@ COST = 3
 
 def short_layers(inference: Inference, layout: Layout) -> frozenset[str]:
     """The kinds of layers that a function makes in this file."""
-    lines, limit = inference.source.lines, inference.source.line_limit
+    made = {
+        node: LAYERS[fact.name]
+        for node, fact in inference.facts.items()
+        if isinstance(node, ast.Call) and isinstance(fact, Layer) and fact.node is node
+    }
+    last = {node for node, layer in made.items() if layer.channels_last is None or node in layout.channels_last}
+    count = Counter(layer.name for node, layer in made.items() if layer.short is not None and node in last)
+    if all(number < 2 for number in count.values()):
+        return frozenset()
+    forms = {node: _text(inference, node, layer, layer.channels_last or layer.direct) for node, layer in made.items()}
     saved: Counter[str] = Counter()
-    count: Counter[str] = Counter()
-    for node, fact in inference.facts.items():
-        if isinstance(node, ast.Call) and isinstance(fact, Layer) and fact.node is node:
-            layer = LAYERS[fact.name]
-            if layer.short is not None and (layer.channels_last is None or node in layout.channels_last):
-                saved[layer.name] += _saved(inference, node, layer, lines, limit)
-                count[layer.name] += 1
-    return frozenset(name for name, gain in saved.items() if gain >= COST and count[name] > 1)
+    for whole, inside in _written_together(inference, made).items():
+        for name in {made[node].name for node in inside} & {name for name, number in count.items() if number > 1}:
+            short = {
+                node: _text(inference, node, made[node], made[node].short)
+                for node in inside
+                if made[node].name == name and node in last
+            }
+            saved[name] += _lines(inference, whole, forms, inside) - _lines(inference, whole, forms | short, inside)
+    return frozenset(name for name, gain in saved.items() if gain >= COST)
 
 
-def _saved(inference: Inference, node: ast.Call, layer: LayerRule, lines: Sequence[str], limit: int) -> int:
-    """How many lines the short form of a constructor call saves, as far as the text around it stays as it is."""
-    long = _text(inference, node, layer, layer.channels_last or layer.direct)
-    short = _text(inference, node, layer, layer.short)
-    if long is None or short is None:
-        return 0
-    return lines_with(lines, node, long, limit) - lines_with(lines, node, short, limit)
+def _written_together(inference: Inference, made: Collection[ast.Call]) -> dict[ast.Call, list[ast.Call]]:
+    """The layers that stand in one line of the source, by the outermost call around them: that of a Sequential."""
+    together: dict[ast.Call, list[ast.Call]] = {}
+    parents = inference.source.parents
+    for node in made:
+        whole, outer = node, parents.get(node)
+        while isinstance(outer, ast.Call | ast.Starred | ast.List | ast.Tuple) and outer.lineno == outer.end_lineno:
+            if isinstance(outer, ast.Call):
+                whole = outer
+            outer = parents.get(outer)
+        together.setdefault(whole, []).append(node)
+    return together
+
+
+def _lines(
+    inference: Inference, whole: ast.Call, forms: Mapping[ast.Call, str | None], inside: Sequence[ast.Call]
+) -> int:
+    """On how many lines a call stands with layers in these forms, as far as the text around them stays as it is."""
+    source = inference.source
+    start, end = source.span(whole)
+    text, at = "", start
+    for node in sorted((n for n in inside if forms[n] is not None), key=source.span):
+        first, last = source.span(node)
+        if first >= at:  # a layer that is made with another one stands in its text
+            text, at = f"{text}{source.text[at:first]}{forms[node]}", last
+    return lines_with(source.lines, whole, text + source.text[at:end], source.line_limit)
 
 
 def _text(inference: Inference, node: ast.Call, layer: LayerRule, form: Build | None) -> str | None:

@@ -32,26 +32,33 @@ def torch_array(variable: nnx.Variable[Any], is_kernel: bool) -> jax.Array:
     return jnp.moveaxis(variable[...], (-1, -2), (0, 1)) if is_kernel else variable[...]
 
 
-def saved_places(module: nnx.Pytree, prefix: str = "", every: bool = False) -> Iterator[tuple[str, Any]]:
+def saved_places(
+    module: nnx.Pytree, prefix: str = "", every: bool = False, ordered: bool = True
+) -> Iterator[tuple[str, Any]]:
     """PyTorch's names of what it saves of a module, with the variables, and whether these are kernels of Flax.
 
-    With `every`, also of the buffers that it doesn't save. Parameters, buffers and the parts come in the order of their
-    assignment, which Flax keeps in `_pytree__nodes`; `vars(module)` is in alphabetical order behind `nnx.jit`.
+    With `every`, also of the buffers that it doesn't save. If `ordered`, parameters, buffers and the parts come as they
+    were assigned, which Flax keeps in `_pytree__nodes`; `vars(module)` is in alphabetical order behind `nnx.jit`.
     """
     names = TORCH_NAMES if isinstance(module, LAYERS_WITH_WEIGHTS) else {}
-    held = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
-    kinds = {k: isinstance(v, nnx.Variable) + isinstance(v, nnx.Param) for k, v in held.items()}
-    for k in sorted(held, key=lambda k: (-kinds[k], k not in names)):
-        if isinstance(held[k], nnx.Pytree):
+    if ordered:
+        found = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
+        kinds = {k: isinstance(v, nnx.Variable) + isinstance(v, nnx.Param) for k, v in found.items()}
+        held = sorted(found.items(), key=lambda item: (-kinds[item[0]], item[0] not in names))
+    else:
+        held = list(vars(module).items())
+    for k, v in held:
+        if isinstance(v, nnx.Pytree):
             nameless = is_nameless(module, k)
-            yield from saved_places(held[k], prefix if nameless else f"{prefix}{k}.", every)
-        elif kinds[k] and (every or held[k].get_metadata("persistent", True)) and not isinstance(held[k], nnx.RngState):
-            yield prefix + names.get(k, k), (held[k], k == "kernel" and k in names)
+            yield from saved_places(v, prefix if nameless else f"{prefix}{k}.", every, ordered)
+        elif isinstance(v, nnx.Variable) and not isinstance(v, nnx.RngState):
+            if every or v.get_metadata("persistent", True):
+                yield prefix + names.get(k, k), (v, k == "kernel" and k in names)
 
 
-def torch_arrays(module: nnx.Module) -> dict[str, jax.Array]:
+def torch_arrays(module: nnx.Module, ordered: bool = True) -> dict[str, jax.Array]:
     """A module's parameters and buffers under PyTorch's names and in PyTorch's layouts."""
-    return {name: torch_array(*place) for name, place in saved_places(module)}
+    return {name: torch_array(*place) for name, place in saved_places(module, ordered=ordered)}
 
 
 class StateDict(UserDict[str, Any]):
@@ -88,9 +95,8 @@ def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool =
 
     Raises RuntimeError where names or shapes differ; names only if `strict`.
     """
-    places = dict(saved_places(module))
-    known = [k for k in state if k in places or "num_batches_tracked" not in k]
-    given = {k: state[k] for k in known}
+    places = dict(saved_places(module, ordered=not strict))
+    given = {k: v for k, v in state.items() if k in places or "batches_tracked" not in k}
     missing, unexpected = [k for k in places if k not in given], [k for k in given if k not in places]
     if not strict:
         places = {k: place for k, place in places.items() if k in given}

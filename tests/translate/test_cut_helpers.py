@@ -120,6 +120,17 @@ def test_a_class_keeps_the_arguments_of_its_calls() -> None:
     assert parameters(again["LSTM"]) == ["self", "input_size", "hidden_size", "num_layers", "rngs"]
 
 
+def test_a_class_in_a_table_that_is_called_keeps_the_arguments_of_that_call() -> None:
+    by_name = LIBRARY.format("rnn = getattr(nn, kind)(4, 5, dropout=0.1)", "self.rnn(x)[0]")
+    by_name = by_name.replace("__init__(self)", "__init__(self, kind)").replace(
+        "self.rnn =", "assert kind in ('LSTM', 'GRU')\n        self.rnn ="
+    )
+    copied = definitions(by_name)
+    assert parameters(copied["RecurrentBase"]) == ["self", "input_size", "hidden_size", "dropout", "rngs"]
+    beside = by_name + "\n\ndef other():\n    return nn.LSTM(3, 2, bidirectional=True)\n"
+    assert "bidirectional" in parameters(definitions(beside)["RecurrentBase"])
+
+
 def test_a_recurrent_layer_has_less_than_45_lines() -> None:
     source = LIBRARY.format("rnn = nn.LSTM(4, 5, batch_first=True)", "self.rnn(x)[0]")
     code = convert(HEAD + source).code
@@ -147,7 +158,7 @@ def test_other_files_may_read_attributes_of_a_module_that_a_program_has_for_itse
     assert kept in ast.unparse(library)
     assert "bidirectional" not in ast.unparse(program)
     asked = definitions(LSTM + PROGRAM + "print(net.rnn.bidirectional)\n")["LSTM"]
-    assert "self.bidirectional = False" in ast.unparse(asked) or kept in ast.unparse(asked)
+    assert "self.bidirectional" in ast.unparse(asked) and "proj_size" not in ast.unparse(asked)
 
 
 def test_a_layer_of_flax_has_no_attributes_of_pytorchs_unless_its_file_asks_for_them() -> None:

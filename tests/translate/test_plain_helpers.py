@@ -46,6 +46,10 @@ FOLDED = {
     "an expression": ("def f(x, a):\n    return x if a is None else a\n", "def f(x, a):\n    return x\n"),
     "and": ("def f(x, a):\n    return a is None and x > 0\n", "def f(x, a):\n    return x > 0\n"),
     "not": ("def f(x, a):\n    if not a:\n        return 1\n    return x\n", "def f(x, a):\n    return 1\n"),
+    "a number that is taken away": (
+        "def f(x, a):\n    return x - (-1 if a is None else 1)\n",
+        "def f(x, a):\n    return x + 1\n",
+    ),
     "a keyword of that name": ("def f(x, a):\n    return g(a=a)\n", "def f(x, a):\n    return g(a=None)\n"),
     "an attribute of that name": ("def f(x, a):\n    return x.a\n", "def f(x, a):\n    return x.a\n"),
 }

@@ -58,7 +58,31 @@ def test_layers_that_dont_fit_into_their_lines_are_made_by_a_function() -> None:
     assert "return nnx.ConvTranspose(inputs, outputs, kernel, transpose_kernel=True, **options)\n" in transposed
 
 
-@pytest.mark.parametrize(("source", "shape"), [(LINEAR, (5, 6)), (CONV, (2, 6, 9, 7)), (TRANSPOSE, (2, 6, 4, 3))])
+IN_ONE_LINE = """class Net(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(6, hidden), nn.Tanh(), nn.Linear(hidden, 2))
+
+    def forward(self, x):
+        return self.net(x)
+"""
+
+
+def test_layers_of_one_line_are_counted_together() -> None:
+    code = convert(HEAD + IN_ONE_LINE + "\n\nx = [" + "1, " * 33 + "]\n").code
+    assert (
+        "        self.net = nnx.Sequential(linear(6, hidden, rngs=rngs), nnx.tanh, linear(hidden, 2, rngs=rngs))\n"
+        in code
+    )
+    code = convert(
+        HEAD + IN_ONE_LINE.replace("(self, hidden)", "(self)").replace("hidden", "8") + "\n\nx = [" + "1, " * 37 + "]\n"
+    ).code
+    assert "nnx.Linear(6, 8, **uniform_init(6), rngs=rngs), nnx.tanh" in code and "def linear" not in code
+
+
+@pytest.mark.parametrize(
+    ("source", "shape"), [(LINEAR, (5, 6)), (IN_ONE_LINE, (5, 6)), (CONV, (2, 6, 9, 7)), (TRANSPOSE, (2, 6, 4, 3))]
+)
 def test_they_are_the_same_layers(source: str, shape: tuple[int, ...]) -> None:
     pair = sides(HEAD + source, f"short_{len(source)}")
     module = pair.jax.Net(3, rngs=nnx.Rngs(0))

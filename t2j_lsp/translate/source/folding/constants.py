@@ -17,7 +17,15 @@ import libcst as cst
 from .decidable import is_decidable
 from .literals import UNKNOWN, boolean, is_one, literal_node, number_of, parsed_literal, value_of, without_brackets
 from .parts import is_function, of_parts, words
-from .plainer import asks_none, condition, is_boolean, plain_test, without_defaults, without_nothing
+from .plainer import (
+    asks_none,
+    condition,
+    is_boolean,
+    plain_test,
+    without_defaults,
+    without_double_minus,
+    without_nothing,
+)
 from .transformer import Transformer, code, transformed
 
 Constants = tuple[tuple[str, str], ...]
@@ -218,7 +226,7 @@ class _ConstantFolder(Transformer):
         if isinstance(original_node.right, cst.Name) and right == 1:  # helpers divide sizes by sizes, floats by floats
             divides = cst.FloorDivide if is_one(right) else cst.Divide
             return updated_node.left if isinstance(updated_node.operator, divides) else updated_node
-        return updated_node
+        return without_double_minus(updated_node)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         match updated_node:

@@ -117,7 +117,10 @@ def _is_named(node: ast.AST, name: str) -> bool:
 
 def _last_line(statement: ast.stmt) -> int:
     """The last line of a statement, or of what stands in front of its block."""
-    return (statement.test.end_lineno if isinstance(statement, ast.If) else statement.end_lineno) or statement.lineno
+    match statement:
+        case ast.If(test=head) | ast.For(iter=head):
+            return head.end_lineno or statement.lineno
+    return statement.end_lineno or statement.lineno
 
 
 def _one_statement(one: ast.stmt, two: ast.stmt, function: ast.FunctionDef, text: str) -> str | None:
@@ -142,6 +145,9 @@ def _one_statement(one: ast.stmt, two: ast.stmt, function: ast.FunctionDef, text
         case ast.If(test=test) if text.splitlines()[two.lineno - 1].lstrip().startswith("if "):
             made = _placed(name, value, test, function, text)
             return made and f"if {made}:"
+        case ast.For(target=target, iter=over, orelse=[]):
+            made = _placed(name, value, over, function, text)
+            return made and f"for {_code(text, target)} in {made}:"
     return None
 
 

@@ -74,6 +74,18 @@ def without_nothing(node: cst.Tuple) -> cst.BaseExpression:
     return node.with_changes(elements=[*kept[:-1], last])
 
 
+def without_double_minus(node: cst.BinaryOperation) -> cst.BinaryOperation:
+    """``1 - (-0.5)`` as ``1 + 0.5``."""
+    match node:
+        case cst.BinaryOperation(
+            operator=cst.Subtract(),
+            right=cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() | cst.Float() as number),
+        ):
+            plain = number.with_changes(lpar=[], rpar=[])
+            return node.with_changes(operator=cst.Add(), right=plain)
+    return node
+
+
 def _is_nothing(element: cst.BaseElement) -> bool:
     return (
         isinstance(element, cst.StarredElement) and isinstance(element.value, cst.Tuple) and not element.value.elements

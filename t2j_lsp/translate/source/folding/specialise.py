@@ -31,6 +31,8 @@ from .joining import joined
 from .labels import label_axes, of_labels
 from .literals import is_literal, literal
 from .merging import merged
+from .orders import PLACES, without_idle_order
+from .pairing import paired
 from .paths import of_paths
 from .placing import placings
 from .signatures import NEW, without_parameters
@@ -79,6 +81,9 @@ def specialised(
         definitions = {name: definition(text) for name, text in texts.items()}
         for name, axes in label_axes(UseFinder(index, definitions, written).uses, written, labels):
             texts[name] = of_labels(texts[name], name, axes)
+    if PLACES in texts:
+        definitions = {name: definition(text) for name, text in texts.items()}
+        texts = without_idle_order(texts, UseFinder(index, definitions, written).uses, index, written)
     if any('"seek"' in text for text in texts.values()):
         definitions = {name: definition(text) for name, text in texts.items()}
         texts = of_paths(texts, UseFinder(index, definitions, written).uses, user)
@@ -86,7 +91,8 @@ def specialised(
     known = _known.get(key)
     if known is None:
         cut = _cut(texts, _User(index, written, agreed, width), named)
-        known = {name: joined(without_stock_defaults(text, _stock_base(name, cut))) for name, text in cut.items()}
+        plain = {name: without_stock_defaults(text, _stock_base(name, cut)) for name, text in cut.items()}
+        known = {name: joined(paired(text, width)) for name, text in plain.items()}
         _known[key] = known
         while len(_known) > MOST_KNOWN:
             del _known[next(iter(_known))]

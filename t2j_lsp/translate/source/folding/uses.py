@@ -238,8 +238,8 @@ class UseFinder:
                 yield from self._flow(uses, parent)
             case ast.IfExp() if node is not parent.test:
                 yield from self._flow(uses, parent)
-            case ast.Dict() if _is_item_of(parent, self.parents.get(parent)):
-                yield from self._flow(uses, self.parents[parent])  # one of them, by its name
+            case ast.Dict() if isinstance(item := self.parents.get(parent), ast.Subscript) and item.value is parent:
+                yield from self._flow(uses, item)  # ``{"GRU": GRU, "LSTM": LSTM}[kind]``: one of them, by its name
             case ast.If() | ast.IfExp() | ast.While() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
                 pass
             case ast.ClassDef() if node in parent.bases:
@@ -360,11 +360,6 @@ def _called_name(func: ast.expr) -> str | None:
 
 def is_partial(call: ast.Call) -> bool:
     return ast.unparse(call.func) in ("functools.partial", "partial", "jax.tree_util.Partial") and bool(call.args)
-
-
-def _is_item_of(table: ast.Dict, node: ast.AST | None) -> bool:
-    """Whether a dictionary is only asked for one of its values: ``{"GRU": GRU, "LSTM": LSTM}[kind]``."""
-    return isinstance(node, ast.Subscript) and node.value is table
 
 
 def _asks_class(node: ast.AST | None) -> bool:

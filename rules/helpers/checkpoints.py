@@ -42,9 +42,9 @@ def saved_places(
     """
     names = TORCH_NAMES if isinstance(module, LAYERS_WITH_WEIGHTS) else {}
     if ordered:
-        found = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
-        kinds = {k: isinstance(v, nnx.Variable) + isinstance(v, nnx.Param) for k, v in found.items()}
-        held = sorted(found.items(), key=lambda item: (-kinds[item[0]], item[0] not in names))
+        parts = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
+        kinds = {k: isinstance(v, nnx.Variable) + isinstance(v, nnx.Param) for k, v in parts.items()}
+        held = sorted(parts.items(), key=lambda item: (-kinds[item[0]], item[0] not in names))
     else:
         held = list(vars(module).items())
     for k, v in held:

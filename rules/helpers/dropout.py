@@ -30,7 +30,8 @@ def dropout(
       rngs: gives the key of the mask.
       broadcast_dims: as for `nnx.Dropout`.
     """
-    return nnx.Dropout(rate, broadcast_dims=tuple(broadcast_dims), deterministic=deterministic)(x, rngs=rngs)
+    layer = nnx.Dropout(rate, broadcast_dims=tuple(broadcast_dims), deterministic=deterministic)
+    return layer(x, rngs=rngs)
 
 
 def dropout1d(
@@ -95,7 +96,8 @@ class Dropout1d(Dropout):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Drops channels, unless deterministic."""
-        return dropout1d(x, self.p, deterministic=self.deterministic, rngs=self.rngs)
+        layer = nnx.Dropout(self.p, broadcast_dims=(-1,), deterministic=self.deterministic)
+        return layer(x, rngs=self.rngs)
 
 
 class Dropout2d(Dropout):
@@ -103,7 +105,8 @@ class Dropout2d(Dropout):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Drops channels, unless deterministic."""
-        return dropout2d(x, self.p, deterministic=self.deterministic, rngs=self.rngs)
+        layer = nnx.Dropout(self.p, broadcast_dims=tuple(range(2, x.ndim)), deterministic=self.deterministic)
+        return layer(x, rngs=self.rngs)
 
 
 class Dropout3d(Dropout):
@@ -111,7 +114,8 @@ class Dropout3d(Dropout):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Drops channels, unless deterministic."""
-        return dropout3d(x, self.p, deterministic=self.deterministic, rngs=self.rngs)
+        layer = nnx.Dropout(self.p, broadcast_dims=(-3, -2, -1), deterministic=self.deterministic)
+        return layer(x, rngs=self.rngs)
 
 
 class AlphaDropout(Dropout):

@@ -94,6 +94,32 @@ def test_what_only_helpers_call_moves_into_them() -> None:
     assert ast.unparse(copied["mse_loss"]).endswith("return jnp.mean(jnp.square(x - target))")
 
 
+STATIC = """
+class Trainer:
+    def __init__(self, model, criterion):
+        self.model, self.criterion = model, criterion
+
+    {}def loss(model, criterion, x, y):
+        return criterion(model(x), y)
+
+    def fit(self, x, y):
+        print(Trainer.loss(self.model, self.criterion, x, y))
+
+
+Trainer(nn.Linear(2, 3), nn.MSELoss()).fit(torch.ones(4, 2), torch.ones(4, 3))
+"""
+
+
+def test_a_loss_is_followed_into_a_static_method_of_a_class() -> None:
+    assert parameters(definitions(STATIC.format("@staticmethod\n    "))["mse_loss"]) == ["x", "target"]
+    bound = (
+        STATIC.format("")
+        .replace("(model, criterion, x, y)", "(self, criterion, x, y)", 1)
+        .replace("model(x)", "self.model(x)")
+    )
+    assert "reduction" in parameters(definitions(bound.replace("(self.model, ", "(self, ", 1))["mse_loss"])
+
+
 def test_a_partial_binds_what_it_binds() -> None:
     source = "import functools\n\nloss = functools.partial(F.cross_entropy, label_smoothing=0.1)\n\n\n"
     copied = definitions(source + "def f(x, y):\n    return loss(x, y)\n")

@@ -77,8 +77,8 @@ class _Saved:
         return False
 
     def _are_saved(self, reads: Iterable[ast.Name], key: object, depth: int) -> bool:
-        found = list(reads)
-        return bool(found) and all(self._is_saved(n, key, depth + 1) for n in found)
+        names = list(reads)
+        return bool(names) and all(self._is_saved(n, key, depth + 1) for n in names)
 
     def _is_loaded(self, value: ast.expr, depth: int) -> bool:
         """Whether what a file holds is only asked for its parts, of which states go into modules."""

@@ -114,6 +114,8 @@ class Index:
         self._bound: dict[ast.AST, set[str]] = {}
         self.compiled: dict[str, list[str]] = defaultdict(list)
         """Names for ``nnx.jit(f)``, and what each ``f`` is called."""
+        self.classes: set[str] = set()
+        """The names of classes."""
         self._of_module: dict[str, list[ast.Name | ast.Attribute]] = {}
         for home, tree in trees.items():
             self._add(read(tree, "name") if home is None else read_helper(tree), home)
@@ -128,6 +130,7 @@ class Index:
         self.items |= tree.items
         self.strings |= tree.strings
         self.keywords |= tree.keywords
+        self.classes |= {n.name for n in tree.nodes if isinstance(n, ast.ClassDef)}
         for place, nodes in tree.reads.items():
             self.reads[place] += nodes
         for name, functions in tree.definitions.items():
@@ -269,8 +272,12 @@ class UseFinder:
         """The functions and constructors that a call may run; none if something else may be called."""
         user, _ = self.indexes
         name = _called_name(func) or ""
-        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self":
-            return user.definitions.get(func.attr, [])
+        match func:
+            case ast.Attribute(value=ast.Name(id="self"), attr=method):
+                return user.definitions.get(method, [])
+            case ast.Attribute(value=ast.Name(id=owner), attr=method) if owner in user.classes:
+                methods = user.definitions.get(method, [])
+                return methods if all(map(_is_static, methods)) else []
         functions = [
             f for index in self.indexes for n in (name, *index.compiled[name]) for f in index.definitions.get(n, ())
         ]
@@ -342,6 +349,10 @@ def runs(tree: ast.Module) -> bool:
         and "__name__" in ast.unparse(s.test)
         for s in tree.body
     )
+
+
+def _is_static(function: Function) -> bool:
+    return any(ast.unparse(one) == "staticmethod" for one in getattr(function, "decorator_list", ()))
 
 
 def _parsed(constants: Iterable[tuple[str, str]]) -> dict[str, ast.expr]:

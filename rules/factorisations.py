@@ -161,8 +161,18 @@ def vander(call: Call) -> Piece:
     return call.emit(f"{vector}[..., None] ** jnp.arange({'{N}' if call.given('N') else '{x}.shape[-1]'})")
 
 
-for name in ("linalg.ldl_factor", "linalg.ldl_factor_ex", "linalg.ldl_solve"):
-    refuse(f"torch.{name}", "JAX has no LDL factorisation: use jnp.linalg.cholesky, or jax.scipy.linalg.lu_factor.")
+Row(
+    "torch.linalg.ldl_factor(input, *, hermitian=False)",
+    "ldl_factor({input}, hermitian={hermitian?})",
+    result="tensors",
+)
+Row(
+    "torch.linalg.ldl_factor_ex(input, *, hermitian=False, check_errors=False)",
+    "ldl_factor_ex({input}, hermitian={hermitian?})",
+    ignore=["check_errors"],
+    result="tensors",
+)
+Row("torch.linalg.ldl_solve(LD, pivots, B, *, hermitian=False)", "ldl_solve({LD}, {pivots}, {B}, hermitian={hermitian?})")
 for name in ("svd_lowrank", "pca_lowrank", "lobpcg"):
     refuse(f"torch.{name}", "A randomised method without a JAX counterpart: use jnp.linalg.svd or eigh.")
 refuse("torch.chain_matmul", "Deprecated: use torch.linalg.multi_dot.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import takes_tensors
 from t2j_lsp.translate.rule.pieces import NOT
@@ -132,7 +134,7 @@ Row(
     result=same,
 )
 def batch_norm(call: Call) -> Piece | Refusal:
-    if call.literal("training") is not False and not call["running_mean"].is_none:
+    if updates_statistics(call, "training"):
         return call.refuse(
             "in training it updates the running statistics in place: use nn.BatchNorm, which t2j converts"
         )
@@ -142,17 +144,29 @@ def batch_norm(call: Call) -> Piece | Refusal:
     )
 
 
+def updates_statistics(call: Call, asked: str) -> bool:
+    """Whether somebody may see that running statistics are updated: not those of copies, nor out of training."""
+    held = call["running_mean"].node
+    held = held.body if isinstance(held, ast.IfExp) else held
+    is_copy = isinstance(held, ast.Call) and isinstance(held.func, ast.Attribute) and held.func.attr == "clone"
+    return not is_copy and call.literal(asked) is not False and not call["running_mean"].is_none
+
+
 @rule(
     f"{F}.instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,"
     " momentum=0.1, eps=1e-05)",
     jax="instance_norm(x, weight, bias)",
-    ignore=["momentum"],
+    ignore=["momentum", "running_mean", "running_var"],
     result=same,
 )
 def instance_norm(call: Call) -> Piece | Refusal:
-    if not call["running_mean"].is_none or call.literal("use_input_stats") is not True:
+    if updates_statistics(call, "use_input_stats"):
         return call.refuse("with running statistics it is not a function: use nn.InstanceNorm")
-    return call.emit(f"instance_norm({{input}}, {AFFINE})")
+    own = f"instance_norm({{input}}, {AFFINE})"
+    if call.literal("use_input_stats") is True:
+        return call.emit(own)
+    kept = f"batch_norm({{input}}, {{running_mean}}, {{running_var}}, {AFFINE})"
+    return call.emit(kept if call.literal("use_input_stats") is False else f"{own} if {{use_input_stats}} else {kept}")
 
 
 # Embeddings -----------------------------------------------------------------------------------------------------
@@ -167,12 +181,12 @@ def instance_norm(call: Call) -> Piece | Refusal:
 )
 def embedding(call: Call) -> Piece | Refusal:
     if not call["max_norm"].is_none:
-        return call.refuse("max_norm renormalises the weight in place")
-    if call.literal("scale_grad_by_freq") is not False:
-        return call.refuse("scale_grad_by_freq changes the gradient only; scale it where it is used")
-    if call["padding_idx"].is_none:
+        return call.refuse("max_norm renormalises the weight in place: nn.Embedding(max_norm=...) converts")
+    if call["padding_idx"].is_none and call.literal("scale_grad_by_freq") is False:
         return call.emit("jnp.take({weight}, {input}, axis=0)")
-    return call.emit("embedding({input}, {weight}, padding_idx={padding_idx})")
+    return call.emit(
+        "embedding({input}, {weight}, padding_idx={padding_idx?}, scale_grad_by_freq={scale_grad_by_freq?})"
+    )
 
 
 @rule(
@@ -195,8 +209,10 @@ def torch_embedding(call: Call) -> Piece | Refusal:
     result="float tensor",
 )
 def embedding_bag(call: Call) -> Piece | Refusal:
-    if not call["max_norm"].is_none or call.literal("scale_grad_by_freq") is not False:
-        return call.refuse("max_norm and scale_grad_by_freq have no JAX counterpart")
+    if not call["max_norm"].is_none:
+        return call.refuse("max_norm renormalises the weight in place: nn.EmbeddingBag(max_norm=...) converts")
+    if call.literal("scale_grad_by_freq") is not False:
+        return call.refuse("scale_grad_by_freq: PyTorch on the CPU divides gradients by how often another id is there")
     return call.emit(
         "embedding_bag({input}, {weight}, offsets={offsets?}, mode={mode?}, per_sample_weights={per_sample_weights?},"
         " include_last_offset={include_last_offset?}, padding_idx={padding_idx?})"

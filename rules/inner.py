@@ -9,7 +9,9 @@ from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import dtype_of, is_dtype, size_rank
-from ._facts import same
+from ._axes import axis
+from ._facts import reduced, same
+from .functional import updates_statistics
 
 
 @rule("torch.view_copy(input, size)", jax="x.reshape(shape)")
@@ -18,6 +20,7 @@ def view_copy(call: Call) -> Piece:
 
 
 Row("torch.fill(input, value)", "jnp.full_like({input}, {value})", result=same)
+Row("torch.zero_(input)", "jnp.zeros_like({input})", result=same)
 
 MODES = ("bilinear", "nearest", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
@@ -42,9 +45,7 @@ for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"):
     )(_grid_sampler)
 
 WRAPPED = {
-    "native_batch_norm": "nn.BatchNorm2d",
     "native_dropout": "F.dropout",
-    "zero_": "x.zero_()",
 }
 for name, wrapper in WRAPPED.items():
     refuse(f"torch.{name}", f"An inner function of PyTorch: write {wrapper}, which converts.")
@@ -61,6 +62,22 @@ Row(
     result="tensors",
 )
 
+
+
+@rule(
+    "torch.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)",
+    jax="native_batch_norm(x, weight, bias, mean, var, training, eps)",
+    ignore=["momentum"],
+    result="tensors",
+)
+def native_batch_norm(call: Call) -> Piece | Refusal:
+    if updates_statistics(call, "training"):
+        return call.refuse("In training it updates the running statistics in place: write nn.BatchNorm2d.")
+    return call.emit(
+        "native_batch_norm({input}, {weight}, {bias}, {running_mean}, {running_var}, {training}, {eps})"
+    )
+
+
 # Strides --------------------------------------------------------------------------------------------------------
 
 IN_ORDER = (
@@ -74,11 +91,11 @@ def _strided(call: Call) -> Piece:
     return call.emit(f"{{input}}.ravel()[strided_index({{size}}, {{stride}}{offset})]")
 
 
-for name in ("as_strided", "as_strided_copy"):
+for name in ("as_strided", "as_strided_", "as_strided_copy"):
     rule(
         f"torch.{name}(input, size, stride, storage_offset=None)",
         jax="x.ravel()[strided_index(size, stride)]",
-        method=name == "as_strided",
+        method=name != "as_strided_copy",
         fidelity=CLOSE,
         note=IN_ORDER,
         result=lambda call: Tensor(size_rank(call["size"]), dtype_of(call["input"])),
@@ -113,7 +130,6 @@ for name, order in (("empty_strided", "stride"), ("empty_permuted", "physical_la
         ignore=[order, "requires_grad"],
     )
 refuse("torch.resize_as_", "JAX arrays don't change their size: write x.reshape(other.shape), or jnp.pad.")
-refuse("torch.hash_tensor", "JAX has no hash of an array: take hashlib's of its bytes outside of jit.")
 Row(
     "torch.histogramdd(input, bins, range=None, weight=None, density=False)",
     "histogramdd({input}, {bins}, range={range?}, weight={weight?}, density={density?})",
@@ -125,3 +141,17 @@ Row(
     method=True,
     result=same,
 )
+
+
+@rule(
+    "torch.hash_tensor(input, dim=None, *, keepdim=False, mode=0)",
+    jax="hash_tensor(x, axis)",
+    method=True,
+    result=reduced,
+    ignore=["mode"],
+)
+def hash_tensor(call: Call) -> Piece | Refusal:
+    """There is one mode. ``dim=()`` is all of them."""
+    if not call.site.x64:
+        return call.refuse("The hash has 64 bits, which JAX's arrays have under jax_enable_x64 only: convert with x64.")
+    return call.emit("hash_tensor({input}, axis={axis?}, keepdims={keepdim?})", axis=axis(call))

@@ -167,7 +167,6 @@ TENSOR = {
     "const_data_ptr": "JAX arrays have no address that code may use.",
     "dim_order": "JAX arrays have no strides.",
     "grad_dtype": "A gradient has the dtype of what it is of.",
-    "hash_tensor": "JAX has no hash of an array: take hashlib's of its bytes outside of jit.",
     "index": "A first-class dimension of PyTorch: use jax.vmap, or einops.",
     "is_set_to": "JAX arrays share no storage.",
     "is_shared": "JAX arrays aren't shared between processes.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Scalar, Tensor
-from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
+from t2j_lsp.translate.rule.record import CLOSE, NO_LITERAL, Call, Piece, Refusal, Row, rule
 
 from ._arguments import rank_of
 from ._axes import axis
@@ -217,6 +217,18 @@ def qr(call: Call) -> Piece | Refusal:
 
 # Numbers about matrices -----------------------------------------------------------------------------------------
 
+OF_SINGULAR_VALUES = ("nuc", 2, -2)
+
+
+def _of_order(call: Call, tensor: str) -> Piece:
+    """The norm of what may be a matrix; that of one alone is jnp.linalg.norm's, where it asks for singular values."""
+    arguments = f"({tensor}, {{ord}}, axis={{axis?}}, keepdims={{keepdim?}})"
+    singular = call.literal("ord") in OF_SINGULAR_VALUES
+    if singular or call.literal("ord") is NO_LITERAL:
+        call.note("At a zero matrix the gradient is 0 in PyTorch and may be NaN in JAX.")
+    plain = singular and (rank_of(call["input"]) == 2 or not call["dim"].is_none)
+    return call.emit(f"{'jnp.linalg.norm' if plain else 'norm_of_order'}{arguments}", axis=axis(call))
+
 
 @rule(
     "torch.linalg.norm(input, ord=None, dim=None, keepdim=False, *, dtype=None)",
@@ -230,8 +242,7 @@ def norm(call: Call) -> Piece:
     one_axis = isinstance(call["dim"].fact, Scalar) and not call["dim"].is_none
     if one_axis or (call["dim"].is_none and isinstance(call["input"].fact, Tensor) and call["input"].fact.rank == 1):
         return call.emit(f"vector_norm({tensor}, {{ord}}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
-    call.note("At a zero matrix the gradient is 0 in PyTorch and may be NaN in JAX.")
-    return call.emit(f"jnp.linalg.norm({tensor}, {{ord}}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+    return _of_order(call, tensor)
 
 
 @rule(
@@ -243,8 +254,7 @@ def matrix_norm(call: Call) -> Piece:
     tensor = "{input}.astype({dtype})" if call.given("dtype") else "{input}"
     if call.literal("ord") == "fro":
         return call.emit(f"euclidean_norm({tensor}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
-    call.note("At a zero matrix the gradient is 0 in PyTorch and may be NaN in JAX.")
-    return call.emit(f"jnp.linalg.norm({tensor}, {{ord}}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+    return _of_order(call, tensor)
 
 
 Row(

@@ -104,12 +104,14 @@ for name, jax, sign in (("softmax", "softmax", ""), ("log_softmax", "log_softmax
     f"torch.masked.logsumexp(input, {REDUCTION})",
     jax="jax.nn.logsumexp(x, axis, where=mask)",
     result=reduced,
-    fidelity=CLOSE,
-    note="PyTorch cuts the logarithm of integers to an integer; JAX's is a float.",
 )
 def logsumexp(call: Call) -> Piece:
+    """PyTorch cuts the logarithm of integers to an integer."""
     cast = ".astype({dtype})" if call.given("dtype") else ""
-    return call.emit(f"jax.nn.logsumexp({{input}}{cast}, {AXES}{_where(call)})", axis=axis(call))
+    cut = ".astype({input}.dtype)" if is_integer(first(call).fact) and not cast else ""
+    if not cast and not cut and not is_float(first(call).fact):
+        call.note("PyTorch cuts the logarithm of integers to an integer; JAX's is a float.")
+    return call.emit(f"jax.nn.logsumexp({{input}}{cast}, {AXES}{_where(call)}){cut}", axis=axis(call))
 
 
 @rule(

@@ -43,7 +43,7 @@ def size(call: Call) -> Piece:
 Row("torch.Size.numel(self)", "math.prod({self})", result="int")
 
 STRIDES = "JAX arrays have no strides or storage."
-VIEWS = ("as_strided_", "set_", "resize_", "resize_as_")
+VIEWS = ("set_", "resize_", "resize_as_")
 for name in (*VIEWS, "storage", "untyped_storage", "storage_offset", "data_ptr"):
     refuse(f"torch.Tensor.{name}", STRIDES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Row, refuse, rule
 
-from ._facts import as_float, broadcast
+from ._facts import as_float, broadcast, is_bool, is_float, is_integer
 
 SCIPY = "jax.scipy.special"
 
@@ -44,13 +44,19 @@ for name in ("i0", "i0e", "i1", "i1e"):
 for name, jax in {"ndtr": "cdf", "log_ndtr": "logcdf"}.items():  # JAX's ndtr takes no integers
     Row(f"torch.special.{name}(input)", f"jax.scipy.stats.norm.{jax}({{input}})", result=as_float)
 Row("torch.special.entr(input)", f"{SCIPY}.entr({{input}})", result=as_float)
-Row(
-    "torch.special.ndtri(input)",
-    f"{SCIPY}.ndtri({{input}})",
-    result=as_float,
-    fidelity=CLOSE,
-    note="JAX's function takes no integers.",
-)
+
+
+@rule("torch.special.ndtri(input)", jax=f"{SCIPY}.ndtri(x)", result=as_float)
+def ndtri(call: Call) -> Piece:
+    """JAX's function takes no integers."""
+    fact = call["input"].fact
+    if is_integer(fact) or is_bool(fact):
+        return call.emit(f"{SCIPY}.ndtri({{input}}.astype(jnp.float32))")
+    if not is_float(fact):
+        call.note("JAX's function takes no integers.")
+    return call.emit(f"{SCIPY}.ndtri({{input}})")
+
+
 Row("torch.special.erfcx(input)", "erfcx({input})", result=as_float)
 for name in ("exp2", "expm1", "log1p", "sinc"):
     Row(f"torch.special.{name}(input)", f"jnp.{name}({{input}})", result=as_float)
@@ -59,10 +65,8 @@ Row("torch.xlogy(input, other)", f"{SCIPY}.xlogy({{input}}, {{other}})", method=
 Row("torch.special.xlog1py(input, other)", f"{SCIPY}.xlog1py({{input}}, {{other}})", result=broadcast)
 Row(
     "torch.special.zeta(input, other)",
-    f"{SCIPY}.zeta({{input}}, {{other}})",
+    "zeta({input}, {other})",
     result=broadcast,
-    fidelity=CLOSE,
-    note="For a negative second argument JAX's function is inaccurate, and off by orders of magnitude below -8.",
 )
 Row("torch.polygamma(n, input)", "polygamma({n}, {input})", aliases=["torch.special.polygamma"])
 Row("torch.Tensor.polygamma(self, n)", "polygamma({n}, {self})")

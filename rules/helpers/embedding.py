@@ -1,7 +1,6 @@
 """Embedding tables with PyTorch's constructors, padding index and initialisation.
 
-`max_norm` (which rewrites the table in place during the forward pass), `scale_grad_by_freq` and `sparse` have no form
-here. An index outside the table gives NaN, where PyTorch raises.
+An index outside the table gives NaN, where PyTorch raises. `sparse` has no form here.
 Source: https://docs.pytorch.org/docs/stable/nn.html#sparse-layers
 """
 
@@ -11,20 +10,44 @@ import numpy as np
 from flax import nnx
 
 from .container import Buffer
+from .math import vector_norm
 
 
-def embedding(ids: jax.Array, weight: jax.Array, padding_idx: int | None = None) -> jax.Array:
+def renormalised(weight: jax.Array, ids: jax.Array, max_norm: float, norm_type: float = 2.0) -> jax.Array:
+    """A table (rows, features) in which the rows at `ids` have norms of at most `max_norm`.
+
+    PyTorch writes so into its table before a lookup, without gradients: those of the table are what they were.
+    """
+    norms = vector_norm(weight, norm_type, -1, keepdims=True)
+    asked = jnp.isin(jnp.arange(weight.shape[0]), ids)[:, None]
+    scale = jnp.where(asked & (norms > max_norm), max_norm / (norms + 1e-7), 1)
+    return weight + jax.lax.stop_gradient(weight * scale - weight)
+
+
+def by_frequency(rows: jax.Array, ids: jax.Array, num_embeddings: int) -> jax.Array:
+    """The rows (*ids.shape, features) at `ids`, with gradients divided by how often each id is there."""
+    counts = jnp.zeros(num_embeddings, rows.dtype).at[ids.reshape(-1)].add(1)
+    scale = 1 / counts[ids][..., None]
+    return rows * scale + jax.lax.stop_gradient(rows - rows * scale)
+
+
+def embedding(
+    ids: jax.Array, weight: jax.Array, padding_idx: int | None = None, scale_grad_by_freq: bool = False
+) -> jax.Array:
     """`F.embedding`: the rows of weight (rows, features) at `ids`; row `padding_idx` gets no gradient.
 
     Args:
       ids: integers of any shape.
       weight: (rows, features).
       padding_idx: may be negative, counted from the end.
+      scale_grad_by_freq: whether gradients are divided by how often an id is there.
 
     Returns:
       (*ids.shape, features).
     """
     rows = jnp.take(weight, ids, axis=0)
+    if scale_grad_by_freq:
+        rows = by_frequency(rows, ids, weight.shape[0])
     if padding_idx is None:
         return rows
     is_padding = (ids == padding_idx % weight.shape[0])[..., None]
@@ -91,9 +114,20 @@ def padded_ids(ids: jax.Array) -> jax.Array:
 class Embedding(nnx.Embed):
     """PyTorch's `nn.Embedding`: rows from N(0, 1), row `padding_idx` zero and without gradient."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, rngs: nnx.Rngs):
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        *,
+        rngs: nnx.Rngs,
+    ):
         super().__init__(num_embeddings, embedding_dim, embedding_init=jax.random.normal, rngs=rngs)
         self.embedding_dim = embedding_dim
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         if padding_idx is None:
             self.padding_idx = None
         else:
@@ -107,7 +141,11 @@ class Embedding(nnx.Embed):
 
     def __call__(self, ids: jax.Array) -> jax.Array:
         """Looks up `ids`, of any shape: (*ids.shape, embedding_dim)."""
+        if self.max_norm is not None:
+            self.embedding[...] = renormalised(self.embedding[...], ids, self.max_norm, self.norm_type)
         rows = jnp.take(self.embedding[...], ids, axis=0)
+        if self.scale_grad_by_freq:
+            rows = by_frequency(rows, ids, self.num_embeddings)
         if self.padding_idx is None:
             return rows
         is_padding = (ids == self.padding_idx)[..., None]
@@ -137,12 +175,15 @@ class EmbeddingBag(nnx.Module):
         num_embeddings: int,
         embedding_dim: int,
         *,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
         mode: str = "mean",
         include_last_offset: bool = False,
         padding_idx: int | None = None,
         rngs: nnx.Rngs,
     ):
         self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.max_norm, self.norm_type = max_norm, norm_type
         self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
         weight = jax.random.normal(rngs.params(), (num_embeddings, embedding_dim), jnp.float32)
         self.weight = nnx.Param(weight if padding_idx is None else weight.at[padding_idx].set(0))
@@ -151,6 +192,8 @@ class EmbeddingBag(nnx.Module):
         self, ids: jax.Array, offsets: jax.Array | None = None, per_sample_weights: jax.Array | None = None
     ) -> jax.Array:
         """Reduces the rows of each bag; see `embedding_bag`."""
+        if self.max_norm is not None:
+            self.weight[...] = renormalised(self.weight[...], ids, self.max_norm, self.norm_type)
         return embedding_bag(
             ids, self.weight[...], offsets, self.mode, per_sample_weights, self.include_last_offset, self.padding_idx
         )

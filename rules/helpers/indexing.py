@@ -115,3 +115,13 @@ def combinations(x: jax.Array, r: int = 2, with_replacement: bool = False) -> ja
     """All choices of r elements of a vector, in its order, as torch.combinations."""
     choices = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     return x[np.array(list(choices(range(len(x)), r)), int).reshape(-1, r)]
+
+
+def hash_tensor(x: jax.Array, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> jax.Array:
+    """`torch.hash_tensor`: the exclusive or of all elements' 64 bits over `axis`, which takes `jax_enable_x64`."""
+    wide = x.astype(jnp.float64 if jnp.issubdtype(x.dtype, jnp.floating) else jnp.int64)
+    bits = jax.lax.bitcast_convert_type(wide, jnp.uint64)
+    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    reduced = tuple(one % max(x.ndim, 1) for one in axes) if x.ndim else ()
+    hashed = jax.lax.reduce(bits, np.uint64(0), jax.lax.bitwise_xor, reduced)
+    return jnp.expand_dims(hashed, reduced) if keepdims else hashed

@@ -118,6 +118,27 @@ def vector_norm(
     return jnp.where(regular, jnp.where(regular, total, 1) ** (1 / order), total if order > 0 else 1 / total)
 
 
+def norm_of_order(
+    x: jax.Array, ord: float | str, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> jax.Array:
+    """`torch.linalg.norm` with an order: of vectors over one axis, of matrices over two.
+
+    The gradient of zeros is 0, but where the order is 2, -2 or "nuc" and asks for singular values.
+    """
+    axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(axes) < 2:
+        return vector_norm(x, ord, axes or None, keepdims)
+    if ord == "fro":
+        return euclidean_norm(x, axes, keepdims)
+    if ord in ("nuc", 2, -2):
+        return jnp.linalg.norm(x, ord, axis=axes, keepdims=keepdims)
+    rows, columns = (one % x.ndim for one in axes)
+    added, taken = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = jnp.sum(absolute(x), axis=added, keepdims=True)
+    norm = jnp.max(sums, taken, keepdims=True, initial=0) if ord > 0 else jnp.min(sums, taken, keepdims=True)
+    return norm if keepdims else jnp.squeeze(norm, (rows, columns))
+
+
 def cdist(x1: jax.Array, x2: jax.Array, p: float = 2.0) -> jax.Array:
     """Distances between all rows of x1 (..., P, M) and x2 (..., R, M), as `torch.cdist`: (..., P, R).
 

@@ -134,3 +134,20 @@ def native_group_norm(
     grouped = x.reshape(x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups)
     scale = jax.lax.rsqrt(jnp.var(grouped, -1) + eps)
     return group_norm(x, num_groups, weight, bias, eps), jnp.mean(grouped, -1), scale
+
+
+def native_batch_norm(
+    x: jax.Array,
+    weight: jax.Array | None,
+    bias: jax.Array | None,
+    running_mean: jax.Array | None,
+    running_var: jax.Array | None,
+    training: bool,
+    eps: float,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """`torch.native_batch_norm`: what `batch_norm` gives, and of training the means and 1 / the standard deviations."""
+    y = batch_norm(x, running_mean, running_var, weight, bias, training, eps)
+    if not training:
+        return y, jnp.zeros(0, x.dtype), jnp.zeros(0, x.dtype)
+    axes, fixed = (0, *range(2, x.ndim)), jax.lax.stop_gradient(x)
+    return y, jnp.mean(fixed, axes), jax.lax.rsqrt(jnp.var(fixed, axes) + eps)

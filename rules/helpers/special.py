@@ -54,3 +54,33 @@ def nextafter(x: jax.Array, y: jax.Array) -> jax.Array:
         return jnp.nextafter(*primals), jnp.where(primals[0] == primals[1], 0, tangents[0])
 
     return following(x, y)
+
+
+def zeta(x: jax.Array, q: jax.Array) -> jax.Array:
+    """Hurwitz' zeta function, as `torch.special.zeta`, differentiated by q; jax.scipy.special's is inaccurate for q < 0."""
+
+    @jax.custom_jvp
+    def value(x: jax.Array, q: jax.Array) -> jax.Array:
+        return hurwitz_zeta(x, q)
+
+    @value.defjvp
+    def slope(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+        x, q = primals
+        return hurwitz_zeta(x, q), -x * hurwitz_zeta(x + 1, q) * tangents[1]
+
+    return value(*(jnp.asarray(one, jnp.result_type(x, q, float)) for one in (x, q)))
+
+
+def hurwitz_zeta(x: jax.Array, q: jax.Array) -> jax.Array:
+    """The sum of (q + n)**-x over n; below 0, where x is a whole number, from q on until q + n is positive."""
+    steps = jnp.where((q < 0) & (q != jnp.floor(q)) & (x > 1) & (x == jnp.floor(x)), jnp.ceil(-q), 0)
+    positive = jnp.where(q > 0, q, jnp.where(steps > 0, q + steps, 1))
+    value = jax.scipy.special.zeta(jnp.where(x > 1, x, 2), positive)
+
+    def add(i: jax.Array, total: jax.Array) -> jax.Array:
+        left = i < steps
+        return total + jnp.where(left, jnp.where(left, q + i, 1) ** -x, 0)
+
+    value = jax.lax.fori_loop(0, jnp.max(steps, initial=0).astype(int), add, value)
+    pole = jnp.where(q == jnp.floor(q), jnp.inf, jnp.where(x == jnp.floor(x), value, jnp.nan))
+    return jnp.where(x == 1, jnp.inf, jnp.where(x < 1, jnp.nan, jnp.where(q > 0, value, pole)))

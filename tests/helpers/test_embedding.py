@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,6 +14,24 @@ from t2j_lsp.rules.helpers import embedding
 from tests.helpers.compare import array, copy_state, randomize, same_distribution, same_function, same_module
 
 IDS = np.array([[1, 3, 3], [0, 6, 1]])
+
+
+RENORMALISED = [{"max_norm": 1.0}, {"max_norm": 2.5, "norm_type": 1.0}, {"max_norm": 0.5, "norm_type": float("inf")}]
+"""Tables that are written into: what `same_module` compares afterwards, too."""
+
+
+@pytest.mark.parametrize("options", [*RENORMALISED, {"scale_grad_by_freq": True, "padding_idx": 3}])
+def test_tables_that_are_renormalised_or_trained_by_frequency_agree_with_torch(options: dict[str, Any]) -> None:
+    module = embedding.Embedding(7, 4, **options, rngs=nnx.Rngs(0))
+    reference = torch.nn.Embedding(7, 4, **options)
+    same_module(module, reference, IDS, jit=True)
+    copy_state(randomize(reference), module)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(module(jnp.asarray(IDS)), reference(torch.from_numpy(IDS)).detach(), rtol=1e-12)
+        np.testing.assert_allclose(module.embedding[...], reference.weight.detach(), rtol=1e-12)
+    if "max_norm" in options:
+        norms = np.linalg.norm(module.embedding[...], options.get("norm_type", 2), axis=-1)
+        assert (norms[np.unique(IDS)] <= options["max_norm"] + 1e-12).all() and norms.max() > options["max_norm"]
 
 
 @pytest.mark.parametrize("padding_idx", [None, 3, -1])
@@ -42,7 +61,7 @@ def test_one_row_table_and_one_id() -> None:
 
 def test_function_agrees_with_torch() -> None:
     def with_padding(w: Any, module: Any, ids: Any) -> Any:
-        return module.embedding(ids, w, padding_idx=-1)
+        return module.embedding(ids, w, padding_idx=-1) + module.embedding(ids, w, scale_grad_by_freq=True)
 
     same_function(
         lambda w: with_padding(w, embedding, jnp.asarray(IDS)),
@@ -71,6 +90,7 @@ BAGS: dict[str, tuple[dict[str, Any], list[np.ndarray]]] = {
     "padding": ({"padding_idx": 3}, [FLAT, np.array([0, 1, 3, 5])]),
     "padding, max": ({"padding_idx": 3, "mode": "max"}, [FLAT, np.array([0, 1, 3, 5])]),
     "padding rows": ({"padding_idx": -4, "mode": "sum"}, [IDS]),
+    "renormalised": ({"max_norm": 1.0, "mode": "sum"}, [FLAT, np.array([0, 1, 3, 5])]),
 }
 
 

@@ -245,8 +245,8 @@ def test_old_switches_of_losses_with_weights_say_it_too() -> None:
 ATTENTION = "F.multi_head_attention_forward(x, x, x, 4, 2, w, None, None, None, False, 0.0, w, None"
 REFUSED = [
     ("F.cross_entropy(a, j, size_average=flag)", "deprecated", "aj"),
-    ("F.batch_norm(x, u, u, training=True)", "in place", "xu"),
-    ("F.instance_norm(x, u, u)", "running statistics", "xu"),
+    ("[F.batch_norm(x, u, u, training=True) for _ in i]", "in place", "xui"),
+    ("[F.instance_norm(x, u, u) for _ in i]", "running statistics", "xui"),
     ("F.embedding(i, a, max_norm=1.0)", "renormalises", "ia"),
     ("torch.nn.attention.flex_attention.create_mask(lambda s, b, h, i, j: s, 1, 1, 2, 2)", "function of scores", ""),
     ("torch.nn.attention.flex_attention.flex_attention(x, x, x, return_lse=True)", "output alone", "x"),

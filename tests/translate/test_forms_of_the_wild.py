@@ -199,11 +199,12 @@ def test_what_comprehensions_and_indices_take_from_a_pipeline_becomes_arrays() -
     ("call", "wanted"),
     [
         ("nn.Embedding(3, 4, padding_idx=0, sparse=True)", "Embedding(3, 4, padding_idx=0, rngs=rngs)"),
-        ("nn.Embedding(3, 4, max_norm=1.0)", None),
-        ("nn.Embedding(3, 4, None, 1.0)", None),
+        ("nn.Embedding(3, 4, max_norm=1.0)", "Embedding(3, 4, max_norm=1.0, rngs=rngs)"),
+        ("nn.Embedding(3, 4, None, 1.0)", "Embedding(3, 4, None, 1.0, rngs=rngs)"),
         ("nn.Embedding(3, 4, _freeze=True)", None),
         ("nn.EmbeddingBag(3, 4, None, 2.0, False, 'sum')", None),
-        ("nn.CrossEntropyLoss(None, None, 2)", None),
+        ("nn.EmbeddingBag(3, 4, scale_grad_by_freq=True)", None),
+        ("nn.CrossEntropyLoss(None, None, 2)", "functools.partial(cross_entropy, ignore_index=2)"),
         ("nn.ParameterList([nn.Parameter(torch.ones(2))])", "ModuleList([nnx.Param(jnp.ones(2))])"),
     ],
 )
@@ -212,7 +213,7 @@ def test_what_a_layer_s_stand_in_does_not_take_is_a_gap(call: str, wanted: str |
     translation = convert(f"{HEAD}{head}        self.part = {call}\n")
     if wanted is not None:
         assert f"self.part = {wanted}" in translation.code
-    assert [gap.code for gap in translation.gaps] == [] if wanted is not None else ["arguments"]
+    assert [gap.code for gap in translation.gaps] == ([] if wanted is not None else ["arguments"])
 
 
 def test_a_loss_of_a_nested_function_is_given_what_it_reads_from_outside() -> None:

@@ -362,10 +362,9 @@ class Calls:
             self.ctx.report.gap(node, name, "refused", WHOLE)
             return self.copier.copy_arguments(node)
         rule = REGISTRY.get(name)
-        if rule is None and name.endswith("_") and REGISTRY.get(name[:-1]) is not None and node.args:
-            base = REGISTRY.get(name[:-1])
-            assert base is not None
-            return self.in_place().call(node, node.args[0], lambda: self.rules.apply(base, node, None))
+        changed = rule if rule is not None and name.count(".") == 1 else REGISTRY.get(name[:-1]) if rule is None else None
+        if name.endswith("_") and changed is not None and changed.emit is not None and node.args:
+            return self.in_place().call(node, node.args[0], lambda: self.rules.apply(changed, node, None))
         if rule is None or rule.emit is None:
             reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
             self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)

@@ -14,6 +14,7 @@ from t2j_lsp.translate.training.data.masks import SIZES
 from .asked_gradients import with_asked_gradients_stored
 from .asked_in_functions import with_gradients_returned_at_once
 from .attribute_values import with_attributes_as_variables, with_attributes_of_a_call_as_variables
+from .batch_statistics import with_statistics_updated_first
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .called_backward import with_backward_passes_as_methods
 from .children_by_name import with_children_by_name
@@ -90,6 +91,7 @@ _WAYS = (
     with_makers_of_optimizers_inlined,
     with_seeds_as_statements,
     with_starred_tuples_named,
+    with_statistics_updated_first,
     with_plain_forms,
 )
 

@@ -172,7 +172,10 @@ Row(
     ignore=["check_errors"],
     result="tensors",
 )
-Row("torch.linalg.ldl_solve(LD, pivots, B, *, hermitian=False)", "ldl_solve({LD}, {pivots}, {B}, hermitian={hermitian?})")
+Row(
+    "torch.linalg.ldl_solve(LD, pivots, B, *, hermitian=False)",
+    "ldl_solve({LD}, {pivots}, {B}, hermitian={hermitian?})",
+)
 for name in ("svd_lowrank", "pca_lowrank", "lobpcg"):
     refuse(f"torch.{name}", "A randomised method without a JAX counterpart: use jnp.linalg.svd or eigh.")
 refuse("torch.chain_matmul", "Deprecated: use torch.linalg.multi_dot.")

@@ -73,7 +73,8 @@ def bunch_kaufman(x: jax.Array, hermitian: bool) -> tuple[jax.Array, jax.Array, 
         moved = moved.at[:, k].set(jnp.where(below, factor[:, 0], moved[:, k]))
         moved = moved.at[:, place].set(jnp.where(below & ~alone, factor[:, 1], moved[:, place]))
         number = jnp.where(alone, chosen + 1, -chosen - 1).astype(jnp.int32)
-        done = (moved, pivots.at[pair].set(number), jnp.where(zero & (info == 0), k + 1, info).astype(jnp.int32), ~alone)
+        failed = jnp.where(zero & (info == 0), k + 1, info).astype(jnp.int32)
+        done = (moved, pivots.at[pair].set(number), failed, ~alone)
         skipped = (a, pivots, info, jnp.array(False))
         return tuple(jnp.where(second, old, new) for old, new in zip(skipped, done, strict=True))
 

@@ -57,7 +57,7 @@ def nextafter(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def zeta(x: jax.Array, q: jax.Array) -> jax.Array:
-    """Hurwitz' zeta function, as `torch.special.zeta`, differentiated by q; jax.scipy.special's is inaccurate for q < 0."""
+    """Hurwitz' zeta function, as `torch.special.zeta`, with a derivative by q; JAX's own is inaccurate for q < 0."""
 
     @jax.custom_jvp
     def value(x: jax.Array, q: jax.Array) -> jax.Array:

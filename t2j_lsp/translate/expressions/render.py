@@ -362,9 +362,9 @@ class Calls:
             self.ctx.report.gap(node, name, "refused", WHOLE)
             return self.copier.copy_arguments(node)
         rule = REGISTRY.get(name)
-        changed = rule if rule is not None and name.count(".") == 1 else REGISTRY.get(name[:-1]) if rule is None else None
-        if name.endswith("_") and changed is not None and changed.emit is not None and node.args:
-            return self.in_place().call(node, node.args[0], lambda: self.rules.apply(changed, node, None))
+        changing = _changing(name) if name.endswith("_") and node.args else None
+        if changing is not None:
+            return self.in_place().call(node, node.args[0], lambda: self.rules.apply(changing, node, None))
         if rule is None or rule.emit is None:
             reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
             self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
@@ -383,6 +383,13 @@ class Calls:
         if piece is None:
             return self.copier.copy_arguments(node)
         return self.in_place().assign_to(target, piece, node) or self.copier.copy_arguments(node)
+
+
+def _changing(name: str) -> Rule | None:
+    """The rule of a function that writes into its argument, ``torch.zero_``, or of the one without: ``torch.relu``."""
+    own = REGISTRY.get(name)
+    rule = REGISTRY.get(name[:-1]) if own is None else own if name.count(".") == 1 else None
+    return rule if rule is not None and (own is None or rule.emit is not None) else None
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -62,9 +62,10 @@ def _in_two_steps(inference: Inference, call: ast.Call, name: str) -> Edits:
     mean, var = (_statistic(given.get(one)) for one in ("running_mean", "running_var"))
     asked, batch = given.get(_OF_BATCHES[name]), given.get("input")
     momentum = given.get("momentum")
-    if mean is None or var is None or mean.condition != var.condition or not isinstance(batch, ast.Name | ast.Attribute):
+    if mean is None or var is None or mean.condition != var.condition:
         return []
-    if not all(one is None or _is_plain(one) for one in (asked, momentum)):
+    plain = all(one is None or _is_plain(one) for one in (asked, momentum))
+    if not plain or not isinstance(batch, ast.Name | ast.Attribute):
         return []
     start, end = source.span(statement)[0], source.span(call)[1]
     fact = inference.fact(batch)
@@ -74,8 +75,8 @@ def _in_two_steps(inference: Inference, call: ast.Call, name: str) -> Edits:
     conditions = [_bracketed(one) for one in (condition, _there(inference, mean)) if one not in ("", "True")]
     line = source.newline + source.indent(statement.lineno)
     inner, text = (f"{line}    ", f"if {' and '.join(conditions)}:{line}    ") if conditions else (line, "")
-    updates = [f"{source.segment(one.held)}.lerp_({value}, {rate})" for one, value in zip((mean, var), means, strict=True)]
-    text += inner.join(updates) + line
+    written = zip((mean, var), means, strict=True)
+    text += inner.join(f"{source.segment(one.held)}.lerp_({value}, {rate})" for one, value in written) + line
     edits: Edits = [(start, start, [Fragment(text, start, end)])]
     for statistic in (mean, var):
         place, held = source.span(statistic.held), source.segment(statistic.held)

@@ -63,7 +63,6 @@ Row(
 )
 
 
-
 @rule(
     "torch.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)",
     jax="native_batch_norm(x, weight, bias, mean, var, training, eps)",
@@ -73,9 +72,7 @@ Row(
 def native_batch_norm(call: Call) -> Piece | Refusal:
     if updates_statistics(call, "training"):
         return call.refuse("In training it updates the running statistics in place: write nn.BatchNorm2d.")
-    return call.emit(
-        "native_batch_norm({input}, {weight}, {bias}, {running_mean}, {running_var}, {training}, {eps})"
-    )
+    return call.emit("native_batch_norm({input}, {weight}, {bias}, {running_mean}, {running_var}, {training}, {eps})")
 
 
 # Strides --------------------------------------------------------------------------------------------------------

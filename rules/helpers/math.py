@@ -132,10 +132,10 @@ def norm_of_order(
         return euclidean_norm(x, axes, keepdims)
     if ord in ("nuc", 2, -2):
         return jnp.linalg.norm(x, ord, axis=axes, keepdims=keepdims)
-    rows, columns = (one % x.ndim for one in axes)
-    added, taken = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    (rows, columns), order = (one % x.ndim for one in axes), float(ord)
+    added, taken = (rows, columns) if abs(order) == 1 else (columns, rows)
     sums = jnp.sum(absolute(x), axis=added, keepdims=True)
-    norm = jnp.max(sums, taken, keepdims=True, initial=0) if ord > 0 else jnp.min(sums, taken, keepdims=True)
+    norm = jnp.max(sums, taken, keepdims=True, initial=0) if order > 0 else jnp.min(sums, taken, keepdims=True)
     return norm if keepdims else jnp.squeeze(norm, (rows, columns))
 
 

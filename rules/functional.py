@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import Tensor
-from t2j_lsp.translate.rule.library import takes_tensors
+from t2j_lsp.translate.rule.library import Trait, takes_tensors, trait
 from t2j_lsp.translate.rule.pieces import NOT
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
@@ -168,6 +168,8 @@ def instance_norm(call: Call) -> Piece | Refusal:
     kept = f"batch_norm({{input}}, {{running_mean}}, {{running_var}}, {AFFINE})"
     return call.emit(kept if call.literal("use_input_stats") is False else f"{own} if {{use_input_stats}} else {kept}")
 
+
+trait(Trait.KEEPS_STATISTICS, f"{F}.batch_norm", f"{F}.instance_norm", "torch.native_batch_norm")
 
 # Embeddings -----------------------------------------------------------------------------------------------------
 

@@ -17,17 +17,15 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.definitions import Instance
 from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.evaluation import evaluated_once
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
 
-_OF_BATCHES = {
-    "torch.nn.functional.batch_norm": "training",
-    "torch.native_batch_norm": "training",
-    "torch.nn.functional.instance_norm": "use_input_stats",
-}
-"""What each calls the argument that decides whether the statistics are those of the batch."""
+_OF_BATCHES = names_with(Trait.KEEPS_STATISTICS)
+_EACH_IMAGE = "use_input_stats"
+"""What a function that averages the statistics of single images calls the argument that is ``training`` elsewhere."""
 _PLAIN = ast.Name | ast.Attribute | ast.Constant | ast.BoolOp | ast.UnaryOp | ast.Compare | ast.operator | ast.cmpop
 _ASKED = _PLAIN | ast.boolop | ast.unaryop | ast.expr_context
 """What may be evaluated twice."""
@@ -56,27 +54,26 @@ def _in_two_steps(inference: Inference, call: ast.Call, name: str) -> Edits:
     source, rule = inference.source, REGISTRY.get(name)
     bound = bind(rule.signatures[0], call, None) if rule is not None else None
     statement = next(one for one in ancestors(call, source.parents) if isinstance(one, ast.stmt))
-    if not bound or not _may_stand_behind(source, call, statement):
+    if rule is None or not bound or not _may_stand_behind(source, call, statement):
         return []
     given = {one: values[0] for one, values in bound.items() if len(values) == 1}
     mean, var = (_statistic(given.get(one)) for one in ("running_mean", "running_var"))
-    asked, batch = given.get(_OF_BATCHES[name]), given.get("input")
+    of_images = _EACH_IMAGE in rule.signatures[0].by_name
+    asked, batch = given.get(_EACH_IMAGE if of_images else "training"), given.get("input")
     momentum = given.get("momentum")
     if mean is None or var is None or mean.condition != var.condition:
         return []
     plain = all(one is None or _is_plain(one) for one in (asked, momentum))
     if not plain or not isinstance(batch, ast.Name | ast.Attribute):
         return []
-    start, end = source.span(statement)[0], source.span(call)[1]
     fact = inference.fact(batch)
-    means = _of_batch(name, source.segment(batch), fact.rank if isinstance(fact, Tensor) else None)
+    means = _of_batch(of_images, source.segment(batch), fact.rank if isinstance(fact, Tensor) else None)
     rate = source.segment(momentum) if momentum is not None else "0.1"
-    condition = "" if asked is None and name.endswith("instance_norm") else source.segment(asked) if asked else "False"
+    updates = [f"{source.segment(one.held)}.lerp_({to}, {rate})" for one, to in zip((mean, var), means, strict=True)]
+    condition = source.segment(asked) if asked is not None else str(of_images)
     conditions = [_bracketed(one) for one in (condition, _there(inference, mean)) if one not in ("", "True")]
-    line = source.newline + source.indent(statement.lineno)
-    inner, text = (f"{line}    ", f"if {' and '.join(conditions)}:{line}    ") if conditions else (line, "")
-    written = zip((mean, var), means, strict=True)
-    text += inner.join(f"{source.segment(one.held)}.lerp_({value}, {rate})" for one, value in written) + line
+    text = _indented(updates, conditions, source.newline + source.indent(statement.lineno))
+    start, end = source.span(statement)[0], source.span(call)[1]
     edits: Edits = [(start, start, [Fragment(text, start, end)])]
     for statistic in (mean, var):
         place, held = source.span(statistic.held), source.segment(statistic.held)
@@ -84,6 +81,13 @@ def _in_two_steps(inference: Inference, call: ast.Call, name: str) -> Edits:
         copy = f"({held}.clone() if {unsure} else None)" if unsure else f"{held}.clone()"
         edits.append((*place, [Fragment(copy, *place)]))
     return edits
+
+
+def _indented(updates: Sequence[str], conditions: Sequence[str], line: str) -> str:
+    """The updates as statements under their conditions; ``line`` begins one."""
+    inner = f"{line}    " if conditions else line
+    head = f"if {' and '.join(conditions)}:{inner}" if conditions else ""
+    return head + inner.join(updates) + line
 
 
 def _may_stand_behind(source: Source, call: ast.Call, statement: ast.stmt) -> bool:
@@ -120,10 +124,10 @@ def _bracketed(condition: str) -> str:
     return f"({condition})" if " or " in condition or " if " in condition else condition
 
 
-def _of_batch(name: str, tensor: str, rank: int | None) -> Sequence[str]:
+def _of_batch(of_images: bool, tensor: str, rank: int | None) -> Sequence[str]:
     """The mean and the unbiased variance of each channel."""
     batch = f"{tensor}.detach()"
-    if name.endswith("instance_norm"):
+    if of_images:
         return f"{batch}.flatten(2).mean(2).mean(0)", f"{batch}.flatten(2).var(2).mean(0)"
     if rank is not None and rank > 1:
         axes = "0" if rank == 2 else f"({', '.join(str(axis) for axis in range(rank) if axis != 1)})"

@@ -54,3 +54,36 @@ def test_the_branch_is_read_as_if_it_zeroed_them() -> None:
 )
 def test_gradients_that_come_from_elsewhere_are_a_gap(between: str, first: str, behind: str) -> None:
     assert converted(between, first, behind)[1]
+
+
+UNDER_A_FLAG = """\
+import torch
+from torch import nn
+
+net, x, y = nn.Linear(3, 2), torch.randn(8, 3), torch.randint(0, 2, (8,))
+opt, crit = torch.optim.SGD(net.parameters(), 0.1), nn.CrossEntropyLoss()
+
+def run(train=True):
+    if train:
+        {first}
+    out = net(x)
+    {between}
+    loss = crit(out, y)
+    if train:
+        loss.backward()
+        opt.step()
+    return loss.item()
+
+print(run(), run(False))
+"""
+
+
+@pytest.mark.parametrize("first", ["opt.zero_grad()", "net.train()\n        opt.zero_grad()"], ids=["alone", "beside"])
+def test_gradients_are_zeroed_under_the_same_flag(first: str) -> None:
+    done = convert(UNDER_A_FLAG.format(first=first, between="pass"))
+    assert not done.gaps and "opt.update(net, grads)" in done.code and "zero_grad" not in done.code
+
+
+@pytest.mark.parametrize("between", ["train = not train", "out.sum().backward(retain_graph=True)"])
+def test_a_flag_that_changes_or_another_gradient_between_is_a_gap(between: str) -> None:
+    assert convert(UNDER_A_FLAG.format(first="opt.zero_grad()", between=between)).gaps

@@ -147,9 +147,72 @@ def test_a_batch_of_tensors_is_passed_as_a_whole() -> None:
     assert "train_step(model, optimizer, batch)" in code
 
 
-def test_a_step_that_a_function_gives_the_whole_batch_is_left_and_said() -> None:
-    gaps = convert(WHOLE).gaps
+def test_a_function_that_a_step_calls_is_given_the_arrays_of_the_batch() -> None:
+    source = WHOLE + "    print(round(loss.item(), 4), batch['name'])\n"
+    result = convert(source)
+    assert not result.gaps
+    assert '{k: v for k, v in batch.items() if hasattr(v, "shape")}' in result.code
+    assert printed(result.code) == printed(source)
+
+
+def test_a_function_that_reads_the_texts_in_a_step_is_left_and_said() -> None:
+    gaps = convert(WHOLE.replace("return crit", "return len(batch['name']) * crit")).gaps
     assert ["texts" in gap.reason for gap in gaps] == [True]
+
+
+MOVED = {
+    "comprehension": "batch = {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in batch.items()}",
+    "is_tensor": "batch = {k: v.to(device) if torch.is_tensor(v) else v for k, v in batch.items()}",
+    "method": "batch = {k: (v.to(device) if hasattr(v, 'to') else v) for k, v in batch.items()}",
+    "by name": "batch = {k: v.to(device) if k != 'name' else v for k, v in batch.items()}",
+    "filtered": """names = batch["name"]
+    batch = {k: v.to(device) for k, v in batch.items() if isinstance(v, torch.Tensor)}
+    batch["name"] = names""",
+    "loop": """for k, v in batch.items():
+        if isinstance(v, torch.Tensor):
+            batch[k] = v.to(device)""",
+    "keys": """for k in batch.keys():
+        if torch.is_tensor(batch[k]):
+            batch[k] = batch[k].to(device)""",
+    "by types": "batch = by_types(batch, device)",
+    "anew": "batch = anew(batch)",
+    "made": 'batch = dict(image=batch["image"].to(device), label=batch["label"].to(device), name=batch["name"])',
+}
+MOVERS = """
+device = torch.device("cpu")
+
+def by_types(data, device):
+    if type(data) == torch.Tensor:
+        return data.to(device)
+    elif type(data) == dict:
+        for k in data:
+            data[k] = by_types(data[k], device)
+        return data
+    elif type(data) in [list, tuple]:
+        data = [by_types(x, device) for x in data]
+        return data
+    else:
+        return data
+
+def anew(obj):
+    if torch.is_tensor(obj):
+        return obj.to(device, non_blocking=True)
+    if isinstance(obj, dict):
+        return {k: anew(v) for k, v in obj.items()}
+    if isinstance(obj, (list, tuple)):
+        return type(obj)(anew(v) for v in obj)
+    return obj
+
+"""
+
+
+@pytest.mark.parametrize("moves", MOVED.values(), ids=MOVED)
+def test_however_the_tensors_of_a_batch_are_moved_its_texts_stay(moves: str) -> None:
+    source = DICT.replace("for batch in loader:\n    loss", f"{MOVERS}for batch in loader:\n    {moves}\n    loss")
+    result = convert(source)
+    assert not result.gaps
+    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in result.code
+    assert printed(result.code) == printed(source)
 
 
 def test_what_a_collate_function_gives_counts_and_not_the_samples_of_the_dataset() -> None:
@@ -171,6 +234,61 @@ for x, y, names in loader:
     )
     result = convert(source)
     assert not result.gaps
+    assert printed(result.code) == printed(source)
+
+
+def test_a_loader_of_another_file_may_give_texts_where_the_loop_asks() -> None:
+    source = """
+import torch
+from torch import nn
+
+def train(model, train_loader, optimizer):
+    for batch in train_loader:
+        batch = {k: v.cuda() if torch.is_tensor(v) else v for k, v in batch.items()}
+        loss = nn.functional.cross_entropy(model(batch["image"]), batch["label"])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    code = convert(source).code
+    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in code
+    assert '{k: jnp.asarray(v) if hasattr(v, "shape") else v for k, v in batch.items()}' in code
+
+
+LABELS = """
+class Points(Dataset):
+    def __init__(self):
+        self.x, self.y = [], []
+        for i in range(6):
+            self.x.append(torch.linspace(-1, 1, 4) * i)
+            self.y.append(i % 4)
+        self.x = torch.stack(self.x)
+        self.y = torch.tensor(self.y)
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return self.x[i], self.y[i]
+
+data = Points()
+for x, y in DataLoader(data, batch_size=3):
+    optimizer.zero_grad()
+    loss = nn.functional.binary_cross_entropy_with_logits(model(x)[:, 0], (y > 1).float())
+    loss.backward()
+    optimizer.step()
+    print(round(loss.item(), 4))
+groups = [[] for _ in range(4)]
+for x, y in zip(data.x, data.y):
+    groups[y].append(x)
+print([round(torch.stack(g).sum().item(), 3) for g in groups if len(g) > 1])
+"""
+
+
+def test_attributes_of_data_sets_that_become_tensors_are_arrays_outside() -> None:
+    source = HEAD.replace("SAMPLE", "self.x[i], self.y[i]") + LABELS
+    result = convert(source)
+    assert not result.gaps and "static" not in result.code
     assert printed(result.code) == printed(source)
 
 

@@ -1,6 +1,7 @@
 """What kind of layer an object is, where its type is compared: ``type(m) == nn.Linear`` is ``isinstance`` in Flax.
 
-A layer may be made as Flax's own class or as one that derives from it, so that no type can be compared.
+A layer may be made as Flax's own class or as one that derives from it, so that no type can be compared; nor can that of
+an array, which is a class of JAX's implementation.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ class Kinds:
         asked = type_comparison(node)
         if asked is None:
             return None
-        layers = {n for c in listed(asked.classes) for n in class_names(self.ctx.fact(c)) if n in LAYERS}
-        if not layers:
+        names = {n for c in listed(asked.classes) for n in class_names(self.ctx.fact(c))}
+        layers = {n for n in names if n in LAYERS}
+        if not layers and "torch.Tensor" not in names:
             return None
-        if (reason := self._problem(asked, layers)) is not None:
+        if layers and (reason := self._problem(asked, layers)) is not None:
             self.ctx.report.gap(node, ast.unparse(asked.classes), "unsure", reason)
             return None
         text = ", ".join(self.renderer.argument(c).text for c in listed(asked.classes))

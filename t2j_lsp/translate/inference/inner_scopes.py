@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Partial
+from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, MixedDict, Partial
 from t2j_lsp.translate.rule.join import element
 
 from .bindings import Bindings
@@ -30,7 +30,24 @@ class InnerScopes:
     def dict_comprehension(self, node: ast.DictComp, env: Env) -> Fact:
         scope = self._comprehension(node.generators, env)
         key = self.infer.expr(node.key, scope)
-        return ListOf(self.infer.expr(node.value, scope), key)
+        value = self.infer.expr(node.value, scope)
+        return self._of_mixed(node) or ListOf(value, key)
+
+    def _of_mixed(self, node: ast.DictComp) -> MixedDict | None:
+        """``{k: v.to(device) if torch.is_tensor(v) else v for k, v in batch.items()}``: what is no tensor stays."""
+        match node:
+            case ast.DictComp(
+                key=ast.Name(id=key),
+                generators=[
+                    ast.comprehension(
+                        target=ast.Tuple(elts=[ast.Name(id=of), ast.Name(id=item)]),
+                        iter=ast.Call(func=ast.Attribute(value=walked, attr="items"), args=[]),
+                    )
+                ],
+            ) if key == of and any(isinstance(n, ast.Name) and n.id == item for n in symbols.walk(node.value)):
+                fact = self.state.facts.get(walked)
+                return fact if isinstance(fact, MixedDict) else None
+        return None
 
     def function(self, node: ast.Lambda, env: Env) -> Fact:
         """A lambda that makes a module stands for its class, as one may that makes none: ``lambda: None``."""

@@ -39,6 +39,15 @@ class Narrowing:
         fact = self.facts.get(function)
         return isinstance(fact, Qual) and fact.name in _ASKS
 
+    def asks_for_tensor(self, test: ast.expr) -> ast.expr | None:
+        """What a condition asks of whether it is a tensor: `v` of ``isinstance(v, torch.Tensor)``."""
+        match test:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[asked, cls]):
+                return asked if "torch.Tensor" in _names(self.facts.get(cls, UNKNOWN)) else None
+            case ast.Call(func=function, args=[asked]) if self._asks_for_tensor(function):
+                return asked
+        return None
+
     def narrow(self, test: ast.expr, env: Env) -> None:
         """What a true condition tells: ``isinstance(m, nn.Conv2d)``, ``torch.is_tensor(x)``, also inside ``and``."""
         match test:
@@ -46,21 +55,7 @@ class Narrowing:
                 for value in test.values:
                     self.narrow(value, env)
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as target, cls]):
-                key = dotted(target)
-                fact = self.facts.get(cls, UNKNOWN)
-                names = _names(fact)
-                if not key:
-                    return
-                if isinstance(cls, ast.Name) and cls.id == "dict" and self._may_be_tensor(target):
-                    env[key] = ListOf(UNKNOWN, STR)
-                elif isinstance(fact, Class):
-                    env[key] = Instance(fact)
-                elif names and names <= set(LAYERS):
-                    env[key] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)
-                elif "torch.Tensor" in names and len(names) == 1:
-                    env[key] = TENSOR
-                elif names == {"functools.partial"}:
-                    env[key] = Partial(self.facts.get(target, UNKNOWN))
+                self._narrow_instance(target, cls, env)
             case ast.Call(func=asked, args=[ast.Name() | ast.Attribute() as target]) if self._asks_for_tensor(asked):
                 if key := dotted(target):
                     env[key] = TENSOR
@@ -80,11 +75,29 @@ class Narrowing:
             case ast.Compare():
                 self._narrow_compared(test, env)
 
+    def _narrow_instance(self, target: ast.Name | ast.Attribute, cls: ast.expr, env: Env) -> None:
+        key, fact = dotted(target), self.facts.get(cls, UNKNOWN)
+        names = _names(fact)
+        if not key:
+            return
+        if isinstance(cls, ast.Name) and cls.id == "dict" and self._may_be_tensor(target):
+            env[key] = ListOf(UNKNOWN, STR)
+        elif isinstance(fact, Class):
+            env[key] = Instance(fact)
+        elif names and names <= set(LAYERS):
+            env[key] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)
+        elif "torch.Tensor" in names and len(names) == 1:
+            env[key] = TENSOR
+        elif names == {"functools.partial"}:
+            env[key] = Partial(self.facts.get(target, UNKNOWN))
+
     def _narrow_compared(self, test: ast.Compare, env: Env) -> None:
-        """``type(m) == nn.Linear``, ``type(m) in (nn.Linear, nn.Conv2d)``."""
+        """``type(m) == nn.Linear``, ``type(m) in (nn.Linear, nn.Conv2d)``, ``type(batch) == dict``."""
         asked = type_comparison(test)
         if asked is None or not asked.holds or not isinstance(asked.subject, ast.Name):
             return
+        if not asked.several:
+            self._narrow_instance(asked.subject, asked.classes, env)
         names = frozenset(n for c in listed(asked.classes) for n in class_names(self.facts.get(c, UNKNOWN)))
         if names and names <= set(LAYERS) and len(names) >= len(listed(asked.classes)):
             env[asked.subject.id] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)

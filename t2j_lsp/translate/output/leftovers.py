@@ -13,7 +13,7 @@ from itertools import accumulate
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.scope import CurrentStatement
-from t2j_lsp.translate.rule.facts import UNKNOWN, Qual
+from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.text import Source
 
@@ -26,13 +26,12 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
     replaced = sorted((e.start, e.end) for e in context.edits.made if e.end > e.start)
     starts = [start for start, _ in replaced]
     reach = list(accumulate((end for _, end in replaced), max))
+    trained = all(finding.code != "training-loop" for finding in context.report.findings)
     for node in context.source.written_nodes:
-        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in claimed:
+        left = _of_torch(context, node, claimed) or trained and _of_optimizer(context, node)
+        if not left:
             continue
-        fact = context.inference.facts.get(node) or context.inference.env.get(node.id, UNKNOWN)
-        if not isinstance(fact, Qual) or not is_torch(fact.name):
-            continue
-        use, name = _whole_name(context.source, node, fact.name)
+        use, name = left
         start, end = context.source.span(use)
         at = bisect_right(starts, start)
         if at and reach[at - 1] >= end:
@@ -47,6 +46,23 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
         saved, context.scope.statement = context.scope.statement, CurrentStatement(statement)
         context.report.gap(use, name, "left", f"no rule converts this use of {name}; it stays PyTorch")
         context.scope.statement = saved
+
+
+def _of_torch(context: Context, node: ast.AST, claimed: set[str]) -> tuple[ast.expr, str] | None:
+    """A use of what PyTorch has under a name, and the name."""
+    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in claimed:
+        return None
+    fact = context.inference.facts.get(node) or context.inference.env.get(node.id, UNKNOWN)
+    return _whole_name(context.source, node, fact.name) if isinstance(fact, Qual) and is_torch(fact.name) else None
+
+
+def _of_optimizer(context: Context, node: ast.AST) -> tuple[ast.expr, str] | None:
+    """What is read of an optimizer of PyTorch, and its name: Flax's has no ``param_groups``."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return None
+    fact = context.inference.facts.get(node.value)
+    known = isinstance(fact, Object) and fact.kind == "optimizer"
+    return (node, f"torch.optim.Optimizer.{node.attr}") if known else None
 
 
 def _whole_name(source: Source, node: ast.Name, name: str) -> tuple[ast.expr, str]:

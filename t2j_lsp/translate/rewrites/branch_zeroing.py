@@ -1,5 +1,6 @@
 """Gradients that are zeroed in front of the branch that updates: ``opt.zero_grad()``, then ``if i % n == 0:``.
 
+So under the same condition: ``if train: opt.zero_grad()``, then the forward pass and ``if train: loss.backward()``.
 Whoever else leaves gradients in these parameters, nobody reads them: only the branch makes a step. Where a file that
 has gaps does so, it is read as if the branch zeroed them first.
 """
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import walk
+from t2j_lsp.translate.inference.call_sites import reached_functions
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Object
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
@@ -28,11 +30,15 @@ def with_gradients_zeroed_in_branches(inference: Inference, gaps: Iterable[Findi
         optimizer = _asked(inference, node, ZEROS)
         if optimizer is None or not isinstance(node, ast.Expr) or not source.starts_line(node):
             continue
-        branch = _next(source.block_of(node) or [], node)
+        before = source.parents.get(node)
+        asked = before if isinstance(before, ast.If) and node in before.body else None
+        branch = _next(source.block_of(node) or [], node) or asked and _asked_again(inference, asked)
         if branch is None or not _updates(inference, branch, optimizer) or not source.starts_line(branch.body[0]):
             continue
         (start, end), first = source.span(node), source.span(branch.body[0])[0]
-        head, behind = source.starts[node.lineno - 1], source.starts[node.end_lineno or 0]
+        empty = asked is not None and asked.body == [node] and not asked.orelse and source.starts_line(asked)
+        whole = asked if empty and asked is not None else node
+        head, behind = source.starts[whole.lineno - 1], source.starts[whole.end_lineno or 0]
         alone = not source.text[end:behind].strip()
         text = f"{source.segment(node)}\n{source.indent(branch.body[0].lineno)}"
         edits += [(head, behind, []) if alone else (start, end, [Fragment("pass", start, end)])]
@@ -54,6 +60,25 @@ def _next(block: list[ast.stmt], node: ast.stmt) -> ast.If | None:
     following = block[block.index(node) + 1 :] if node in block else []
     branch = following[0] if following else None
     return branch if isinstance(branch, ast.If) and not branch.orelse else None
+
+
+def _asked_again(inference: Inference, asked: ast.If) -> ast.If | None:
+    """The branch behind another one with the same condition, which nothing between them changes."""
+    block, test = inference.source.block_of(asked) or [], ast.unparse(asked.test)
+    read = {n.id for n in walk(asked.test) if isinstance(n, ast.Name)}
+    if asked not in block or any(isinstance(n, ast.Call) for n in walk(asked.test)):
+        return None
+    for statement in block[block.index(asked) + 1 :]:
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == test:
+            return None if statement.orelse else statement
+        run = [statement, *(info.node for info in reached_functions(inference, [statement]))]
+        for node in (n for code in run for n in walk(code)):
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()) if name in read:
+                    return None
+                case ast.Attribute(attr="train" | "eval" | "backward"):
+                    return None
+    return None
 
 
 def _updates(inference: Inference, branch: ast.If, optimizer: str) -> bool:

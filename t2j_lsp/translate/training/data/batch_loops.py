@@ -103,6 +103,13 @@ def _unwrapped(target: ast.expr, iterable: ast.expr) -> tuple[ast.expr | None, a
     return target, iterable
 
 
+def is_view(node: ast.expr) -> bool:
+    """Whether it is ``batch.items()``, what a dict has, and no loader."""
+    return (
+        isinstance(node, ast.Call) and not node.args and getattr(node.func, "attr", "") in ("items", "keys", "values")
+    )
+
+
 def is_move(node: ast.AST) -> bool:
     return (
         isinstance(node, ast.Call)

@@ -37,7 +37,8 @@ class BatchUses:
     def is_tensor(self, loop: ast.AST, name: str) -> bool:
         """Whether a variable can only be a tensor, or something that holds numbers as one does."""
         computed = self.is_moved_or_called_on(loop, name) or self._computed(loop, name)
-        return computed or self._stands_by_output(loop, name) or self._collected(loop, name)
+        by_uses = computed or any(_is_of_numbers(node, name) for node in symbols.walk(loop))
+        return by_uses or self._stands_by_output(loop, name) or self._collected(loop, name)
 
     def _fact(self, node: ast.AST) -> Fact:
         fact = self.inference.facts.get(node, UNKNOWN)
@@ -158,6 +159,22 @@ class BatchUses:
 def _scores(func: ast.expr) -> bool:
     """Whether a name says that it is a loss or a metric."""
     return isinstance(func, ast.Name | ast.Attribute) and any(part in last_name(func) for part in _SCORES)
+
+
+def _is_of_numbers(node: ast.AST, name: str) -> bool:
+    """Whether something is done with a variable that no text, list or dict has: ``x > 1``, ``x.float()``."""
+    match node:
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            ordered = all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in ops)
+            return ordered and any(_is(side, {name}) for side in (left, *others))
+        case ast.BinOp(left=left, op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.Pow() | ast.MatMult(), right=right):
+            return _is(left, {name}) or _is(right, {name})
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=method)) if owner == name:
+            return method not in _OF_CONTAINERS and REGISTRY.get(f"torch.Tensor.{method}") is not None
+    return False
+
+
+_OF_CONTAINERS = frozenset(n for kind in (str, list, dict, set) for n in dir(kind))
 
 
 def _is(node: ast.AST, names: set[str]) -> bool:

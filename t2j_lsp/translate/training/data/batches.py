@@ -15,10 +15,10 @@ from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Objec
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import ATOM, Piece
 from t2j_lsp.translate.training.program.dict_order import DictOrder, shown_dicts
-from t2j_lsp.translate.training.program.kept_values import as_arrays, makes_numpy
+from t2j_lsp.translate.training.program.kept_values import as_arrays, last_given, makes_numpy
 from t2j_lsp.translate.training.program.objects import Objects
 
-from .batch_loops import batch_targets, is_loader, is_object, is_walked, loader_of, names_in, zipped
+from .batch_loops import batch_targets, is_loader, is_object, is_view, is_walked, loader_of, names_in, zipped
 from .device_moves import DeviceMoves
 from .padded_ids import PaddedIds
 from .pipelines import PIPELINE
@@ -77,6 +77,8 @@ class Batches:
         fact = self.ctx.fact(loader_of(loop.iter))
         if is_loader(fact):
             return True
+        if is_view(loop.iter):
+            return False
         if self._of_zipped(loop):
             return True
         targets = batch_targets(loop)
@@ -249,8 +251,15 @@ class Batches:
         around = self.ctx.source.parents.get(node)
         if node.attr == "tensors" and isinstance(around, ast.Subscript) and isinstance(around.slice, ast.Constant):
             self._read(around, True)
-        elif node.attr == "tensors" or isinstance(self.ctx.fact(node), Tensor):
+        elif (
+            node.attr == "tensors" or isinstance(self.ctx.fact(node), Tensor) or self._becomes_tensor(node.attr, owner)
+        ):
             self._read(node, node.attr != "tensors")
+
+    def _becomes_tensor(self, name: str, owner: Fact) -> bool:
+        """Whether an object's constructor gives an attribute a tensor last: ``self.xs = torch.stack(self.xs)``."""
+        values = list(last_given(owner.cls.info, name)) if isinstance(owner, Instance) else []
+        return bool(values) and isinstance(self.ctx.fact(values[-1]), Tensor)
 
     def _read(self, node: ast.expr, one: bool) -> None:
         """What JAX code reads of a data set becomes ``one`` array, or as many as it has tensors."""
@@ -290,6 +299,9 @@ class Batches:
 
     def _on_moves(self, moves: list[ast.Call], ids: Collection[str] = ()) -> None:
         for move in moves:
+            if (test := self.moves.asked(move)) is not None:
+                held = self.ctx.source.segment(self.moves.receiver(move))
+                self.ctx.plan.on_expression(test, lambda renderer, held=held: Piece(f'hasattr({held}, "shape")', ATOM))  # type: ignore[misc]
             self.ctx.plan.on_expression(move, lambda renderer, move=move: self._asarray(renderer, move, ids))  # type: ignore[misc]
 
     def _asarray(self, renderer: ExpressionRenderer, node: ast.Call, ids: Collection[str]) -> Piece:

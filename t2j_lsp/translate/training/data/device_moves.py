@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.narrowing import Narrowing
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -67,6 +69,26 @@ class DeviceMoves:
     def receiver(self, move: ast.Call) -> ast.expr:
         assert isinstance(move.func, ast.Attribute)
         return move.func.value
+
+    def asked(self, move: ast.Call) -> ast.expr | None:
+        """What asks around a move if there is a tensor to move: ``v.to(device) if torch.is_tensor(v) else v``."""
+        facts, moved = Narrowing(self.ctx.inference.facts), ast.unparse(self.receiver(move))
+        for around in ancestors(move, self.ctx.source.parents):
+            match around:
+                case ast.IfExp(test=test):
+                    tests = [test]
+                case (
+                    ast.DictComp(generators=[one]) | ast.ListComp(generators=[one]) | ast.GeneratorExp(generators=[one])
+                ):
+                    tests = one.ifs
+                case ast.stmt():
+                    break
+                case _:
+                    continue
+            for test in tests:
+                if (asked := facts.asks_for_tensor(test)) is not None and ast.unparse(asked) == moved:
+                    return test
+        return None
 
     def _items(self, node: ast.Name, moves: list[ast.Call]) -> bool:
         """Whether a name stands as ``batch.items()`` in a comprehension that moves each item."""

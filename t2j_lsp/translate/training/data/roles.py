@@ -16,6 +16,7 @@ from t2j_lsp.symbols import named_parameters, nearest
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.inference.narrowing import Narrowing
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import (
     STR,
@@ -45,6 +46,7 @@ from .batch_loops import (
     is_move,
     is_named_loader,
     is_object,
+    is_view,
     loader_of,
     moves_or_trains,
     names_in,
@@ -191,7 +193,7 @@ class _Roles:
                 self._take(loop, names_in(target), loader)
         iterable = loader_of(loop.iter)
         fact = self.fact(iterable)
-        unknown = fact == UNKNOWN and (
+        unknown = (fact == UNKNOWN and not is_view(iterable)) and (
             moves_or_trains(loop) or is_named_loader(iterable) and self.uses.computes_of_items(loop)
         )
         if is_loader(fact) or unknown:
@@ -266,8 +268,15 @@ class _Roles:
         """What a batch is that isn't one tensor: a dict or a tuple of them, perhaps with texts beside."""
         is_dict = any(map(partial(_is_of_dict, name=name), symbols.walk(loop)))
         if not self.samples.may_hold_texts:
+            if is_dict and self.samples.are_unknown and self._asks_for_tensors(loop):
+                return MixedDict(())
             return ListOf(TENSOR, STR) if is_dict else ListOf(TENSOR)
         return self.samples.batch(is_dict)
+
+    def _asks_for_tensors(self, loop: ast.AST) -> bool:
+        """Whether a loop asks of what it has whether it is a tensor: other things are among it."""
+        asks = Narrowing(self.inference.facts).asks_for_tensor
+        return any(asks(node) is not None for node in symbols.walk(loop) if isinstance(node, ast.Call))
 
     def _losses(self) -> None:
         """``loss.backward()`` is only there on a tensor with one element."""

@@ -56,6 +56,11 @@ class SampleParts:
         """Whether a part of something that the file's loaders give may be texts."""
         return any(part != TENSOR for part in self._joined.values())
 
+    @property
+    def are_unknown(self) -> bool:
+        """Whether no function of the file says what samples hold."""
+        return not self._parts
+
     def batch(self, is_dict: bool) -> Fact:
         """A batch of which some part may be texts."""
         places = [part for key, part in self._joined.items() if isinstance(key, int)]
@@ -170,7 +175,10 @@ class SampleParts:
                 return name not in _OF_ANY
             case ast.Call(func=ast.Attribute(attr=attr)):
                 return attr not in _OF_LISTS
-            case ast.BinOp() | ast.keyword():
+            case ast.keyword() as keyword:
+                call = self.inference.source.parents.get(keyword)
+                return not isinstance(call, ast.Call) or ast.unparse(call.func) != "dict"
+            case ast.BinOp():
                 return True
         return False
 

@@ -7,7 +7,7 @@ one variable, the module.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from t2j_lsp.symbols import Symbols, parameter_names
@@ -162,6 +162,8 @@ class DataFlow:
                 # The target has its value when the body starts; behind the loop it may have none.
                 out.reads |= body.reads - own | {n for s in node.orelse for n in self.reads(s)} & own
                 out.writes |= body.writes
+                if any(_writes_weights(child, own) for child in node.body):
+                    out.writes |= {root for walked in _walked(node.iter) if (root := self.root(walked))} - bound
                 return
             case ast.Lambda():
                 inner = bound | parameter_names(node)
@@ -262,6 +264,37 @@ class Liveness:
                 inner = inner - self.flow.writes(node.target)
             out = out | inner
         return out
+
+
+def _walked(node: ast.expr) -> Iterator[ast.expr]:
+    """The modules over whose parameters a loop goes: `net` of ``zip(net.parameters(), others)``."""
+    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("parameters", "named_parameters"):
+            yield call.func.value
+
+
+def _writes_weights(node: ast.stmt, names: Collection[str]) -> bool:
+    """Whether a statement writes into the values of some variables: ``p.mul_(0.5)``, ``p.data = q.data``."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=written, attr=attr)) if (
+                attr.endswith("_") and attr != "requires_grad_"
+            ):
+                pass
+            case (
+                ast.Attribute(attr="data", value=written, ctx=ast.Store())
+                | ast.Subscript(value=written, ctx=ast.Store())
+            ):
+                pass
+            case ast.AugAssign(target=written):
+                pass
+            case _:
+                continue
+        while isinstance(written, ast.Subscript) or isinstance(written, ast.Attribute) and written.attr == "data":
+            written = written.value
+        if isinstance(written, ast.Name) and written.id in names:
+            return True
+    return False
 
 
 def is_mode(node: ast.AST) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context, Report
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.rule.definitions import ClassInfo
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Tensor, Tuple, is_number
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import CONDITIONAL, Piece
@@ -82,6 +83,22 @@ def makes_numpy(context: Context, call: ast.Call) -> bool:
     named = assigned_to(call, context.source.parents)
     given = [ast.unparse(one) for one in call.args]
     return named is not None and given == [named.id] and context.fact(call.func) == Qual("numpy.asarray")
+
+
+def last_given(info: ClassInfo, name: str) -> Iterator[ast.expr]:
+    """What the constructor of a class gives an attribute, one after the other; nothing if other methods do so, too."""
+    for method in info.methods.values():
+        for statement in symbols.walk(method.node):
+            match statement:
+                case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=given)]) if given == name:
+                    if statement not in method.node.body or method.name != "__init__":
+                        return
+    init = info.methods.get("__init__")
+    for statement in init.node.body if init is not None else ():
+        match statement:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=given)], value=value):
+                if given == name:
+                    yield value
 
 
 def handed_on(statement: ast.stmt) -> ast.expr | None:

@@ -29,9 +29,14 @@ class Input:
     texts: bool = False
     """Whether it is a list of texts, for which the step is compiled, and which is passed as a tuple."""
 
+    mixed: bool = False
+    """Whether it is a dict with texts beside its arrays, which alone are passed."""
+
     def argument(self) -> str:
         """What the step is called with."""
         given = self.given or self.text
+        if self.mixed:
+            return f'{{k: v for k, v in {given}.items() if hasattr(v, "shape")}}'
         return f"tuple({given})" if self.texts else given
 
 

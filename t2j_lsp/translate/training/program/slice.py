@@ -92,7 +92,7 @@ class UpdateSlicer:
             if not self.plain(index):
                 continue
             written = self.writes(index) & needed
-            if _trains(self.items[index].node):
+            if _trains(self.items[index].node) or _loads(self.items[index].node):
                 written -= set(self.modules)
             if not written:
                 continue
@@ -334,3 +334,11 @@ def _trains(node: ast.stmt) -> bool:
         return False
     names = {n.attr for n in symbols.walk(node) if isinstance(n, ast.Attribute)}
     return not names.isdisjoint({"backward", "parameters"})
+
+
+def _loads(node: ast.stmt) -> bool:
+    """Whether a statement is ``clone.load_state_dict(base.state_dict())``, through which no gradient flows."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="load_state_dict"))):
+            return True
+    return False

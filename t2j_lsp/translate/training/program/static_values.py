@@ -178,7 +178,8 @@ def _static_place(node: ast.expr, inference: Inference) -> bool:
         case ast.If() | ast.IfExp() | ast.While():
             return parent.test is child
         case ast.Compare():
-            return not any(isinstance(inference.fact(c), Tensor) for c in (parent.left, *parent.comparators))
+            compared = (parent, parent.left, *parent.comparators)
+            return not any(isinstance(inference.fact(c), Tensor) for c in compared)
         case ast.For(target=ast.Name(id=name)) if parent.iter is child:
             return must_be_static([n for s in parent.body for n in symbols.walk(s) if _is_read(n, name)], inference)
         case ast.BoolOp() | ast.Slice() | ast.comprehension() | ast.For():

@@ -11,7 +11,18 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_module
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, ListOf, Object, Qual, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import (
+    UNKNOWN,
+    AnyModule,
+    Fact,
+    ListOf,
+    MixedDict,
+    Object,
+    Qual,
+    Scalar,
+    Tensor,
+    Tuple,
+)
 from t2j_lsp.translate.rule.library import is_loss, stands_alone
 from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.source.positions import position
@@ -339,7 +350,7 @@ class Inputs:
                 else "a function that is defined inside another"
             )
             raise Refused(f"the loss is computed with {ast.unparse(place)}, {kind}")
-        if is_mixed(known):
+        if is_mixed(known) and not self.made.is_read_for_arrays(place):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, which may hold texts beside its tensors")
         if isinstance(known, Instance):
             raise Refused(
@@ -363,9 +374,9 @@ class Inputs:
             return "function"
         if items_decide(one.places, self.ctx.inference):
             raise Refused(f"items of {one.text} decide what is computed: give them to functions one by one")
-        one.texts = given_as_tuple(facts)
+        one.texts, one.mixed = given_as_tuple(facts), any(is_mixed(f) for f in facts)
         if not one.texts and any(
-            isinstance(f, Tensor | ListOf | Tuple) or is_module(f) or stands_alone(f) for f in facts
+            isinstance(f, Tensor | ListOf | Tuple | MixedDict) or is_module(f) or stands_alone(f) for f in facts
         ):
             return "array"
         if not one.texts and has_settings(one.places, self.ctx.inference):

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.inference.call_sites import reached_functions
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter, is_known
 from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, MixedDict, Object, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.training.data.sample_parts import is_mixed
 from t2j_lsp.translate.training.program.flow import DataFlow
 
@@ -49,11 +50,44 @@ class MadeInputs:
         return None if any(isinstance(n, ast.expr) and self.is_trained(ast.unparse(n)) for n in inside) else made
 
     def _part_of_batch(self, node: ast.expr) -> ast.Subscript | None:
-        """``batch["x"]`` of a batch that may hold texts, which no compiled function takes."""
+        """``batch["x"]`` of a dict that may hold texts, which no compiled function takes, or is unknown."""
+        part, batch = self.ctx.source.parents.get(node), self.ctx.fact(node)
+        if not isinstance(part, ast.Subscript) or not self._is_named_part(node):
+            return None
+        fact = self.ctx.fact(part)
+        if is_mixed(batch):
+            return part if isinstance(fact, Tensor) or not is_known(fact) else None
+        unclear = batch == UNKNOWN or isinstance(batch, ListOf) and batch.keys is not None and batch.item == UNKNOWN
+        return part if unclear and self._is_read_in_parts(node) else None
+
+    def is_read_for_arrays(self, place: ast.expr) -> bool:
+        """Whether the functions that the step calls read no texts of a batch, whose arrays do for them."""
+        batch = self.ctx.fact(place)
+        if not isinstance(batch, MixedDict) or not isinstance(place, ast.Name):
+            return False
+        texts = {key for key, fact in batch.items if not isinstance(fact, Tensor)}
+        bodies = [info.node for info in reached_functions(self.ctx.inference, self.parts)]
+        parts = (n for body in bodies for n in symbols.walk(body) if isinstance(n, ast.Subscript))
+        return not any(isinstance(p.slice, ast.Constant) and p.slice.value in texts for p in parts)
+
+    def _is_named_part(self, node: ast.AST) -> bool:
+        """Whether a part is read of a value that a number or a name in the text says: ``batch["x"]``."""
+        match part := self.ctx.source.parents.get(node):
+            case ast.Subscript(slice=ast.Constant(), ctx=ast.Load()):
+                return part.value is node
+        return False
+
+    def _is_read_in_parts(self, node: ast.expr) -> bool:
+        """Whether the code that moves reads only parts of a dict, by their names."""
+        text = ast.unparse(node)
+        reads = [n for at in self.parts for n in symbols.walk(at) if isinstance(n, ast.Name) and n.id == text]
+        return all(self._is_named_part(n) and self._key(n) for n in reads)
+
+    def _key(self, node: ast.expr) -> str | None:
+        """The name under which a part is read."""
         part = self.ctx.source.parents.get(node)
-        if isinstance(part, ast.Subscript) and part.value is node and is_mixed(self.ctx.fact(node)):
-            return part if isinstance(part.slice, ast.Constant) and isinstance(self.ctx.fact(part), Tensor) else None
-        return None
+        key = part.slice.value if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) else None
+        return key if isinstance(key, str) else None
 
     def next_of(self, node: ast.expr) -> ast.Call | None:
         """``next(batches)`` around an iterator."""

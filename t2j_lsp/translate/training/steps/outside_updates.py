@@ -60,8 +60,8 @@ class OutsideUpdates:
         for node in self.ctx.source.nodes:
             if node in left:
                 continue
-            if isinstance(node, ast.stmt) and node not in used:
-                self._statement(node)
+            if isinstance(node, ast.stmt):
+                (self._rate if node in used else self._statement)(node)
             elif isinstance(node, ast.Call):
                 self.rates.count(node)
                 self._call(node, node in used)
@@ -74,17 +74,23 @@ class OutsideUpdates:
 
     # --- statements -----------------------------------------------------------------------------------------------
 
-    def _statement(self, node: ast.stmt) -> None:
-        if node in self.ctx.plan.statement_handlers:
-            return
+    def _rate(self, node: ast.stmt) -> bool:
+        """A new learning rate, also one that is set between the loss and the update; whether it is one."""
         match node:
             case ast.For():
                 self.rates.loop(node, leave=bool(self.steps.refused))
+            case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
+                return self.rates.write(node, target, node.value)
+        return False
+
+    def _statement(self, node: ast.stmt) -> None:
+        if node in self.ctx.plan.statement_handlers or self._rate(node):
+            return
+        match node:
             case ast.With() if self.steps.reader.is_open(node) and self._half(node):
                 self.ctx.plan.on_statement(node, lambda statements: self._open(node, statements))
             case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
-                if not self.rates.write(node, target, node.value):
-                    self._write(node, target)
+                self._write(node, target)
             case ast.Assign(targets=[ast.Name(id=name)]):
                 self._assign(node, name)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad") as func)):

@@ -252,7 +252,7 @@ def train(model, train_loader, optimizer):
 """
     code = convert(source).code
     assert 'train_step(model, optimizer, batch["image"], batch["label"])' in code
-    assert '{k: jnp.asarray(v) if hasattr(v, "shape") else v for k, v in batch.items()}' in code
+    assert 'jnp.asarray(v) if hasattr(v, "shape") else v for k, v in batch.items()' in code
 
 
 LABELS = """

@@ -114,6 +114,12 @@ def is_called(places: list[ast.expr], inference: Inference, is_loss: bool) -> bo
     return any(isinstance(p, ast.Call) and p.func in followed for p in parents)
 
 
+def names_loss(node: ast.expr) -> bool:
+    """Whether a name says that it is a loss, of which ``loss_fn: nn.Module`` says only that it may be called."""
+    name = ast.unparse(node).rpartition(".")[2].lower()
+    return any(part in name for part in ("loss", "crit"))
+
+
 def has_settings(places: list[ast.expr], inference: Inference) -> bool:
     """Whether functions of the file read attributes of a value that no tensor has: ``args`` of ``loss_of(x, args)``."""
     parents = inference.source.parents

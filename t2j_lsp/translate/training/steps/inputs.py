@@ -39,6 +39,7 @@ from t2j_lsp.translate.training.program.static_values import (
     is_called,
     items_decide,
     must_be_static,
+    names_loss,
 )
 from t2j_lsp.translate.training.program.step_calls import Refused
 
@@ -93,7 +94,7 @@ class Inputs:
                 if isinstance(node, ast.Call) and node in self.flow.passed:
                     self._add_passed(self.flow.passed[node], exposed, inputs)
                 elif self.flow.variable(node) in exposed and (_is_load(node) or self._is_added_to(node)):
-                    made = self._made(node, exposed) if self.compiled else None
+                    made = self.made.of(node, exposed) if self.compiled else None
                     if made is not None:
                         self._add_made(node, made, inputs)
                     else:
@@ -182,10 +183,6 @@ class Inputs:
             if text not in inputs:
                 inputs[text] = Input(self._name(text), text, one.kind)
             inputs[text].places += [place for place in one.places if place not in inputs[text].places]
-
-    def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
-        """What is made of a variable where the code is called, and passed in its place."""
-        return self.made.of(node, exposed)
 
     def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, inputs: dict[str, Input]) -> None:
         text = ast.unparse(made)
@@ -392,12 +389,6 @@ class Inputs:
         if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):
             return "static" if must_be_static(one.places, self.ctx.inference) else "array"
         return "array"
-
-
-def names_loss(node: ast.expr) -> bool:
-    """Whether a name says that it is a loss, of which ``loss_fn: nn.Module`` says only that it may be called."""
-    name = ast.unparse(node).rpartition(".")[2].lower()
-    return any(part in name for part in ("loss", "crit"))
 
 
 def _called(known: Object) -> str:

@@ -21,9 +21,9 @@ from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.dict_order import DictOrder, is_dict
 from t2j_lsp.translate.training.program.objects import Objects
 from t2j_lsp.translate.training.program.once import holds_arrays_alone
+from t2j_lsp.translate.training.program.static_values import names_loss
 from t2j_lsp.translate.training.program.step_calls import CLOSURE
 
-from .inputs import names_loss
 from .method_calls import MethodCalls
 from .region import AUTOCAST
 from .repeated_calls import RepeatedCalls, called_module

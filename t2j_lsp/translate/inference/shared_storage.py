@@ -27,6 +27,7 @@ from .places import NOWHERE, Env, Reached, is_state, joined, made_by, overlap
 from .statement_reads import (
     calls_of,
     flatten,
+    gives_keys,
     loads,
     only_written,
     parts_of,
@@ -78,19 +79,6 @@ def shared_writes(inference: Inference) -> SharedWrites:
         writes = _known_writes(inference, written)
         if written == known:
             return writes
-
-
-def _gives_keys(loop: ast.For | ast.AsyncFor) -> bool:
-    """Whether a loop looks things up by its variable in what it goes over, as in a dict: ``for k in d: d[k]``."""
-    match loop:
-        case ast.For(target=ast.Name(id=key), iter=ast.Name(id=walked)):
-            names = (n.slice for n in symbols.walk(loop) if isinstance(n, ast.Subscript) and _is_named(n.value, walked))
-            return any(_is_named(name, key) for name in names)
-    return False
-
-
-def _is_named(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _parts(target: ast.expr) -> Iterator[ast.expr]:
@@ -219,7 +207,7 @@ class _Function:
         for _ in range(2):
             inside = dict(env)
             if not isinstance(node, ast.While):
-                rows = self.storage.fresh() if _gives_keys(node) else self.storage.elements(node.iter, inside)
+                rows = self.storage.fresh() if gives_keys(node) else self.storage.elements(node.iter, inside)
                 self.storage.bind(node.target, rows, inside)
             env = joined(env, self._block(node.body, inside)) or env
         return self._block(node.orelse, env)

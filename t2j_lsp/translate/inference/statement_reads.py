@@ -118,3 +118,16 @@ def only_written(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
             return True
         place, parent = parent, parents.get(parent)
     return False
+
+
+def gives_keys(loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop looks things up by its variable in what it goes over, as in a dict: ``for k in d: d[k]``."""
+    match loop:
+        case ast.For(target=ast.Name(id=key), iter=ast.Name(id=walked)):
+            names = (n.slice for n in symbols.walk(loop) if isinstance(n, ast.Subscript) and _is_named(n.value, walked))
+            return any(_is_named(name, key) for name in names)
+    return False
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

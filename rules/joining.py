@@ -40,8 +40,8 @@ def _stacked(call: Call) -> Fact:
 
 
 def _starts_empty(call: Call, node: ast.expr) -> bool:
-    """Whether a variable is given a vector of no elements somewhere: ``found = torch.tensor([])``."""
-    for name, made in call.site.made(node):
+    """Whether a variable is given a vector of no elements somewhere, or what a parameter is called after is."""
+    for name, made in call.site.made(node, handed=True):
         given = [ast.unparse(argument) for argument in made.args]
         if name in EMPTY_OF and given == ["[]"] or name in EMPTY_OF_SIZE and given == ["0"]:
             return True

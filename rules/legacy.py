@@ -167,7 +167,14 @@ for name, dtype in LEGACY.items():
 
 @rule("torch.Tensor.new(self, *data, device=None)", jax="jnp.empty(size, dtype=x.dtype)", result="tensor")
 def new(call: Call) -> Piece | Refusal:
-    if is_size(call) is not True:
+    """Of another tensor it is that tensor, of which PyTorch wants the same type."""
+    sizes = is_size(call)
+    data = call["data"].items[0] if sizes is False else None
+    if data is not None and is_tensor(data.fact):
+        return call.emit("{data}", data=data)
+    if data is not None and isinstance(data.fact, Tuple | ListOf):
+        return call.emit("jnp.array({data}, dtype={holder}.dtype)", data=data, holder=holder(call["self"]))
+    if sizes is not True:
         return call.refuse("x.new() takes sizes or data: write x.new_empty(size) or x.new_tensor(data).")
     size = "{data:shape}" if call["data"].items else "0"
     return call.emit(f"jnp.empty({size}, dtype={{holder}}.dtype)", holder=holder(call["self"]))
@@ -183,6 +190,7 @@ def variable(call: Call) -> Piece:
     return call.emit("jax.lax.stop_gradient({data})" if cut else "{data}")
 
 
+trait(Trait.GIVES_ARGUMENT, "new")
 trait(Trait.FROM_VALUES, "torch.Tensor", *(f"torch.{name}" for name in LEGACY))
 trait(Trait.DEFAULT_TYPE, "torch.FloatTensor", "torch.Tensor")
 trait(Trait.VARIABLE, "torch.autograd.Variable")

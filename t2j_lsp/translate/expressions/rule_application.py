@@ -52,7 +52,7 @@ _SWITCHING = (_WITHOUT, names_with(Trait.FORWARD), names_with(Trait.GRADIENT_SWI
 INITIAL_VALUES = "the initial values of layers are Flax's, not PyTorch's (--init flax)"
 
 
-def _function(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
+def _function(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> symbols.FunctionNode | None:
     """The function that a node stands in."""
     return next((at for at in ancestors(node, parents) if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef)), None)
 
@@ -106,14 +106,13 @@ class CallSite:
         current = self.ctx.scope.statement
         return current is not None and isinstance(current.node, ast.Expr) and current.node.value is self.node
 
-    def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
-        """The calls of PyTorch's functions whose values a variable is given in the same function, with their names."""
-        parents = self.ctx.source.parents
+    def made(self, node: ast.expr, handed: bool = False) -> list[tuple[str, ast.Call]]:
+        parents, function = self.ctx.source.parents, _function(node, self.ctx.source.parents)
         calls = self.ctx.source.assigned_calls.get(ast.unparse(node), ()) if is_simple(node) else ()
-        known = [
-            (self.ctx.fact(call.func), call) for call in calls if _function(call, parents) is _function(node, parents)
-        ]
-        return [(fact.name, call) for fact, call in known if isinstance(fact, Qual)]
+        parameters = symbols.named_parameters(function) if handed and function is not None else ()
+        anywhere = isinstance(node, ast.Name) and any(one.arg == node.id for one in parameters)
+        near = [assignments.first_of_chain(call) for call in calls if anywhere or _function(call, parents) is function]
+        return [(fact.name, call) for call in near if isinstance(fact := self.ctx.fact(call.func), Qual)]
 
     def computed(self, node: ast.expr) -> bool:
         """Whether a value is arithmetic, or a variable that is given some in the same function."""

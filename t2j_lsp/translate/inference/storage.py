@@ -19,7 +19,7 @@ from .forward_pass import is_known
 from .places import CROSSING, DEEPEST, NOWHERE, STATE, Env, Reached, is_state, made_by
 
 VIEWS = names_with(Trait.VIEW)
-_PIECES = names_with(Trait.PIECES)
+_PIECES, _GIVING = names_with(Trait.PIECES), names_with(Trait.GIVES_ARGUMENT)
 FROM_NUMPY, TO_NUMPY = names_with(Trait.FROM_NUMPY), names_with(Trait.TO_NUMPY)
 """Calls whose tensor is a NumPy array's memory, and methods of tensors whose array is theirs."""
 _MOVES = names_with(Trait.MOVES)
@@ -169,6 +169,9 @@ class Storage:
             return all(isinstance(part, written) for part in parts)
         return all(isinstance(part, written) or self._may_be_number(part) for part in parts)
 
+    def _is_tensor(self, node: ast.expr) -> bool:
+        return isinstance(self.facts.get(node), Tensor)
+
     def _may_be_number(self, index: ast.expr) -> bool:
         """Whether an index is a number, or a name of which nothing is known."""
         fact = self.facts.get(index, UNKNOWN)
@@ -201,6 +204,8 @@ class Storage:
             case ast.Name(id="dict"):
                 items: dict[object, Reached] = {k.arg: self.of(k.value, env) for k in node.keywords}
                 return Reached(items=items).joined(self.of(a, env) for a in node.args)
+            case ast.Attribute(attr=name) if name in _GIVING and len(node.args) == 1 and self._is_tensor(node.args[0]):
+                return self.of(node.args[0], env)
             case ast.Attribute():
                 return self._method(node, node.func, env)
         return self.fresh()

@@ -227,7 +227,7 @@ class SilentSite:
     def lines(self, text: str) -> int:
         return 1
 
-    def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
+    def made(self, node: ast.expr, handed: bool = False) -> list[tuple[str, ast.Call]]:
         return []
 
     def computed(self, node: ast.expr) -> bool:

@@ -113,8 +113,11 @@ class Site(Protocol):
     def rngs(self) -> str:
         """The expression for the ``nnx.Rngs`` in reach; the enclosing functions are given one."""
 
-    def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
-        """The calls of PyTorch's functions whose values a variable is given in the same function, with their names."""
+    def made(self, node: ast.expr, handed: bool = False) -> list[tuple[str, ast.Call]]:
+        """The calls of PyTorch's functions whose values a variable is given in the same function, with their names.
+
+        ``handed``: of a parameter, those that variables of its name are given anywhere.
+        """
         ...
 
     def computed(self, node: ast.expr) -> bool:

@@ -194,6 +194,7 @@ class Trait(Enum):
     CHILDREN_BY_NAME = "that of the modules in a module's attributes"
     OF_PAIRS = "a function or method that computes each element of two tensors' elements at the same place"
     KEEPS_STATISTICS = "a function that in training writes into the running statistics that it is given"
+    GIVES_ARGUMENT = "a method that gives the memory of a tensor that it is given"
     BOOLEAN_IN_PLACE = "a method that writes booleans into its tensor"
     MOVES = "a method that moves a tensor or a module to a device; `to` may cast it, too"
     TO_DEVICE = "such a method that takes it to where things are computed"

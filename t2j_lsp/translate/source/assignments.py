@@ -38,6 +38,14 @@ def value_of(target: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.expr | 
     return next((value for one, value in assigned(statement) if one is target), None)
 
 
+def first_of_chain(call: ast.Call) -> ast.Call:
+    """The call whose value the methods of a chain take on: ``torch.empty(0)`` in ``torch.empty(0).to(device)``."""
+    match call.func:
+        case ast.Attribute(value=ast.Call() as inner):
+            return first_of_chain(inner)
+    return call
+
+
 def _statement(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST:
     around = parents.get(node, node)
     return parents.get(around, around) if isinstance(around, ast.Tuple | ast.List) else around

@@ -195,8 +195,10 @@ def calls_by_target(nodes: Iterable[ast.AST]) -> dict[str, list[ast.Call]]:
     """The calls whose values variables are given, by the variables as they are written."""
     calls: dict[str, list[ast.Call]] = {}
     for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            for target in node.targets:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call | ast.IfExp):
+            ways = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+            given = [one for one in ways if isinstance(one, ast.Call)]
+            for target in node.targets if given else ():
                 if isinstance(target, ast.Name | ast.Attribute):
-                    calls.setdefault(ast.unparse(target), []).append(node.value)
+                    calls.setdefault(ast.unparse(target), []).extend(given)
     return calls

@@ -8,7 +8,7 @@ has gaps does so, it is read as if the branch zeroed them first.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import walk
@@ -32,8 +32,10 @@ def with_gradients_zeroed_in_branches(inference: Inference, gaps: Iterable[Findi
             continue
         before = source.parents.get(node)
         asked = before if isinstance(before, ast.If) and node in before.body else None
-        branch = _next(source.block_of(node) or [], node) or asked and _asked_again(inference, asked)
-        if branch is None or not _updates(inference, branch, optimizer) or not source.starts_line(branch.body[0]):
+        branch = _next(source.block_of(node) or [], node)
+        if branch is None or not _updates(inference, branch, optimizer):
+            branch = _asked_again(inference, asked) if asked is not None else None
+        if branch is None or not source.starts_line(branch.body[0]):
             continue
         (start, end), first = source.span(node), source.span(branch.body[0])[0]
         empty = asked is not None and asked.body == [node] and not asked.orelse and source.starts_line(asked)
@@ -68,17 +70,28 @@ def _asked_again(inference: Inference, asked: ast.If) -> ast.If | None:
     read = {n.id for n in walk(asked.test) if isinstance(n, ast.Name)}
     if asked not in block or any(isinstance(n, ast.Call) for n in walk(asked.test)):
         return None
-    for statement in block[block.index(asked) + 1 :]:
+    for statement in _in_order(block[block.index(asked) + 1 :]):
         if isinstance(statement, ast.If) and ast.unparse(statement.test) == test:
-            return None if statement.orelse else statement
+            used = [n.attr for n in walk(statement) if isinstance(n, ast.Attribute)]
+            return statement if "backward" in used and ZEROS not in used and not statement.orelse else None
         run = [statement, *(info.node for info in reached_functions(inference, [statement]))]
         for node in (n for code in run for n in walk(code)):
             match node:
                 case ast.Name(id=name, ctx=ast.Store()) if name in read:
                     return None
-                case ast.Attribute(attr="train" | "eval" | "backward"):
+                case ast.Attribute(attr="train" | "eval" | "backward" | "grad" | "step" | "zero_grad"):
                     return None
     return None
+
+
+def _in_order(block: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """Statements, and those under a ``with`` in its place, behind what it enters."""
+    for statement in block:
+        if isinstance(statement, ast.With):
+            yield from statement.items
+            yield from _in_order(statement.body)
+        else:
+            yield statement
 
 
 def _updates(inference: Inference, branch: ast.If, optimizer: str) -> bool:

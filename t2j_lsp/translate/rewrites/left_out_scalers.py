@@ -38,7 +38,7 @@ def with_scalers_left_out(inference: Inference, gaps: Iterable[Finding]) -> Rear
     return without_scalers(inference, edits, made)
 
 
-def without_scalers(inference: Inference, edits: Edits, made: Iterable[ast.expr]) -> RearrangedText:
+def without_scalers(inference: Inference, edits: Edits, made: Iterable[ast.expr | ast.arg]) -> RearrangedText:
     """A text in which these are made no more, each with the note that the loop goes without."""
     name, source = "torch.amp.GradScaler", inference.source
     notes = (Finding(source.contract_span(n), name, "note", Severity.NOTE, SCALER) for n in made)

@@ -2,7 +2,8 @@
 
 Where a file that has gaps does so, it is read as if there were none: of ``if scaler is not None: ... else: ...`` the
 branch without a scaler stays, if the other one differs from it by nothing but the scaler and its autocast. The loop
-runs in float32, where both are the same.
+runs in float32, where both are the same. So where only functions know of one (``def train(model, scaler=None)``), whose
+parameter stays for those who call them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from .left_out import ObjectLeftOut, Stays
 from .left_out_scalers import is_scaler, without_scalers
 
 _GONE = frozenset({"update", "unscale_", "load_state_dict"})
+_METHODS = frozenset({"scale", "step", "update"})
 _PLAIN = (
     ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp,
     ast.boolop, ast.unaryop, ast.cmpop, ast.expr_context,
@@ -33,13 +35,25 @@ _PLAIN = (
 def with_optional_scalers_left_out(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
     """The text in which no scaler is ever made; None if none may be missing, or it is used otherwise."""
     made = [n for n in inference.source.nodes if isinstance(n, ast.Call) and is_scaler(inference, n)]
-    if not made or not list(gaps):
+    given = [] if made else list(_given(inference))
+    if not (made or given) or not list(gaps):
         return None
     try:
-        edits = _OptionalScalers(inference, made).edits()
+        edits = _OptionalScalers(inference, made, given).edits()
     except Stays:
         return None
-    return without_scalers(inference, edits, made)
+    return without_scalers(inference, edits, [*made, *given])
+
+
+def _given(inference: Inference) -> Iterator[ast.arg]:
+    """Parameters that are a scaler or None, in a file that makes none."""
+    for info in inference.functions.values():
+        called: dict[str, set[str]] = {}
+        for node in walk(info.node):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                called.setdefault(node.value.id, set()).add(node.attr)
+        missing = {parameter for parameter, default in defaults(info) if _is_none(default)}
+        yield from (p for p in named_parameters(info.node) if p in missing and called.get(p.arg, set()) >= _METHODS)
 
 
 def _text(node: ast.AST) -> str:
@@ -57,15 +71,15 @@ def _is_none(node: ast.AST | None) -> bool:
 
 
 class _OptionalScalers(ObjectLeftOut):
-    def __init__(self, inference: Inference, made: list[ast.Call]) -> None:
+    def __init__(self, inference: Inference, made: list[ast.Call], given: list[ast.arg]) -> None:
         super().__init__(inference)
         self.made = made
-        self.names: set[str] = set()
+        self.names = {parameter.arg for parameter in given}
         """Variables and attributes of ``self`` that hold the scaler or None, wherever the file has one of that name."""
         self.parameters: dict[FunctionInfo, set[str]] = {}
         self.branches: list[tuple[ast.If, bool]] = []
         """Branches on a scaler, and whether their body is what runs with one."""
-        self.may_be_none = False
+        self.may_be_none = bool(given)
 
     def edits(self) -> Edits:
         """What goes, and what stands for it. Raises Stays."""

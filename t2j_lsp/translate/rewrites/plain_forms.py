@@ -2,8 +2,9 @@
 
 Where a file has gaps, what they have to do with is read as if it were written in fewer ways: a loop counts nothing
 that nobody reads (``for _, p in enumerate(model.parameters())``), its target says what an item holds (``for pair in
-named: name, p = pair``), one over the parameters of several modules is a loop over the modules around another, and
-each name gets its value in a statement of its own (``a, b = f(x), g(y)``). Walks over what a module holds are those
+named: name, p = pair``), one over the parameters of several modules is a loop over the modules around another, each
+name gets its value in a statement of its own (``a, b = f(x), g(y)``), and a condition that chooses what is done is a
+branch (``optimizer.zero_grad() if train else None``). Walks over what a module holds are those
 of `plain_walks`.
 """
 
@@ -39,6 +40,10 @@ def with_plain_forms(inference: Inference, gaps: Iterable[Finding]) -> Rearrange
             case ast.For() if _touches(node, around):
                 of_loop = _uncounted(source, node) or _unpacked(source, node) or of_each_module(source, node)
                 edits += of_loop or plain_walk(inference, node, _reads_first(source, node))
+            case ast.Expr(value=ast.IfExp() as choice) if _touches(node, ranges):
+                edits += _as_branch(source, node, choice)
+            case ast.withitem(context_expr=ast.IfExp() as choice) if _touches(choice, ranges):
+                edits += _switched(source, choice)
             case ast.Assign(targets=[ast.Tuple() as target], value=ast.Tuple() as value):
                 names = {n.id for n in target.elts if isinstance(n, ast.Name)}
                 if _touches(node, ranges) or names & read:
@@ -64,6 +69,40 @@ def _uncounted(source: Source, loop: ast.For) -> Edits:
     if isinstance(walked, ast.Starred) or [*_reads_of(source, count, loop)] or "enumerate" in source.symbols.module:
         return []
     return [_put(source, loop.target, item), _put(source, loop.iter, walked)]
+
+
+def _as_branch(source: Source, statement: ast.Expr, choice: ast.IfExp) -> Edits:
+    """The edit of a statement that does one thing or another."""
+    start, end = source.span(statement)
+    indent, parts = source.indent(statement.lineno), list[Fragment]()
+    for words, node in (
+        ("if ", choice.test),
+        (f":\n{indent}    ", choice.body),
+        (f"\n{indent}else:\n{indent}    ", choice.orelse),
+    ):
+        if node is choice.orelse and isinstance(node, ast.Constant):
+            continue
+        parts += [
+            Fragment(words.replace("\n", source.newline), start, start),
+            Fragment(source.segment(node), *source.span(node)),
+        ]
+    alone = source.starts_line(statement) and not source.text[end : source.line_end(statement.end_lineno or 0)].strip()
+    plain = not [*source.comments_between(start, end)] and "\n" not in source.text[start:end]
+    return [(start, end, parts)] if alone and plain else []
+
+
+def _switched(source: Source, choice: ast.IfExp) -> Edits:
+    """The edit of ``with torch.enable_grad() if train else torch.no_grad():``, a switch of gradients."""
+    match choice:
+        case ast.IfExp(
+            body=ast.Call(func=ast.Attribute(value=library, attr="enable_grad"), args=[]),
+            orelse=ast.Call(func=ast.Attribute(value=ast.Name(), attr="no_grad" | "inference_mode"), args=[]),
+        ):
+            start, end = source.span(choice)
+            switch = f"{source.segment(library)}.set_grad_enabled("
+            asked = Fragment(source.segment(choice.test), *source.span(choice.test))
+            return [(start, end, [Fragment(switch, start, start), asked, Fragment(")", end, end)])]
+    return []
 
 
 def _unpacked(source: Source, loop: ast.For) -> Edits:

@@ -1,4 +1,7 @@
-"""``context = torch.no_grad if frozen else nullcontext``: a context that a condition chooses, and its blocks."""
+"""``context = torch.no_grad if frozen else nullcontext``: a context that a condition chooses, and its blocks.
+
+Or what it makes, ``torch.no_grad() if frozen else nullcontext()``, which blocks are under as it is.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +46,13 @@ class ContextChoices:
         """The assignment goes; what leaves the blocks has its gradient stopped under the same condition."""
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.IfExp(test=test, body=body, orelse=orelse)):
-                kinds = [self._stops(branch) for branch in (body, orelse)]
+                made = [isinstance(b, ast.Call) and not b.args and not b.keywords for b in (body, orelse)]
+                kinds = [self._stops(b.func if isinstance(b, ast.Call) else b) for b in (body, orelse)]
             case _:
                 return False
-        if None in kinds or all(kinds):
+        if None in kinds or all(kinds) or len(set(made)) > 1:
             return False
-        blocks = self._blocks(node, name)
+        blocks = self._blocks(node, name, all(made))
         if blocks is None or any(kinds) and not self._is_same_in(test, node):
             return False
         choices: dict[ast.stmt, ChosenContext] = {}
@@ -69,7 +73,7 @@ class ContextChoices:
             return None
         return fact.name in NO_GRAD
 
-    def _blocks(self, node: ast.Assign, name: str) -> list[ast.With] | None:
+    def _blocks(self, node: ast.Assign, name: str, made: bool) -> list[ast.With] | None:
         """The blocks under what is assigned here; None where it is assigned elsewhere or used in any other way."""
         function, parents = self.ctx.scope.function, self.ctx.source.parents
         if function is None or name in symbols.parameter_names(function.node):
@@ -79,12 +83,12 @@ class ContextChoices:
         for use in symbols.walk(function.node):
             if not isinstance(use, ast.Name) or use.id != name or use is node.targets[0]:
                 continue
-            call = parents.get(use)
+            call = use if made else parents.get(use)
             item = parents.get(call) if call is not None else None
             block = parents.get(item) if item is not None else None
             match call, item, block:
                 case (
-                    ast.Call(args=[], keywords=[]),
+                    ast.Call(args=[], keywords=[]) | ast.Name(),
                     ast.withitem(optional_vars=None),
                     ast.With(items=[_]) as block,
                 ) if block.lineno > node.lineno and block.body[0].lineno > block.lineno:

@@ -1,6 +1,6 @@
 """``context = torch.no_grad if frozen else nullcontext``: a context that a condition chooses, and its blocks.
 
-Or what it makes, ``torch.no_grad() if frozen else nullcontext()``, which blocks are under as it is.
+Or what such a one makes, ``no_grad() if frozen else nullcontext()``, which blocks are under as it is.
 """
 
 from __future__ import annotations

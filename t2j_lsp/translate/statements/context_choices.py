@@ -1,4 +1,4 @@
-"""``context = torch.no_grad if frozen else nullcontext``: a context that a condition chooses, and its blocks.
+"""``context = no_grad if frozen else nullcontext``: a context that a condition chooses, and its blocks.
 
 Or what such a one makes, ``no_grad() if frozen else nullcontext()``, which blocks are under as it is.
 """
@@ -46,8 +46,8 @@ class ContextChoices:
         """The assignment goes; what leaves the blocks has its gradient stopped under the same condition."""
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.IfExp(test=test, body=body, orelse=orelse)):
-                made = [isinstance(b, ast.Call) and not b.args and not b.keywords for b in (body, orelse)]
-                kinds = [self._stops(b.func if isinstance(b, ast.Call) else b) for b in (body, orelse)]
+                made = [isinstance(branch, ast.Call) for branch in (body, orelse)]
+                kinds = [self._stops(branch) for branch in (body, orelse)]
             case _:
                 return False
         if None in kinds or all(kinds) or len(set(made)) > 1:
@@ -69,6 +69,8 @@ class ContextChoices:
     def _stops(self, node: ast.expr) -> bool | None:
         """Whether a context stops gradients; None for any that is not about them."""
         fact = self.ctx.fact(node)
+        if isinstance(node, ast.Call) and not node.args and not node.keywords:
+            fact = self.ctx.fact(node.func)
         if not isinstance(fact, Qual) or fact.name not in NO_GRAD | _HARMLESS:
             return None
         return fact.name in NO_GRAD

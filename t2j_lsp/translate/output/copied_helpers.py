@@ -23,6 +23,7 @@ from t2j_lsp.translate.source.folding.uses import NOTHING_AGREED
 from t2j_lsp.translate.source.helpers import HEADER, Helper, renamed
 from t2j_lsp.translate.source.text import Source
 
+from .compiled_losses import with_compiled_losses
 from .helper_place import WrittenCode, first_user
 
 
@@ -34,7 +35,8 @@ def cut_to_uses(
     asked |= read_by_importers(ctx.inference, ctx.options.used_elsewhere)
     cut = partial(specialised, whole, user, needs.renames, wanted, asked, elsewhere)
     cut = partial(cut, width=ctx.source.line_limit, labels=class_labels(ctx.inference, wanted))
-    return _annotated_like(_agreed(whole, cut, user, wanted, needs), ctx.source)
+    copied = _agreed(whole, cut, user, wanted, needs)
+    return _annotated_like(with_compiled_losses(copied, user) if ctx.plan.train_steps else copied, ctx.source)
 
 
 def _agreed(whole: list[Helper], cut: Cut, user: ast.Module, wanted: set[str], needs: NeededNames) -> list[Helper]:

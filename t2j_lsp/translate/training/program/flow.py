@@ -43,6 +43,8 @@ class DataFlow:
         """The variables that a call as a statement reads and gives new values in the functions that it runs."""
         self.self_name = self_name
         """Name of the first parameter of a method whose attributes are variables of their own."""
+        self.left_out: frozenset[ast.AST] = frozenset()
+        """Code that isn't looked at."""
         self._uses: dict[ast.AST, Uses] = {}
 
     def uses(self, node: ast.AST) -> Uses:
@@ -86,6 +88,12 @@ class DataFlow:
         """The same where of some calls only some arguments count."""
         return DataFlow(self.symbols, self.self_name, self.passed, counted, self.effects)
 
+    def without(self, nodes: Iterable[ast.AST]) -> DataFlow:
+        """The same where some code isn't there."""
+        flow = DataFlow(self.symbols, self.self_name, self.passed, self.counted, self.effects)
+        flow.left_out = frozenset(nodes)
+        return flow
+
     def variable(self, node: ast.AST) -> str | None:
         """The variable that an expression names: ``x`` or ``self.x``."""
         if isinstance(node, ast.Name):
@@ -109,6 +117,8 @@ class DataFlow:
                     return None
 
     def _collect(self, node: ast.AST, out: Uses, bound: frozenset[str]) -> None:
+        if node in self.left_out:
+            return
         if self.counted is not None and isinstance(node, ast.Call) and (few := self.counted(node)) is not None:
             for one in few:
                 self._collect(one, out, bound)
@@ -213,6 +223,8 @@ class Liveness:
         return live
 
     def _statement(self, node: ast.stmt, live: set[str]) -> set[str]:
+        if node in self.flow.left_out:
+            return live
         match node:
             case ast.If():
                 branches = self._block(node.body, live) | self._block(node.orelse, live)

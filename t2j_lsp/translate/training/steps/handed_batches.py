@@ -95,7 +95,7 @@ class HandedBatches:
         if node in self.steps.uncompiled:
             return False
         around = list(ancestors(node, self.parents))
-        used = next((at for at in around if at in self.steps.used), None)
+        used = next((at for at in around if at in self.steps.used or at in self.steps.measured), None)
         return used is not None and loops <= set(ancestors(used, self.parents))
 
     def _is_taken(self, node: ast.Name, value: ast.expr) -> bool:

@@ -75,14 +75,20 @@ class StepWriter:
         """Raises Refused if what the step computes with can't be passed to a compiled function."""
         moved = sorted([*update.slice.moved, *update.slice.split])
         parts, order = self._parts(update, moved), DictOrder(self.ctx)
-        Inputs(self.ctx, self.flow, self.scope, self.objects, not update.once).of(parts, self._trained(update))
+        self.inputs(update)
         for name in update.live:
             order.loses(name, parts)
+
+    def inputs(self, update: Update) -> dict[str, Input]:
+        """What the step is passed. Raises Refused."""
+        parts = self._parts(update, sorted([*update.slice.moved, *update.slice.split]))
+        finder = Inputs(self.ctx, self.flow, self.scope, self.objects, not update.once)
+        return finder.of(parts, self._trained(update))
 
     def _parts(self, update: Update, moved: Sequence[int]) -> list[ast.AST]:
         """What is computed in the step, in its order."""
         parts: list[ast.AST] = [update.slice.split.get(i) or update.items[i].node for i in moved]
-        return parts + [loss for _, loss in update.losses]
+        return [*parts, *(one.value for one in update.measures), *(loss for _, loss in update.losses)]
 
     def _trained(self, update: Update) -> list[str]:
         return list(dict.fromkeys(base_of(self.flow, m) for one in update.optimized for m in one.modules))
@@ -101,6 +107,10 @@ class StepWriter:
                 lines += [*before, f"{self.ctx.source.segment(node.targets[0])} = {text}"]
             else:
                 lines += [line for line in converted(self.ctx, statements, node) if line.strip() != "pass"]
+        for one in update.measures:
+            before, text = rendered(self.ctx, statements, one.value, one.node)
+            lines += [*before, f"{one.name} = {text}"]
+            statements.renderer.put(one.value, Piece(one.name))
         parts = self._parts(update, moved)
         losses = [self._loss(statements, loss, update.items[i].node, parts) for i, loss in update.losses]
         return StepBody(lines, losses)

@@ -21,6 +21,7 @@ from t2j_lsp.translate.training.program.slice import SWAPPED
 from t2j_lsp.translate.training.program.step_calls import Phase, Reader, Refused, flatten, phases
 
 from .accumulated import ELSEWHERE, AccumulatedTraining, AddedGradients, loops, own_expressions
+from .around_steps import AroundSteps
 from .closures import ClosureGradients, Closures
 from .composed_step import unused
 from .effects import CallEffects
@@ -68,6 +69,8 @@ class Steps:
         """What stands in steps that aren't compiled."""
         self.used: set[ast.stmt] = set()
         """Statements that an update has taken up."""
+        self.measured: set[ast.expr] = set()
+        """What is computed in a step of statements that stay."""
         self.hosts: set[ast.AST | None] = set()
         """Functions that make updates; None for the module level."""
         self._inserted: dict[ast.AST, int] = {}
@@ -283,6 +286,8 @@ class _ScopePlan:
 
     def _handle(self, one: AccumulatedTraining) -> None:
         """Put handlers on the statements that the updates of a block replace."""
+        if len(one.updates) == 1:
+            one.updates = [AroundSteps(self.ctx, self.updates, self.writer).taken_up(one.updates[0])]
         region = Region(self.ctx, Allocations(self.steps.objects), one.block, one.items, one.updates)
         changed = region.changed()
         if changed[0] in self.ctx.plan.left:
@@ -322,6 +327,7 @@ class _ScopePlan:
         self.ctx.plan.on_statement(changed[0], write)
         self.steps.converted = True
         self.steps.hosts.add(self.scope.node)
+        self.steps.measured.update(measure.value for update in one.updates for measure in update.measures)
         self.steps.used |= set(changed) | {one.items[i].node for i in region.taken}
 
     def _in_front(self, block: Sequence[ast.stmt], first: ast.stmt) -> ast.stmt | None:

@@ -35,6 +35,15 @@ class Optimized:
     """Whether it updates one parameter outside of modules, which it takes in a tuple."""
 
 
+@dataclass(frozen=True)
+class Measure:
+    """What a statement computes with the results of a step, which the step gives in its place."""
+
+    name: str
+    value: ast.expr
+    node: ast.stmt
+
+
 @dataclass
 class Update:
     """What is known of one update before it is written."""
@@ -61,5 +70,6 @@ class Update:
     """What the compiled function is called."""
     once: str = ""
     """What it would do only once if it were compiled: it is traced at each call."""
+    measures: Sequence[Measure] = ()
     whole: bool = False
     """Whether all statements in front of it are part of it, in their order."""

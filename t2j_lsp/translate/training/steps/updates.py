@@ -56,8 +56,8 @@ class Updates:
         self.jittable = jittable
         self.lost = lost
         self.independent = "The loss doesn't depend on the modules that the optimizer updates."
-        body = scope.function.node.body if scope.function is not None else context.source.tree.body
-        self.liveness = Liveness(flow, body, self._read_elsewhere())
+        self.body = scope.function.node.body if scope.function is not None else context.source.tree.body
+        self.liveness = Liveness(flow, self.body, self._read_elsewhere())
 
     def _read_elsewhere(self) -> set[str]:
         """Variables that other functions read: those of the module level, and attributes of ``self``."""
@@ -311,6 +311,7 @@ class Updates:
         moved = [update.items[index].node for index in update.slice.moved]
         own = self.updated.variables(update.optimized).union(*map(self.flow.writes, moved))
         code = [*moved, *(loss for _, loss in update.losses), *update.slice.split.values()]
+        code += [one.value for one in update.measures]
         modules = [module for one in update.optimized for module in one.modules]
         sure = all(one.sure for one in update.optimized)
         given = self._exposed(update)
@@ -363,19 +364,24 @@ class Updates:
 
     def live(self, update: Update) -> list[str]:
         """Variables that the moved code writes and later code reads, in the order they are written."""
-        items, made = update.items, update.slice
-        wanted = set(self.liveness.after.get(items[update.losses[-1][0]].node, set()))
+        items, made, last = update.items, update.slice, update.losses[-1][0]
+        flow, liveness = self.flow, self.liveness
+        if gone := [one.value for one in update.measures] + [items[i].node for i in made.moved if i > last]:
+            flow = self.flow.without(gone)
+            liveness = Liveness(flow, self.body, self._read_elsewhere())
+        wanted = set(liveness.after.get(items[last].node, set()))
         if update.condition is not None:
-            wanted |= self.liveness.after.get(update.condition, set())
+            wanted |= liveness.after.get(update.condition, set())
         kept = {(late, name) for (_, name), waiting in made.saved.items() for late in waiting}
         for index in (*made.delayed, *made.split):
-            wanted |= {name for name in self.flow.reads(items[index].node) if (index, name) not in kept}
+            wanted |= {name for name in flow.reads(items[index].node) if (index, name) not in kept}
         if update.whole:
             episode = self._episode(items, made.moved, made.call)
             bound = episode.bound(made.moved)
             episode.check_added(made.moved, wanted - bound)
             wanted &= bound
-        update.saved = {key: self.ctx.names.fresh(f"raw_{key[1]}") for key in made.saved}
+        names = update.saved
+        update.saved = {key: names.get(key) or self.ctx.names.fresh(f"raw_{key[1]}") for key in made.saved}
         out: list[str] = []
         for index in sorted([*made.moved, *made.split]):
             if index in made.shared:
@@ -383,7 +389,7 @@ class Updates:
             for name in self._in_order(items[index].node):
                 if (name in wanted or index in made.split) and name not in out:
                     out.append(name)
-        return out + list(update.saved.values())
+        return [*out, *update.saved.values(), *(one.name for one in update.measures)]
 
     def _in_order(self, node: ast.stmt) -> list[str]:
         """Variables a statement writes, in the order they stand in."""

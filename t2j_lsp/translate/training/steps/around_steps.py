@@ -1,0 +1,211 @@
+"""What a loop computes for a step and with its results, noise and an accuracy, is compiled with it.
+
+An operation of its own costs more than a small model's step. What is made of arrays in front of the step moves into it,
+and so does what reads nothing behind it but what the step is given, or gives: ``correct += (out.argmax(1) == y).sum()``
+is ``correct += batch_correct``, of which the step gives the latter in place of ``out``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.tensors import is_array_tree
+from t2j_lsp.translate.training.program.allocations import Allocations
+from t2j_lsp.translate.training.program.step_calls import Item, Refused
+
+from .array_code import PERHAPS, ArrayCode
+from .step import StepWriter
+from .update import Measure, Update
+from .updates import Updates
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr)
+_OF_ALL = re.compile(r"^(total|running|epoch|sum|train)_+|_+(total|sum)$")
+
+
+@dataclass
+class AroundSteps:
+    """Looks at the statements around the updates of one scope."""
+
+    ctx: Context
+    updates: Updates
+    writer: StepWriter
+
+    @cached_property
+    def code(self) -> ArrayCode:
+        return ArrayCode(self.ctx, self.updates.flow, self.updates.jittable)
+
+    def taken_up(self, update: Update) -> Update:
+        """The update with what may move into it as well."""
+        compiled = update.mode == "fused" and not update.once and not update.whole
+        if not compiled or any(one.state for one in update.optimized) or not update.slice.moved:
+            return update
+        first = min(update.slice.moved)
+        new = self._with_results(update)
+        update = new if self._compiles(new) and self._inputs(new) == self._inputs(update) else update
+        for index in range(first - 1, -1, -1):
+            if self._is_made_for(update, index):
+                moved = sorted([index, *update.slice.moved])
+                new = replace(update, slice=replace(update.slice, moved=moved))
+                if self._compiles(new) and self._is_done_in(new, index) and self._known(new) == self._known(update):
+                    update = new
+        return update
+
+    def _compiles(self, update: Update) -> bool:
+        """Whether an update can be compiled; what it gives is known then."""
+        try:
+            self.updates.check_trace(update)
+            self.writer.check(update)
+            update.live = self.updates.live(update)
+        except Refused:
+            return False
+        return not update.once
+
+    def _inputs(self, update: Update) -> dict[str, tuple[object, ...]]:
+        inputs = self.writer.inputs(update)
+        return {text: (one.kind, one.given, one.texts, one.positions) for text, one in inputs.items()}
+
+    # --- in front of the step -------------------------------------------------------------------------------------
+
+    def _is_made_for(self, update: Update, index: int) -> bool:
+        """Whether an item makes arrays for the step, and may as well make them in it."""
+        items, made, flow = update.items, update.slice, self.updates.flow
+        node = items[index].node
+        value = self.code.assigns(node)
+        if value is None or not self._may_join(update, index) or not self.code.is_computed(value):
+            return False
+        if not all(map(self.code.is_passed, self.code.variables(value))):
+            return False
+        code = [*(items[i].node for i in made.moved), *(loss for _, loss in update.losses)]
+        if not any(flow.writes(node) & flow.reads(one) for one in code):
+            return False
+        between = [items[i].node for i in range(index + 1, made.call) if i not in made.moved and _is_plain(items[i])]
+        reads, writes = flow.reads(node), flow.writes(node)
+        if any(self.code.changes(one) & (reads | writes) or flow.reads(one) & writes for one in between):
+            return False
+        return not self.code.draws(value) or not any(map(self._may_draw, between)) and self._draws_outside
+
+    def _may_draw(self, node: ast.AST) -> bool:
+        """Whether a statement draws, or calls what may."""
+        calls = (n for n in symbols.walk(node) if isinstance(n, ast.Call))
+        return self.code.draws(node) or any(is_module(self.ctx.fact(call.func)) for call in calls)
+
+    @cached_property
+    def _draws_outside(self) -> bool:
+        """Whether random numbers of this scope come from a variable, and not from an object's attribute."""
+        function = self.updates.scope.function
+        return function is None or function.owner is None
+
+    def _known(self, update: Update) -> object:
+        """What a step has to know when it is traced, and whether its modules are trees."""
+        inputs = self.writer.inputs(update)
+        modules = [one.places for one in inputs.values() if one.kind == "module" and one.text != "rngs"]
+        static = {text for text, one in inputs.items() if one.kind not in ("array", "module")}
+        return static, Allocations(self.updates.objects).are_trees(modules, "")
+
+    def _is_done_in(self, update: Update, index: int) -> bool:
+        """Whether something of an item is computed in the step, in front of which slices stay."""
+        inputs = self.writer.inputs(update).values()
+        given = {n for one in inputs if one.given for place in one.places for n in symbols.walk(place)}
+        node, flow = update.items[index].node, self.updates.flow
+        if flow.reads(node) & flow.writes(node) & set(update.live):
+            return False  # a count, which would be handed in and out
+        nodes = symbols.walk(node)
+        return any(self.code.is_operation(n) for n in nodes if n not in given)
+
+    # --- behind the step ------------------------------------------------------------------------------------------
+
+    def _with_results(self, update: Update) -> Update:
+        items, made, flow = update.items, update.slice, self.updates.flow
+        moved = sorted({*made.moved, *made.split})
+        given = set[str]().union(*(flow.writes(items[i].node) for i in moved))
+        losses = (flow.reads(loss) for _, loss in update.losses)
+        taken = given.union(*(flow.reads(items[i].node) for i in moved), *losses)
+        more: list[int] = []
+        measures: list[Measure] = []
+        for index in range(moved[0] + 1, len(items)):
+            node = items[index].node
+            if index in moved or not self._may_join(update, index) or not isinstance(node, _SIMPLE):
+                continue
+            changed = self._changed(update, index, {*moved, *more})
+            known, results = taken - changed, given - changed
+            value = self.code.assigns(node)
+            if value is not None and self._is_of(value, known, results) and self._is_new(update, index, taken, more):
+                more.append(index)
+                given |= flow.writes(node)
+                taken |= flow.writes(node)
+                continue
+            for value in self._outermost(node, known, results):
+                measures.append(Measure(self._name(node, value), value, node))
+        delayed = [i for i in made.delayed if i not in more]
+        made = replace(made, moved=sorted([*made.moved, *more]), delayed=delayed)
+        return replace(update, slice=made, measures=measures)
+
+    def _may_join(self, update: Update, index: int) -> bool:
+        item = update.items[index]
+        return _is_plain(item) and item.condition is None and not item.inside
+
+    def _changed(self, update: Update, index: int, moved: Collection[int]) -> set[str]:
+        """The variables that don't have the value at an item that they have at the end of the step."""
+        items, call = update.items, update.slice.call
+        out: set[str] = set()
+        for other in range(min(moved), len(items)):
+            changes = other > index if other in moved else other < max(index, call) and other != index
+            if changes and _is_plain(items[other]):
+                out |= self.code.changes(items[other].node)
+        return out
+
+    def _is_new(self, update: Update, index: int, used: Collection[str], more: Collection[int]) -> bool:
+        """Whether what an item gives a value is new to the step, and nothing in front of the item reads it."""
+        flow, items = self.updates.flow, update.items
+        names = flow.writes(items[index].node) - {"_"}
+        before = range(min(update.slice.moved) + 1, index)
+        staying = [items[i].node for i in before if i not in more and i not in update.slice.moved]
+        return not names & set(used) and not any(names & (flow.reads(n) | flow.writes(n)) for n in staying)
+
+    def _is_of(self, node: ast.expr, known: Collection[str], results: Collection[str]) -> bool:
+        """Whether an expression is computed of the results and of known arrays alone, and draws nothing."""
+        flow = self.updates.flow
+        read = [*self.code.variables(node)]
+        arrays = all(flow.variable(n) in known and is_array_tree(self.ctx.fact(n)) for n in read)
+        return (
+            arrays
+            and any(flow.variable(n) in results for n in read)
+            and self.code.is_computed(node)
+            and not self.code.draws(node)
+        )
+
+    def _outermost(self, node: ast.AST, known: Collection[str], results: Collection[str]) -> Iterator[ast.expr]:
+        """The expressions in a statement that can be computed in the step."""
+        for child in symbols.children(node):
+            if isinstance(child, PERHAPS):
+                continue
+            if isinstance(child, ast.expr) and self._is_of(child, known, results):
+                yield child
+            else:
+                yield from self._outermost(child, known, results)
+
+    def _name(self, node: ast.stmt, value: ast.expr) -> str:
+        """What a value is called that a statement takes: ``batch_correct`` of ``correct += (...).sum().item()``."""
+        match node, value:
+            case ast.AugAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)), _:
+                hint = f"batch_{_OF_ALL.sub('', name)}"
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(value=one))), _ if (
+                one is value
+            ):
+                hint = f"batch_{name}"
+            case _, ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
+                hint = f"{name}_{attr}"
+            case _:
+                hint = "measured"
+        return self.ctx.names.fresh(hint)
+
+
+def _is_plain(item: Item) -> bool:
+    return item.step_call is None

@@ -45,7 +45,14 @@ def is_training(module: nnx.Module) -> bool:
 
 def zero_gradients(module: nnx.Module) -> nnx.State:
     """Zeros in the shapes of a module's parameters, to add gradients to."""
-    return jax.tree.map(jnp.zeros_like, nnx.state(module, nnx.Param))
+    return jax.jit(optax.tree.zeros_like)(nnx.state(module, nnx.Param))
+
+
+@nnx.jit(graph=False)
+def polyak_update(target: nnx.Module, source: nnx.Module, step_size: Any) -> None:
+    """Moves the parameters of `target` by a share `step_size` of the way to those of `source`."""
+    new, old = nnx.state(source, nnx.Param), nnx.state(target, nnx.Param)
+    nnx.update(target, optax.incremental_update(new, old, step_size))
 
 
 @nnx.jit(graph=False)

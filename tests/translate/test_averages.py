@@ -137,11 +137,32 @@ def test_a_method_that_runs_behind_the_backward_pass_stays_one() -> None:
     done = convert(AGENT.format(before="pass", behind="self.update_target()"))
     assert not done.gaps
     assert "    def update_target(self):\n" in done.code
-    assert "nnx.state(self.target_net, nnx.Param), self.tau" in " ".join(done.code.split())
+    assert "polyak_update(self.target_net, self.net, self.tau)" in done.code
 
 
 def test_one_that_runs_in_front_of_it_may_be_given_what_it_reads() -> None:
     done = convert(AGENT.format(before="self.update_target()", behind="pass"))
     assert not done.gaps, [gap.reason for gap in done.gaps]
     assert "    def update_target(net, target_net, tau):\n" in done.code
-    assert "nnx.state(target_net, nnx.Param), tau" in " ".join(done.code.split())
+    assert "polyak_update(target_net, net, tau)" in done.code
+
+
+TRAINED = f"""{LOOP}
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    loss = net(torch.ones(1, 2)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_averages_of_programs_that_train_are_compiled() -> None:
+    code = convert(TRAINED.format(left="net", body="q.data.mul_(1 - tau).add_(p.data, alpha=tau)", behind="")).code
+    assert "\npolyak_update(target, net, tau)\n" in code and "@nnx.jit(graph=False)\ndef polyak_update(" in code
+
+
+def test_averages_into_a_module_that_may_share_variables_are_not() -> None:
+    tied = TRAINED.replace("for p, q in", "target.fc.weight = net.fc.weight\nfor p, q in")
+    code = convert(tied.format(left="net", body="q.data.mul_(1 - tau).add_(p.data, alpha=tau)", behind="")).code
+    assert "polyak_update" not in code and "incremental_update(" in code

@@ -52,6 +52,8 @@ class Plan:
     """Statements that seed PyTorch's generator, which kept code draws from."""
     optimizers: dict[ast.expr, OptimizerPlan] = field(default_factory=dict)
     """What is known of the optimizer that a constructor call makes."""
+    tree_averages: set[ast.For] = field(default_factory=set)
+    """Loops over the parameters of two modules that are trees, in a program that trains."""
     train_steps: dict[ast.stmt, str] = field(default_factory=dict)
     """The statements that moved into a compiled function, and its name."""
     traced: set[ast.AST] = field(default_factory=set)
@@ -59,8 +61,7 @@ class Plan:
     rebound: dict[ast.AST, set[str]] = field(default_factory=dict)
     """Variables of the module level that a function gives new values, where PyTorch's writes into them."""
     parameters: dict[ast.AST, tuple[list[str], list[str]]] = field(default_factory=dict)
-    """What functions get in front of their own parameters and behind them, having read it from outside; methods that
-    do go static."""
+    """What functions get in front of and behind their own, having read it from outside; methods that do go static."""
     switches: dict[ast.AST, str] = field(default_factory=dict)
     """Statements about ``requires_grad`` that no step minds, and why they go."""
     kept_tensors: set[ast.AST] = field(default_factory=set)
@@ -113,8 +114,7 @@ class Edits:
         """Partials of PyTorch's functions that became ones of JAX's, and how many arguments these are still to get."""
         self.placed_comments: set[str] = set()
         """Comments that went along with moved code, or that were about code that is gone."""
-        self._blanks_removed: dict[int, Edit] = {}
-        """For the start of a removed statement, the edit that removes the blank lines behind it."""
+        self._blanks_removed: dict[int, Edit] = {}  # blank lines behind statements, by the starts of these
 
     def add(self, start: int, end: int, new: str, priority: int = 0) -> None:
         self.made.append(Edit(start, end, priority, new))

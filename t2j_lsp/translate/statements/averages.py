@@ -3,7 +3,8 @@
     for p, q in zip(net.parameters(), target.parameters()):
         q.data.copy_(tau * p.data + (1 - tau) * q.data)
 
-is ``optax.incremental_update`` of the states of both, and other arithmetic one ``jax.tree.map`` over them.
+is ``optax.incremental_update`` of the states of both, compiled in a program that trains if both are surely trees, and
+other arithmetic one ``jax.tree.map`` over them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, walk
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.paired_parameters import paired_modules
 from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import Layer, Tensor
 
@@ -42,14 +44,13 @@ class Averages:
         match node:
             case ast.For(
                 target=ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]),
-                iter=ast.Call(func=ast.Name(id="zip"), args=[one, other], keywords=[]),
                 orelse=[],
             ):
                 pass
             case _:
                 return False
-        models, names = [_model(one), _model(other)], [first, second]
-        written = _written(node.body)
+        models, names = paired_modules(node), [first, second]
+        written = _written(node.body) if models else None
         held = None if written is None else _held(written.target, names)
         if written is None or held is None or not self._are_alike(models) or self._is_read_behind(node, names):
             return False
@@ -60,6 +61,12 @@ class Averages:
         texts = [self.renderer.render(model).text for model in models if model is not None]
         states = [f"{need('nnx')}.state({model}, {need('nnx')}.Param)" for model in texts]
         step = _share(written, names, held)
+        if step is not None and node in self.ctx.plan.tree_averages:
+            source = texts[1 - names.index(held)]
+            call = f"({texts[names.index(held)]}, {source}, {self._text(step, names, False)})"
+            self.ctx.edits.replace(node, need("polyak_update") + call)
+            self.ctx.report.count_converted()
+            return True
         if step is not None:
             new, old = states if held == second else reversed(states)
             average = f"{need('optax')}.incremental_update({new}, {old}, {self._text(step, names, False)})"
@@ -135,14 +142,6 @@ def _gives(node: ast.AST, names: list[str]) -> bool:
     """Whether a loop or comprehension gives one of some names its value."""
     givers = [node] if isinstance(node, ast.For) else node.generators if isinstance(node, Comprehension) else []
     return any(isinstance(n, ast.Name) and n.id in names for one in givers for n in symbols.walk(one.target))
-
-
-def _model(node: ast.expr) -> ast.expr | None:
-    """The module of ``module.parameters()``."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=module, attr="parameters"), args=[], keywords=[]):
-            return module
-    return None
 
 
 def _held(node: ast.expr, names: list[str]) -> str | None:

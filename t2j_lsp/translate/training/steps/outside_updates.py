@@ -9,6 +9,7 @@ from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.forward_hooks import HOOKS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
+from t2j_lsp.translate.expressions.paired_parameters import paired_modules
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Object, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.library import is_loss
@@ -78,6 +79,9 @@ class OutsideUpdates:
         """A new learning rate, also one that is set between the loss and the update; whether it is one."""
         match node:
             case ast.For():
+                models = paired_modules(node) if self.steps.converted else []
+                if models and self.allocations.are_trees([[m] for m in models if m is not None], ""):
+                    self.ctx.plan.tree_averages.add(node)
                 self.rates.loop(node, leave=bool(self.steps.refused))
             case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
                 return self.rates.write(node, target, node.value)

@@ -380,8 +380,8 @@ class Updates:
             bound = episode.bound(made.moved)
             episode.check_added(made.moved, wanted - bound)
             wanted &= bound
-        names = update.saved
-        update.saved = {key: names.get(key) or self.ctx.names.fresh(f"raw_{key[1]}") for key in made.saved}
+        new = [key for key in made.saved if key not in update.saved]
+        update.saved |= {key: self.ctx.names.fresh(f"raw_{key[1]}") for key in new}
         out: list[str] = []
         for index in sorted([*made.moved, *made.split]):
             if index in made.shared:

@@ -310,12 +310,11 @@ class Updates:
         """Raises Refused if moved code can't run under jit."""
         moved = [update.items[index].node for index in update.slice.moved]
         own = self.updated.variables(update.optimized).union(*map(self.flow.writes, moved))
-        code = [*moved, *(loss for _, loss in update.losses), *update.slice.split.values()]
-        code += [one.value for one in update.measures]
+        measured = [one.value for one in update.measures]
+        code = [*moved, *(loss for _, loss in update.losses), *update.slice.split.values(), *measured]
         modules = [module for one in update.optimized for module in one.modules]
         sure = all(one.sure for one in update.optimized)
-        given = self._exposed(update)
-        if (lost := self.lost.reason(code, modules if sure else None, given, update.whole)) is not None:
+        if lost := self.lost.reason(code, modules if sure else None, self._exposed(update), update.whole):
             raise Refused(lost)
         before = given_before(self.ctx.inference, self.flow, code, own)
         for node in code:
@@ -380,8 +379,8 @@ class Updates:
             bound = episode.bound(made.moved)
             episode.check_added(made.moved, wanted - bound)
             wanted &= bound
-        new = [key for key in made.saved if key not in update.saved]
-        update.saved |= {key: self.ctx.names.fresh(f"raw_{key[1]}") for key in new}
+        for key in [key for key in made.saved if key not in update.saved]:
+            update.saved[key] = self.ctx.names.fresh(f"raw_{key[1]}")
         out: list[str] = []
         for index in sorted([*made.moved, *made.split]):
             if index in made.shared:

@@ -35,7 +35,7 @@ def short_layers(inference: Inference, layout: Layout) -> frozenset[str]:
     count = Counter(layer.name for node, layer in made.items() if layer.short is not None and node in last)
     if all(number < 2 for number in count.values()):
         return frozenset()
-    forms = {node: _text(inference, node, layer, layer.channels_last or layer.direct) for node, layer in made.items()}
+    forms = {node: _long(inference, node, layer, layout) for node, layer in made.items()}
     saved: Counter[str] = Counter()
     for whole, inside in _written_together(inference, made).items():
         for name in {made[node].name for node in inside} & {name for name, number in count.items() if number > 1}:
@@ -46,6 +46,16 @@ def short_layers(inference: Inference, layout: Layout) -> frozenset[str]:
             }
             saved[name] += _lines(inference, whole, forms, inside) - _lines(inference, whole, forms | short, inside)
     return frozenset(name for name, gain in saved.items() if gain >= COST)
+
+
+def _long(inference: Inference, node: ast.Call, layer: LayerRule, layout: Layout) -> str | None:
+    """The form that a layer has otherwise; None where its helper has PyTorch's arguments."""
+    first = layer.channels_first if node in layout.channels_first and node not in layout.channels_last else None
+    text = _text(inference, node, layer, first or layer.channels_last or layer.direct)
+    if text is None and layer.random:
+        call = inference.source.segment(node)
+        return f"{call[:-1]}{', ' * (node.args != [] or node.keywords != [])}rngs=rngs)"
+    return text
 
 
 def _written_together(inference: Inference, made: Collection[ast.Call]) -> dict[ast.Call, list[ast.Call]]:

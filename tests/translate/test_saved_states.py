@@ -118,13 +118,37 @@ def test_a_state_dict_goes_into_files_and_comes_out_of_them(code: str, expected:
     assert (text[: len(expected)], gaps) == (expected, 0)
 
 
+SAVE = "def save(state, name='a.pt'):\n    torch.save(state, name)\n\n\n"
+BEST = """import shutil
+
+
+def keep(state, is_best, name='a.pt'):
+    torch.save(state, name)
+    if is_best:
+        shutil.copyfile(name, 'best.pt')
+
+
+"""
 REREAD = {
     "behind it": "torch.save(a.state_dict(), 'a.pt')\nstate = torch.load('a.pt')",
     "behind a loop": "for i in range(3):\n    if i > 1:\n        torch.save(a.state_dict(), f='a.pt')\n"
     "if True:\n    a.load_state_dict(torch.load('a.pt', weights_only=True))",
     "in a function": "def best(k):\n    torch.save(a.state_dict(), f'{k}.pt')\n    return torch.load(f'{k}.pt')",
+    "by a function": f"{SAVE}save(a.state_dict())\nstate = torch.load('a.pt')",
+    "by a function, under a name": f"{SAVE}save(a.state_dict(), name='b.pt')\nstate = torch.load('b.pt')",
+    "copied by a function": f"{BEST}for i in range(3):\n    best = i < 2\n    keep(a.state_dict(), best)\n"
+    "state = torch.load('best.pt')",
+    "copied by a function that is told how": f"{BEST}keep(a.state_dict(), 1 < 2)\nstate = torch.load('best.pt')",
 }
 NOT_REREAD = {
+    "another name of a function": f"{SAVE}save(a.state_dict(), 'b.pt')\nstate = torch.load('a.pt')",
+    "a name that a function changes": SAVE.replace("    torch", "    name = name + '2'\n    torch")
+    + "save(a.state_dict())\nstate = torch.load('a.pt')",
+    "copied if somebody says so": f"{BEST}keep(a.state_dict(), b)\nstate = torch.load('best.pt')",
+    "copied if there is none": f"{BEST.replace('if is_best', 'if not is_best')}keep(a.state_dict(), 1 < 2)\n"
+    "state = torch.load('best.pt')",
+    "a copy of another": BEST.replace("copyfile(name", "copyfile('c.pt'")
+    + "keep(a.state_dict(), 1 < 2)\nstate = torch.load('best.pt')",
     "before it": "state = torch.load('a.pt')\ntorch.save(a.state_dict(), 'a.pt')",
     "of an earlier run": "import os\nif os.path.isfile('a.pt'):\n    state = torch.load('a.pt')\n"
     "torch.save(a.state_dict(), 'a.pt')",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -14,6 +16,7 @@ from .context import Context
 SAVES = names_with(Trait.WRITES_FILES)
 """The functions that write what they are given into a file."""
 _ORDERED = ast.Lt | ast.LtE | ast.Gt | ast.GtE
+_COPIES = frozenset(f"shutil.{name}" for name in ("copy", "copy2", "copyfile", "move")) | {"os.rename", "os.replace"}
 _PLAIN = ast.Constant | ast.Name | ast.Attribute | ast.JoinedStr | ast.FormattedValue | ast.BinOp
 
 
@@ -33,7 +36,7 @@ def was_written(ctx: Context, call: ast.expr) -> bool:
             inside = list(_run(statement))
             if _sets(inside, parts):
                 return False
-            if any(_saves(ctx, n, ast.unparse(name)) for n in inside):
+            if any(_saves(ctx, n, ast.unparse(name)) or _calls_writer(ctx, n, name) for n in inside):
                 return True
         at = ctx.source.parents.get(at)
         if isinstance(at, ast.For | ast.While) and _sets(symbols.walk(at), parts):
@@ -85,17 +88,74 @@ def _saves(ctx: Context, node: ast.AST, name: str) -> bool:
     return file is not None and ast.unparse(file) == name
 
 
-def _run(node: ast.AST) -> Iterator[ast.AST]:
+def _calls_writer(ctx: Context, node: ast.AST, name: ast.expr) -> bool:
+    """Whether a call runs a function of the file that saves a file of that constant name, or copies one to it.
+
+    ``save_checkpoint(state, is_best)``, which saves the state and, if it is the best one, copies the file.
+    """
+    called = ctx.fact(node.func) if isinstance(node, ast.Call) else None
+    if not isinstance(name, ast.Constant) or not isinstance(called, Function) or not isinstance(node, ast.Call):
+        return False
+    function = called.info.node
+    given = {parameter.arg: value for parameter, value in bound_arguments(node, called.info)}
+    given = {a.arg: value for a, value in symbols.defaults(function.args)} | given
+    changed = {n.id for n in symbols.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    compared = {one for one, value in given.items() if one not in changed and _is_compared(ctx, value)}
+    written: set[str] = set()
+    for statement in function.body if isinstance(function, ast.FunctionDef) else ():
+        for inner in _run(statement, compared):
+            file = _written(ctx, inner, written)
+            if file is not None:
+                written.add(ast.unparse(file))
+            if isinstance(file, ast.Name) and file.id not in changed:
+                file = given.get(file.id)
+            if file is not None and ast.unparse(file) == ast.unparse(name):
+                return True
+    return False
+
+
+def _written(ctx: Context, node: ast.AST, before: Container[str]) -> ast.expr | None:
+    """The file that a call saves, or to which it copies one of those that were saved before."""
+    made = ctx.fact(node.func) if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or not isinstance(made, Qual):
+        return None
+    if made.name in SAVES:
+        return _file(node, 1)
+    match node.args:
+        case [source, target] if made.name in _COPIES and ast.unparse(source) in before:
+            return target
+    return None
+
+
+def _is_compared(ctx: Context, value: ast.expr) -> bool:
+    """Whether a value is a comparison of numbers, or a variable that one in front of it, in its block, gives it."""
+    if not isinstance(value, ast.Name):
+        return any(isinstance(n, _ORDERED) for n in symbols.walk(value))
+    at: ast.AST | None = value
+    while at is not None and not isinstance(at, ast.stmt):
+        at = ctx.source.parents.get(at)
+    block = (ctx.source.block_of(at) if at is not None else None) or []
+    for statement in reversed(block[: block.index(at)] if isinstance(at, ast.stmt) and at in block else ()):
+        if _sets(symbols.walk(statement), {value.id}):
+            alone = isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Name)
+            return alone and _is_compared(ctx, statement.value)  # type: ignore[attr-defined]
+    return False
+
+
+def _run(node: ast.AST, compared: Container[str] = ()) -> Iterator[ast.AST]:
     """What a statement runs by itself: functions that it defines are not called yet.
 
     What stands under a condition may not be run (``if not os.path.exists(file):``), and the file is PyTorch's then.
-    Only where numbers are compared, as those of the best epoch so far, it is run at some time.
+    Only where numbers are compared, as those of the best epoch so far, it is run at some time; ``compared`` are
+    names for such comparisons.
     """
     yield node
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
         return
-    if isinstance(node, ast.If) and not any(isinstance(n, _ORDERED) for n in symbols.walk(node.test)):
-        yield from _run(node.test)
-        return
+    if isinstance(node, ast.If):
+        asked = node.test.id in compared if isinstance(node.test, ast.Name) else False
+        if not asked and not any(isinstance(n, _ORDERED) for n in symbols.walk(node.test)):
+            yield from _run(node.test)
+            return
     for child in ast.iter_child_nodes(node):
-        yield from _run(child)
+        yield from _run(child, compared)

@@ -256,8 +256,8 @@ def _planned(inference: Inference, options: Options, known: Known) -> Context:
     if inference.draws:
         plan_rngs(inference, known.untouched)
     plan = Plan(factory_dicts=inference.factory_dicts, left=known.left)
-    if inference.has(layout.NEEDS) and not class_names.asks_for_full_names(inference):
-        plan.layout = layout.plan_layout(inference, options)
+    if inference.has(layout.NEEDS):
+        plan.layout = layout.plan_layout(inference, options, class_names.asked_by_full_names(inference))
         for node, text in plan.layout.texts.items():
             plan.expression_handlers[node] = written_as(text)
         if options.init == "torch":

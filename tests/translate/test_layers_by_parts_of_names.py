@@ -82,7 +82,16 @@ for m in net.modules():
 def test_layers_keep_their_classes_where_these_are_told_by_their_names(asked: str) -> None:
     done = convert(NAMED.format(asked=asked))
     assert not done.gaps
-    assert "class Conv2d(" in done.code and "class BatchNorm2d(" in done.code
+    assert ("class Conv2d(" in done.code) == ("Conv" in asked)
+    assert ("class BatchNorm2d(" in done.code) == ("BatchNorm2d" in asked)
+
+
+def test_others_have_flaxs_arguments_and_pytorchs_axes() -> None:
+    asked = "hasattr(m, 'weight') and m.__class__.__name__.find('BatchNorm2d') != -1"
+    code = convert(NAMED.format(asked=asked)).code
+    assert "ChannelsFirstConv(2, 3, (3, 3), padding=0, rngs=rngs)" in code and "BatchNorm2d(3, rngs=rngs)" in code
+    other = NAMED.format(asked="hasattr(m, 'stride') and m.__class__.__name__.find('BatchNorm2d') != -1")
+    assert "class Conv2d(" in convert(other).code
 
 
 @pytest.mark.parametrize(

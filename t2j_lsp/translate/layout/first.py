@@ -69,8 +69,11 @@ def _own_words(name: str) -> set[str]:
 def _asked_of_anything(inference: Inference) -> set[str]:
     """The attributes that code reads of values that may be any module, and the names that its strings say."""
     names: set[str] = set()
+    parents = inference.source.parents
     for node in inference.source.nodes:
         match node:
+            case ast.Constant(value="weight") if _is_question(parents.get(node)):
+                pass  # `flax_name` is asked, which knows Flax's layers and what derives from them
             case ast.Attribute(ctx=ast.Load()):
                 if not isinstance(
                     inference.facts.get(node.value, UNKNOWN), Instance | Layer | AnyModule | Tensor | Qual
@@ -81,3 +84,8 @@ def _asked_of_anything(inference: Inference) -> set[str]:
             case ast.keyword(arg="output_size"):
                 names.add(OUTPUT_SIZE)
     return names
+
+
+def _is_question(node: ast.AST | None) -> bool:
+    """Whether it is ``hasattr(m, "weight")``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hasattr"

@@ -10,6 +10,7 @@ channels-last value, ``wanted`` ones stand where one is taken. Where both hold n
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import Options
@@ -33,10 +34,17 @@ NEEDS = Gate(facts=frozenset({Layer}))
 """Only layers have a layout."""
 
 
-def plan_layout(inference: Inference, options: Options) -> Layout:
-    """Mark the whole file. The options say which classes keep PyTorch's axes at their border."""
-    layout = _marked(inference, options)
-    layout.channels_first = channels_first(inference) - layout.channels_last
+def plan_layout(inference: Inference, options: Options, named: Collection[str] = ()) -> Layout:
+    """Mark the whole file. The options say which classes keep PyTorch's axes at their border.
+
+    ``named`` are kinds of layers that keep the names of their classes, and with these PyTorch's axes: so all do then.
+    """
+    layout = Layout() if named else _marked(inference, options)
+    layout.channels_first = {
+        call
+        for call in channels_first(inference) - layout.channels_last
+        if isinstance(fact := inference.facts[call], Layer) and fact.name not in named
+    }
     return layout
 
 

@@ -21,14 +21,14 @@ _TEXTS = frozenset({"str", "repr"})
 REASON = "Flax's layers have other class names than {}: ask with isinstance"
 
 
-def asks_for_full_names(inference: Inference) -> bool:
-    """Whether a program asks for names of classes that short forms of layers have not: `Conv2d` of `nnx.Conv`."""
+def asked_by_full_names(inference: Inference) -> frozenset[str]:
+    """The layers by whose names a program asks, which short forms of them have not: `Conv2d` of `nnx.Conv`."""
     if not inference.has(NEEDS):
-        return False
+        return frozenset()
     nodes = (n for n in inference.source.nodes if isinstance(n, ast.Compare | ast.Call))
     asked = {text for node in nodes for text, whole in _asked(inference, node) if whole or text[-1:] == "d"}
     spatial = [name for name in LAYERS if name[-2:] in ("1d", "2d", "3d")]
-    return any(text in name.rpartition(".")[2] for text in asked for name in spatial)
+    return frozenset(name for name in spatial if any(text in name.rpartition(".")[2] for text in asked))
 
 
 def report_class_names(context: Context) -> None:

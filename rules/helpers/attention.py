@@ -173,7 +173,7 @@ class MultiheadAttention(nnx.Module):
         if self.dropout > 0:
             weights = self.weight_dropout(weights)
         output = self.out_proj(jnp.swapaxes(weights @ v, 1, 2).reshape(query.shape))
-        if average_attn_weights:
+        if need_weights and average_attn_weights:
             weights = jnp.mean(weights, axis=1)
         if not batched:
             return output[0], weights[0] if need_weights else None

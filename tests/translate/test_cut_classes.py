@@ -12,7 +12,7 @@ from t2j_lsp import convert
 from t2j_lsp.translate.source.folding.hierarchy import merged_class
 
 from .side_by_side import compare, randomized, sides
-from .test_cut_helpers import HEAD, LIBRARY, PROGRAM, definitions
+from .test_cut_helpers import HEAD, LIBRARY, PROGRAM, definitions, parameters
 
 
 def test_a_container_keeps_the_methods_that_its_file_uses() -> None:
@@ -149,3 +149,17 @@ def test_a_method_that_extends_the_bases_has_it_in_its_place() -> None:
 )
 def test_what_cannot_be_put_in_its_place_stays_two_classes(base: str, derived: str) -> None:
     assert merged_class(base, derived) is None
+
+
+ENCODER = """
+layer = nn.TransformerEncoderLayer(4, 2, 8)
+net = nn.TransformerEncoder(layer, 2)
+print(net(torch.ones(3, 1, 4)).shape{})
+"""
+
+
+def test_what_a_layer_asks_of_another_one_is_all_that_this_has() -> None:
+    cut = parameters(definitions(ENCODER.format(""))["MultiheadAttention"], "__call__")
+    assert "need_weights" not in cut and "average_attn_weights" not in cut and "key_padding_mask" in cut
+    asked = ENCODER.format(", layer.self_attn(*[torch.ones(3, 1, 4)] * 3, need_weights=True)[1]")
+    assert "need_weights" in parameters(definitions(asked)["MultiheadAttention"], "__call__")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from t2j_lsp.symbols import nearest, positional_parameters
 from t2j_lsp.translate.source.assignments import assigned
 
-from .arguments import decided
+from .arguments import decided, drop_arguments
 from .constants import folded
 from .definitions import nodes
 from .docstrings import switched_off
@@ -35,10 +35,11 @@ def object_calls(finder: UseFinder, name: str) -> list[HelperCall] | None:
     calls: list[HelperCall] = []
     for made in uses.calls:
         parent = finder.parents.get(made.node)
-        if not isinstance(parent, ast.Assign) or made.home is not None:
+        if not isinstance(parent, ast.Assign):
             return None
         for target in parent.targets:
-            more = _calls_of(finder, target)
+            held = made.home is None or isinstance(target, ast.Attribute)
+            more = _calls_of(finder, target) if held else None
             if more is None:
                 return None
             calls += more
@@ -108,6 +109,19 @@ def without_unpassed(text: str, function: ast.FunctionDef, calls: Iterable[Helpe
         return text
     names = frozenset(name for name, _ in constants)
     return without_parameters(folded(text, constants, function.name), function.name, names, switched_off(constants))
+
+
+def drop_agreed(texts: dict[str, str], name: str, function: ast.FunctionDef, calls: Sequence[HelperCall]) -> bool:
+    """Fold the parameters of a method for which all calls pass one literal, if only helpers call it."""
+    constants = decided(function, calls, (), shift=1) if all(call.home is not None for call in calls) else ()
+    if not constants:
+        return False
+    names = frozenset(one for one, _ in constants)
+    folded_text = folded(texts[name], constants, function.name)
+    texts[name] = without_parameters(folded_text, function.name, names, switched_off(constants))
+    for callee in {ast.unparse(call.node.func) for call in calls}:
+        drop_arguments(texts, callee, function, names, calls, shift=1)
+    return True
 
 
 def moved_in(text: str, method: ast.FunctionDef) -> str | None:

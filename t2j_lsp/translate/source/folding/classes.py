@@ -13,7 +13,7 @@ from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.source.assignments import assigned
 
 from .arguments import decided, drop_arguments
-from .called import CALL, method_calls, moved_in, object_calls, of_list, without_unpassed
+from .called import CALL, drop_agreed, method_calls, moved_in, object_calls, of_list, without_unpassed
 from .constants import folded, without_instances
 from .definitions import definition, is_given, nodes
 from .docstrings import switched_off
@@ -178,6 +178,8 @@ def _drop_unpassed(texts: dict[str, str], name: str, family: Family, user: Index
             calls = method_calls(family.finder, method.name)
         if calls and (changed := without_unpassed(texts[name], method, calls)) != texts[name]:
             texts[name] = changed
+            return
+        if method.name == CALL and calls and drop_agreed(texts, name, method, calls):
             return
 
 

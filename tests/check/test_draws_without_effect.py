@@ -47,3 +47,12 @@ def test_draws_that_jit_keeps_are_caught(check: Check) -> None:
     verdict = check(TORCH.replace("SCALE", "1.0"), JAX.replace("SCALE", "1.0").replace("DROPPED", KEPT))
     assert verdict.verdict is VerdictKind.DIFFERENT
     assert verdict.reason == "it draws the same random numbers in every call under jit"
+
+
+def test_a_program_that_sets_its_seed_draws_the_same_in_every_call(check: Check) -> None:
+    seeded = "        rngs = nnx.Rngs(0)\n        return x + rngs.normal(x.shape, x.dtype)\n"
+    torch = TORCH[: TORCH.index("    def forward")] + (
+        "    def forward(self, x):\n        torch.manual_seed(0)\n        return x + torch.randn_like(x)\n"
+    )
+    verdict = check(torch, JAX[: JAX.index("        return x")] + seeded)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason

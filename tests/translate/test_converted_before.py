@@ -381,3 +381,38 @@ def test_nothing_more_is_said_inside_a_function_that_was_left() -> None:
     once = convert(FUNCTIONS_LEFT)
     assert once.gaps
     assert convert(once.code).code == once.code
+
+
+WRITTEN = {
+    "metadata of Flax": "    w = nnx.Param(x)\n    w.set_metadata(lr=0.1)\n",
+    "a transposition by a list": "    x = x.transpose([0, 2, 1])\n",
+    "a divergence": "    d = torch.distributions.Normal(x, x)\n    x = d.kl_divergence(d)\n",
+}
+
+
+@pytest.mark.parametrize("lines", WRITTEN.values(), ids=WRITTEN)
+def test_what_only_output_has_is_no_gap_in_output(lines: str) -> None:
+    head = "import jax.numpy as jnp\nimport torch\nfrom flax import nnx\n\n\n"
+    assert not convert(f"{head}def f(x: torch.Tensor):\n{lines}    return x\n").gaps
+
+
+DATA = """import jax
+from flax import nnx
+import torch
+
+
+class Bank(nnx.Module):
+    def __init__(self, blur, *, rngs: nnx.Rngs):
+        self.blur = nnx.data(None)
+        self.memory: jax.Array | None = None
+        if blur:
+            self.blur = nnx.Linear(3, 3, rngs=rngs)
+
+    def fill(self, sampler):
+        self.memory = sampler(torch.jit.load("x"))
+"""
+
+
+def test_what_an_earlier_conversion_left_unmarked_stays() -> None:
+    code = convert(DATA).code
+    assert "self.blur = nnx.Linear(3, 3, rngs=rngs)\n" in code and code.count("nnx.data(") == 1

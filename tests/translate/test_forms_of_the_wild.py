@@ -403,3 +403,51 @@ def test_a_device_that_is_handed_on_is_said() -> None:
     (note,) = convert(HEAD + MODULE + text).findings
     assert note.code == "value-needed" and "know no device" in note.reason
     assert not convert(HEAD + MODULE + text.replace("x.sum()", "x.shift")).findings
+
+
+@pytest.mark.parametrize(("metaclass", "fits"), [("Meta", False), ("ABCMeta", True), ("abc.ABCMeta", True)])
+def test_a_metaclass_that_is_none_of_flaxs_is_a_gap(metaclass: str, fits: bool) -> None:
+    text = "import abc\nfrom abc import ABCMeta\n\n\nclass Meta(type):\n    pass\n\n\n"
+    made = convert(
+        f"{HEAD}{text}class Net(nn.Module, metaclass={metaclass}):\n"
+        "    def forward(self, x):\n        return torch.relu(x)\n"
+    )
+    assert bool(made.gaps) is not fits
+
+
+@pytest.mark.parametrize(
+    ("condition", "line"),
+    [
+        ("", "rngs = nnx.Rngs(seed)"),
+        ("if seed is not None: ", "nonlocal rngs\n        if seed is not None: rngs = nnx.Rngs(seed)"),
+    ],
+)
+def test_a_function_in_another_may_set_the_seed(condition: str, line: str) -> None:
+    text = f"def split(seed=None):\n    def inner(x):\n        {condition}torch.manual_seed(seed)\n"
+    made = convert(f"{HEAD}{text}        return torch.randperm(len(x))\n    return inner\n")
+    assert not made.gaps
+    assert f"def inner(x):\n        {line}\n        return rngs.permutation(len(x))\n" in made.code
+
+
+def test_a_method_sets_the_seed_of_what_its_module_draws_from() -> None:
+    text = (
+        "class Noise(nn.Module):\n    def reset(self):\n        torch.manual_seed(0)\n\n"
+        "    def forward(self, x, seed=None):\n        if seed is not None:\n            torch.manual_seed(seed)\n"
+        "        return x + torch.randn_like(x)\n"
+    )
+    code = convert(HEAD + text).code
+    assert "    def reset(self):\n        self.rngs = nnx.Rngs(0)\n" in code
+    assert "        if seed is not None:\n            self.rngs = nnx.Rngs(seed)\n" in code
+
+
+def test_a_module_under_a_condition_does_not_hide_what_the_output_imports() -> None:
+    """Nor does one in a function, in which the name means nothing before."""
+    text = (
+        "def place(x: torch.Tensor):\n    if x is None:\n        import jax\n        return jax.devices()\n"
+        "    return torch.softmax(x, 0)\n\n\n"
+        "if torch.cuda.is_available():\n    import jax.numpy as jnp\n    table = jnp.ones(3)\n"
+    )
+    made = convert(HEAD + text + "\n\ndef f(x: torch.Tensor):\n    return torch.exp(x)\n")
+    assert not made.gaps
+    assert made.code.startswith("import jax\nimport jax.numpy as jnp\n")
+    assert "    if x is None:\n        return jax.devices()\n    return jax.nn.softmax(x, axis=0)\n" in made.code

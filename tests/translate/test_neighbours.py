@@ -248,3 +248,22 @@ def test_a_forward_that_another_files_class_asks_for_is_said(
     root = package(asking=ASKING.format(decorator), nets=ASKED)
     path = root / "nets.py"
     assert len(convert(path.read_text(), resolve=neighbours(path)).gaps) == gaps
+
+
+def test_a_file_and_the_one_of_its_name_further_out_are_two(package: Callable[..., Path]) -> None:
+    """``..core`` of ``data/core.py`` is the package's ``core.py``, and not the file itself."""
+    folder = package(
+        core="import torch\nimport torch.nn.functional as F\n",
+        data__in____init__="",
+        data__in__core="from ..core import *\n",
+        data__in__all="from .core import *\n",
+        net="import torch\nfrom .data.all import *\n\n\ndef f(x):\n    return F.relu(x)\n",
+    )
+    assert "return jax.nn.relu(x)" in converted(folder / "net.py")
+
+
+def test_a_namespace_that_an_import_of_everything_brings_is_said_where_it_is_not_in_sight() -> None:
+    text = TORCH + "from elsewhere import *\n\n\ndef f(x: torch.Tensor, w):\n    return {} + other.run(np.ones(3))\n"
+    (gap,) = convert(text.format("F.conv2d(x, w)")).gaps
+    assert "what F is isn't in sight" in gap.reason
+    assert not convert(text.format("x")).gaps

@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_mod
 from t2j_lsp.translate.rule.facts import PACKED, UNKNOWN, AnyModule, Fact, Layer, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
 from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, has_rules, keeps_methods, names_with
-from t2j_lsp.translate.rule.names import TENSOR_ATTRIBUTES, is_torch, only_tensor
+from t2j_lsp.translate.rule.names import OUTPUT_METHODS, TENSOR_ATTRIBUTES, is_torch, only_tensor
 from t2j_lsp.translate.rule.pieces import ATOM, COMPARE, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 from t2j_lsp.translate.source.assignments import assigned
@@ -159,8 +159,7 @@ class Attributes:
             note_taken(self.ctx, node, node.value, node.attr, certain=True, why=why)
             return self._tensor_attribute(node, Tensor(sure=False))
         if node.attr == "device" and has_shape(self.ctx.scope.function, node.value):
-            why = "what has a device and a shape is a tensor"
-            note_taken(self.ctx, node, node.value, node.attr, certain=True, why=why)
+            note_taken(self.ctx, node, node.value, node.attr, True, "what has a device and a shape is a tensor")
             return self._tensor_attribute(node, Tensor(sure=False))
         note_device(self.ctx, node, self.code)
         if node.attr in _CHILDREN:
@@ -256,7 +255,8 @@ class Attributes:
         """An attribute of a distribution, or a method of it as a value: it stays, or has a reason why it can't."""
         rule = member_rule(owner, node.attr)
         refused = rule is not None and rule.emit is None
-        if refused or rule is None and attribute_of(owner, node.attr) is None:
+        written = self.ctx.inference.has_jax and node.attr in OUTPUT_METHODS
+        if refused or rule is None and not written and attribute_of(owner, node.attr) is None:
             name = f"{owner.name or class_of(owner.kind)}.{node.attr}"
             reason = rule.reason if rule is not None and rule.reason else f"t2j has no rule for {name}"
             self.ctx.report.gap(node, name, "refused" if refused else "no-rule", reason)

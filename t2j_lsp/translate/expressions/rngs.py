@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 
 from t2j_lsp.symbols import FunctionNode, positional_parameters, scopes_around
-from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
 
 from .context import Context
 
@@ -24,17 +24,33 @@ def rngs_expression(ctx: Context) -> str:
         if function is not None and function.name == "__call__" and ctx.scope.statement is not None:
             ctx.report.note(ctx.scope.statement.node, "rngs", "value-needed", UNDER_JIT)
         return "rngs"
-    owner = function.owner
-    kept = owner is not None and (owner.is_module and owner.keeps_rngs or owner.has_generator)
-    if owner is not None and kept and not function.takes_rngs and not function.static:
-        _check_free(ctx, [name for info in owner.ancestry() for name in info.attributes])
-        first = positional_parameters(function.node)
-        return f"{first[0].arg}.rngs" if first else "self.rngs"
+    if (kept := _kept_by_owner(function)) is not None:
+        _check_free(ctx, [name for info in kept[0].ancestry() for name in info.attributes])
+        return kept[1]
     has_own = function.makes_rngs or function.seeds and _is_seeded(ctx, function)
     if not function.takes_rngs and not has_own:
         ctx.rngs.drawing.add(function.node)
     _check_free(ctx, ctx.source.symbols.within(function.node))
     return "rngs"
+
+
+def seeded_generator(ctx: Context) -> str | None:
+    """What a seed in a method sets: the generator that its class keeps, if that is what is drawn from; else None."""
+    function = _function_around(ctx)
+    if function is None or function.seeds and function.draws:
+        return None
+    kept = _kept_by_owner(function)
+    return kept[1] if kept is not None and kept[0].is_module else None
+
+
+def _kept_by_owner(function: FunctionInfo) -> tuple[ClassInfo, str] | None:
+    """The class of a method that keeps a generator for its methods, and how this one reaches it."""
+    owner = function.owner
+    kept = owner is not None and (owner.is_module and owner.keeps_rngs or owner.has_generator)
+    if owner is None or not kept or function.takes_rngs or function.static:
+        return None
+    first = positional_parameters(function.node)
+    return owner, f"{first[0].arg}.rngs" if first else "self.rngs"
 
 
 def _function_around(ctx: Context) -> FunctionInfo | None:

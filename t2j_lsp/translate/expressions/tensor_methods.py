@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.names import (
     AMBIGUOUS,
     HARMLESS,
     OPERATOR_METHODS,
+    OUTPUT_METHODS,
     TENSOR_ONLY,
     TENSOR_ONLY_BARE,
     means_other_on_arrays,
@@ -47,10 +48,12 @@ class TensorMethods:
             return self._kept(node, func, owner) if keeps_methods(owner) else self._of_distribution(node, func, owner)
         if self.ctx.inference.has_jax and any(k.arg in ("axis", "keepdims") for k in node.keywords):
             return None  # converted before: a method of arrays, which may mean something else
-        if self.ctx.inference.has_jax and name in _OF_BOTH:
-            return None  # likewise, which means the same
+        if self.ctx.inference.has_jax and name in _OF_BOTH | OUTPUT_METHODS:
+            return None  # likewise, which means the same, or which only JAX has
         explicit = REGISTRY.get(f"torch.Tensor.{name}")
         rule = explicit or self._method_rule(name)
+        if name == "transpose" and len(node.args) == 1 and not isinstance(node.args[0], ast.Starred | ast.Constant):
+            return None  # PyTorch's takes two axes, NumPy's and JAX's several
         if rule is None or rule.emit is None:
             if rule is None and not owner.sure and name not in TENSOR_ONLY:
                 return None
@@ -66,7 +69,8 @@ class TensorMethods:
 
     def _of_distribution(self, node: ast.Call, func: ast.Attribute, owner: Object) -> Piece | None:
         rule = member_rule(owner, func.attr)
-        if rule is None and attribute_of(owner, func.attr) is not None:
+        written = self.ctx.inference.has_jax and func.attr in OUTPUT_METHODS
+        if rule is None and (written or attribute_of(owner, func.attr) is not None):
             return None
         if rule is None or rule.emit is None:
             name = f"{owner.name or class_of(owner.kind)}.{func.attr}"

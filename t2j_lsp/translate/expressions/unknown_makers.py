@@ -16,6 +16,7 @@ from t2j_lsp.translate.inference.looked_up import asks_for_rngs, reached
 from t2j_lsp.translate.rule.definitions import ClassInfo
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Qual, Tuple, is_tensor
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.list_items import added_to
 
@@ -25,6 +26,7 @@ from .torch_only import TORCH_PACKAGES, namespace, stays_torch
 _OWN = frozenset({"jax", "flax", "optax", "t2j_lsp", "torch"})
 ADDING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 """Methods of modules that are given modules."""
+_STARRED = "what {} is isn't in sight, as an import of everything brings it: import it by its name"
 _NOT_KNOWN = "what {}(...) makes isn't known here: layers in Flax ask for rngs=rngs, functions don't"
 
 
@@ -56,6 +58,15 @@ def report_called_attribute(ctx: Context, target: ast.Attribute, value: ast.expr
         for n in symbols.walk(info.node)
     ):
         report_unknown_makers(ctx, [value])
+
+
+def report_unseen_namespace(ctx: Context, node: ast.Call) -> None:
+    """Report ``F.conv2d(x, w)`` where an import of everything brings ``F``, and what it is isn't in sight."""
+    match node.func:
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in ctx.source.symbols.unbound:
+            known = f"torch.nn.{attr}" in LAYERS or REGISTRY.get(f"torch.nn.functional.{attr}") is not None
+            if known and not is_known(ctx.fact(node.func.value)):
+                ctx.report.gap(node, f"{name}.{attr}", "unsure", _STARRED.format(name))
 
 
 def asks_by_name(ctx: Context, node: ast.Call) -> bool:

@@ -23,14 +23,14 @@ def report_outdated(context: Context) -> None:
 def mark_todos(context: Context) -> None:
     """Write ``# TODO(t2j): reason`` above each gap; what an earlier conversion has marked keeps its mark.
 
-    So does all of a function that it left as it was.
+    So does all of a function or class that it left as it was.
     """
     if not context.report.todos:
         return
     left = [
         range(f.lineno, (f.end_lineno or f.lineno) + 1)
         for f in context.source.nodes
-        if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) and context.source.is_marked(f)
+        if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and context.source.is_marked(f)
     ]
     for start, reasons in context.report.todos.items():
         line = context.source.line_of(start)

@@ -24,6 +24,7 @@ from t2j_lsp.translate.source.text import Source
 
 from .copied_helpers import cut_to_uses, insert_helpers
 from .helper_place import WrittenCode, rebound
+from .late_imports import imports_in_functions, late_imports
 from .project_imports import drop_unread_names
 
 _PACKAGE = "t2j_lsp.rules.helpers"
@@ -72,14 +73,17 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: W
     wanted = copied_names(ctx, read, needs)
     everything = closure(wanted) if wanted else []
     lines: set[str] = set()
-    late = _late_imports(ctx.source, output)
+    behind = any(isinstance(n, ast.Import) and n not in ctx.source.preamble for n in ctx.source.nodes)
+    late = late_imports(ctx.source, output) if behind else {}
     hidden = BUILTINS.keys() & needs.renames.keys()
     for root, (line, _) in IMPORTS.items():
         alias = needs.renames.get(root, root)
         if root in needs.claimed and alias in read and (alias not in bound or alias in late):
             lines.add(aliased(line, needs))
-            if alias in late:
+            if late.get(alias) in ctx.source.tree.body:
                 ctx.edits.delete(late[alias])
+            for own in imports_in_functions(ctx.source, line, alias) if behind else ():
+                ctx.edits.delete(own)
     placement = ctx.options.helpers
     if placement in CUT_HELPERS:
         lacking = [h for h in everything if needs.renames.get(h.name, h.name) not in bound]
@@ -162,25 +166,6 @@ def _bound(inference: Inference) -> set[str]:
     names = {*inference.source.symbols.module, *inference.env}
     facts = {name: inference.env.get(name) for name in names}
     return {name for name, fact in facts.items() if not (isinstance(fact, Qual) and is_torch(fact.name))}
-
-
-def _late_imports(source: Source, output: WrittenCode | None) -> dict[str, ast.stmt]:
-    """Imports of the source's top level behind its head that the output needs in front of them, by the name they bind.
-
-    A script that imports numpy half way may have ``tensor.numpy()`` before.
-    """
-    late: dict[str, ast.stmt] = {}
-    for node in source.tree.body if output is not None else ():
-        match node:
-            case ast.Import(names=[ast.alias(name=name, asname=alias)]) if node not in source.preamble:
-                if f"import {name} as {alias}" in (line for line, _ in IMPORTS.values()):
-                    late.setdefault(alias or name, node)
-    if not late or output is None:
-        return {}
-    reads = [n for n in symbols.walk(output.tree) if isinstance(n, ast.Name) and n.id in late]
-    first = {n.id: n.lineno for n in sorted(reads, key=lambda n: n.lineno, reverse=True)}
-    lines = {a.asname: n.lineno for n in output.tree.body if isinstance(n, ast.Import) for a in n.names}
-    return {name: node for name, node in late.items() if first.get(name, lines.get(name, 0)) < lines.get(name, 0)}
 
 
 def _renames_imports(source: Source) -> bool:

@@ -76,16 +76,19 @@ def relative_resolve(resolve: Resolve | None, level: int, module: str) -> Resolv
     """``resolve`` as seen from the imported file.
 
     Its own relative imports start in its package, which is ``module`` itself if that is a package and the one around
-    it if not: the text doesn't say which, so the inner place is tried first.
+    it if not: where nothing is found there, the other is tried.
     """
     if resolve is None:
         return None
     parts = module.split(".") if module else []
+    around = parts[:-1]
+    is_package = resolve(level, ".".join([*parts, "__init__"])) is not None
+    packages = [parts, around] if is_package or not parts else [around, parts]
 
     def relative(inner: int, name: str) -> str | None:
         if inner == 0:
             return resolve(0, name)
-        for package in (parts, parts[:-1]) if parts else (parts,):
+        for package in packages:
             up = inner - 1
             base = package[: len(package) - up] if up <= len(package) else []
             target = ".".join([*base, name] if name else base)

@@ -61,7 +61,8 @@ class AttributeStores:
         if node.value is not None and isinstance(target, ast.Attribute):
             owner = self.ctx.fact(target.value)
             first = isinstance(owner, Instance) and self.plain.comes_first(node, target, owner)
-            if first or isinstance(owner, Instance) and keeps_state(self.ctx, node, target, owner):
+            first |= isinstance(owner, Instance) and keeps_state(self.ctx, node, target, owner)
+            if first and isinstance(owner, Instance) and not self._is_flaxs(owner):
                 text = self.ctx.source.segment(node.value)
                 self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
                 return True
@@ -134,6 +135,8 @@ class AttributeStores:
                 node, f"{self.ctx.source.segment(target)}[...] = {self.renderer.argument(node.value).text}"
             )
             return True
+        if self._is_flaxs(owner):
+            return False
         if self.plain.comes_first(node, target, owner) or keeps_state(self.ctx, node, target, owner):
             text = self.ctx.source.segment(node.value)
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
@@ -160,6 +163,11 @@ class AttributeStores:
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
         return False
+
+    def _is_flaxs(self, owner: Instance) -> bool:
+        """Whether an earlier conversion wrote the class, and marked what is data."""
+        bases = (ast.unparse(base) for info in owner.cls.info.ancestry() for base in info.node.bases)
+        return self.ctx.inference.has_jax and "nnx.Module" in bases
 
     def set_by_name(self, node: ast.Expr) -> bool:
         """``setattr(parameter, "name", value)``; a parameter that a module is given stays one."""

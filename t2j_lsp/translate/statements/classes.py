@@ -16,6 +16,9 @@ from .class_decorators import loses_rngs, report_lost_rngs
 from .decorators import Decorators
 from .layer_resets import called_by_layer, reset_of
 
+_METACLASSES = ("ABCMeta", "abc.ABCMeta")
+"""What the metaclass of Flax's modules derives from itself."""
+_METACLASS = "modules have a metaclass in Flax: derive yours from type(nnx.Module), and see that it does the same there"
 _ABSTRACT = "{} asks for a method forward, which is __call__ in Flax: have it ask for __call__"
 _MIXIN_OUT_OF_SIGHT = "{} isn't in sight, and if it works on a PyTorch module it doesn't on Flax's: convert it along"
 
@@ -53,6 +56,8 @@ class Classes:
             self.header.expression(node, "bases", base)
         for keyword in node.keywords:
             self.header.expression(keyword, "value", keyword.value)
+            if keyword.arg == "metaclass" and info.is_module and ast.unparse(keyword.value) not in _METACLASSES:
+                self.ctx.report.gap(node, ast.unparse(keyword.value), "refused", _METACLASS)
         saved_class, saved_functions = self.ctx.scope.class_info, self.ctx.scope.functions
         self.ctx.scope.class_info, self.ctx.scope.functions = info, []
         if (name := mixin_out_of_sight(info)) is not None:

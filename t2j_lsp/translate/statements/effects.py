@@ -8,6 +8,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.device_branches import DEVICE_TESTS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.rngs import seeded_generator
 from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.inference.rngs import draws_from_module, start_of_rngs
@@ -19,6 +20,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
 SEEDS = names_with(Trait.SEED)
+_OF_MODULE = "Seeds the generator of this module: those of its parts go on from where they are."
 _NOT_REACHED = "functions that draw from the rngs of the module level don't see a seed of those that are passed here"
 
 
@@ -98,6 +100,10 @@ class Effects:
         generator = f"{self.renderer.need('nnx')}.Rngs({seed})"
         if node in self.ctx.plan.seeds_torch:
             self.ctx.edits.insert_before(node, [self.ctx.source.segment(node)])
+        if (kept := seeded_generator(self.ctx)) is not None:
+            self.ctx.report.note(node, fact.name, "note", _OF_MODULE)
+            self.ctx.edits.replace(call, f"{kept} = {generator}")
+            return True
         self.ctx.edits.replace(call, start_of_rngs(function, generator) if function else f"rngs = {generator}")
         self.ctx.rngs.seeds[node] = "rngs"
         if not self._seeds_the_module(node, function):

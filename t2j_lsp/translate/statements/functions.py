@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from t2j_lsp.contract import ChannelsLast
-from t2j_lsp.symbols import all_parameters, positional_parameters
+from t2j_lsp.symbols import FunctionNode, all_parameters, ancestors, positional_parameters
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
@@ -92,6 +92,8 @@ class Functions:
             if no_grad:
                 self.no_gradient().enter_function(node)
             self.statements.block(node.body)
+            if _sees_rngs(info) and self._sets_seed(node):
+                self._first_line(node, "nonlocal rngs")
             if no_grad:
                 self.no_gradient().wrap_returns(node)
                 self.no_gradient().leave_function(node)
@@ -146,6 +148,13 @@ class Functions:
     def _make_rngs(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
         """A generator for a function that nobody passes one."""
         self._first_line(node, start_of_rngs(info, f"{self.renderer.need('nnx')}.Rngs(0)"))
+
+    def _sets_seed(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """Whether one of its own statements made a generator."""
+        return any(
+            next((at for at in ancestors(one, self.ctx.source.parents) if isinstance(at, FunctionNode)), None) is node
+            for one in self.ctx.rngs.seeds
+        )
 
     def _say_layout(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
         """A comment on what a function takes and gives channels-last."""
@@ -261,6 +270,13 @@ class Functions:
             self.ctx.edits.insert_after(first, lines)
         elif lines:
             self.ctx.edits.insert_before(first, lines)
+
+
+def _sees_rngs(info: FunctionInfo) -> bool:
+    """Whether a function has no generator of its own where one around it has."""
+    if info.takes_rngs or info.makes_rngs or info.outer is None:
+        return False
+    return info.outer.takes_rngs or info.outer.makes_rngs or _sees_rngs(info.outer)
 
 
 def _takes_a_mode(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

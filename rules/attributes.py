@@ -51,5 +51,5 @@ for name in ("is_sparse", "is_quantized", "is_mkldnn", "is_nested", "is_sparse_c
     Row(f"torch.Tensor.{name}", "False", ignore=["self"], result="bool")
 for name in ("is_meta", "is_mps", "is_xla", "layout"):
     refuse(f"torch.Tensor.{name}", "JAX arrays have no such attribute.")
-for name in ("type", "index"):
-    refuse(f"torch.device.{name}", "A JAX device has platform ('cpu', 'gpu', 'tpu') and id instead.")
+Row("torch.device.type", "kind_of_device({self})", result="str")
+refuse("torch.device.index", "A JAX device has an id instead, counted over all processes.")

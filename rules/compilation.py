@@ -89,8 +89,27 @@ for name in ("custom_fwd", "custom_bwd"):
         "JAX has no autocast, which this prepares a function for: leave it out.",
         aliases=[f"torch.cuda.amp.{name}"],
     )
-for name in ("is_autocast_enabled()", "is_inference_mode_enabled()", "are_deterministic_algorithms_enabled()"):
-    Row(f"torch.{name}", "False", result="bool")
+ENABLED = ("is_autocast_enabled", "is_autocast_cpu_enabled")
+for name in (*ENABLED, "is_inference_mode_enabled", "are_deterministic_algorithms_enabled"):
+    Row(f"torch.{name}()", "False", result="bool")
+DEFAULT_DTYPE = "JAX has no autocast: this is the dtype that PyTorch's has where nobody sets another."
+for name, dtype in (("gpu", "float16"), ("cpu", "bfloat16")):
+    Row(f"torch.get_autocast_{name}_dtype()", f"jnp.{dtype}", result="dtype", fidelity=CLOSE, note=DEFAULT_DTYPE)
+
+
+@rule(
+    "torch.get_autocast_dtype(device_type)",
+    jax='jnp.bfloat16 if device_type == "cpu" else jnp.float16',
+    result="dtype",
+    fidelity=CLOSE,
+    note=DEFAULT_DTYPE,
+)
+def get_autocast_dtype(call: Call) -> Piece:
+    kind = call.literal("device_type")
+    if isinstance(kind, str):
+        return call.emit("jnp.bfloat16" if kind == "cpu" else "jnp.float16", device_type=None)
+    return call.emit('jnp.bfloat16 if {device_type} == "cpu" else jnp.float16')
+
 
 # TorchScript ----------------------------------------------------------------------------------------------------
 
@@ -214,7 +233,7 @@ trait(Trait.PLAIN_ANNOTATION, "torch.jit.Final")
 # Questions whose answer is no in JAX ----------------------------------------------------------------------------
 
 trait(Trait.FALSE, "torch.jit.is_scripting", "torch.jit.is_tracing", "torch.onnx.is_in_onnx_export")
-trait(Trait.FALSE, "torch.is_autocast_enabled")
+trait(Trait.FALSE, *(f"torch.{name}" for name in ENABLED))
 trait(Trait.FALSE, "torch.compiler.is_compiling", "torch.compiler.is_dynamo_compiling", "torch._dynamo.is_compiling")
 for kind in ("", "_unary", "_variadic"):
     trait(Trait.FALSE, f"torch.overrides.has_torch_function{kind}")

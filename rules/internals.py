@@ -225,11 +225,11 @@ for name in words("int4 uint4"):
 
 AUTOCAST = "JAX has no autocast: give layers dtype=jnp.bfloat16, or cast where it is meant."
 for name in words("""
-    autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
-    get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_cache_enabled
-    is_autocast_cpu_enabled is_autocast_ipu_enabled is_autocast_xla_enabled set_autocast_cache_enabled
-    set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype
-    set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled
+    autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_ipu_dtype
+    get_autocast_xla_dtype is_autocast_cache_enabled is_autocast_ipu_enabled is_autocast_xla_enabled
+    set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
+    set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype
+    set_autocast_xla_enabled
 """):
     refuse(f"torch.{name}", AUTOCAST)
 for name in words("""

@@ -100,7 +100,7 @@ class FakeSite:
     def hoist(self, piece: Piece, hint: str, node: ast.expr | None = None) -> Piece | None:
         return Piece(f"{hint}2")
 
-    def made(self, node: ast.expr) -> list[tuple[str, ast.Call]]:
+    def made(self, node: ast.expr, handed: bool = False) -> list[tuple[str, ast.Call]]:
         return []
 
     def computed(self, node: ast.expr) -> bool:

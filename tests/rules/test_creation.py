@@ -94,6 +94,8 @@ ROWS = [
     ("torch.Tensor(5).shape", "jnp.empty(5, dtype=jnp.float32).shape", ""),
     ("torch.Tensor(x.shape).shape", "jnp.empty(x.shape, dtype=jnp.float32).shape", "x"),
     ("x.new(2, 3).shape", "jnp.empty((2, 3), dtype=x.dtype).shape", "x"),
+    ("x.new([1, 2])", "jnp.array([1, 2], dtype=x.dtype)", "x"),
+    ("x.new(y)", "y", "xy"),
     ("torch.autograd.Variable(x) * 2", "x * 2", "x"),
     ("torch.autograd.Variable(x * 2)", "jax.lax.stop_gradient(x * 2)", "x"),
 ]
@@ -133,8 +135,14 @@ def test_float64_arrays_from_numpy_are_noted_without_x64() -> None:
     assert converted("torch.from_numpy(np.ones(3))")[1].notes == ()
 
 
+def test_what_is_made_new_of_a_tensor_shares_its_memory() -> None:
+    body = "    y = x.new(x)\n    y.add_(1)\n    return x\n"
+    result = translate(f"import torch\n\n\ndef f(x: torch.Tensor):\n{body}")
+    assert ["shares the memory" in gap.reason for gap in result.gaps] == [True]
+
+
 REFUSED = [
-    ("x.new([1, 2])", "x.new() takes sizes or data", "x"),
+    ("x.new(flag)", "x.new() takes sizes or data", "x"),
     ("torch.range(0, 3)", "includes its end", ""),
 ]
 

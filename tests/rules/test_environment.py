@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import jax
 import pytest
 
 from t2j_lsp.contract import Options
@@ -217,8 +221,23 @@ def test_what_is_for_other_devices_goes() -> None:
     assert result.code == "import jax\n\n\ndef f(x: jax.Array):\n    x = x * 2\n    return x\n"
 
 
-def test_a_device_of_unknown_type_is_asked_about() -> None:
-    assert translate("import torch\n\n\ndef f(x: torch.Tensor):\n    return x.device.type == 'tpu2'\n").gaps
+def test_the_kind_of_a_device_is_named_as_in_pytorch() -> None:
+    body = "    kind = x.device.type\n    return kind, x.device.type == 'tpu2'\n"
+    result = translate(f"import torch\n\n\ndef f(x: torch.Tensor):\n{body}")
+    names: dict[str, Any] = {}
+    exec(compile(result.code, "<converted>", "exec"), names)
+    assert not result.gaps and names["f"](jax.numpy.ones(2)) == ("cpu", False)
+    assert names["kind_of_device"](SimpleNamespace(platform="gpu")) == "cuda"
+
+
+def test_questions_about_autocast_are_answered() -> None:
+    asked = "    if torch.is_autocast_enabled():\n        x = x.to(torch.get_autocast_gpu_dtype())\n"
+    kinds = "    return x.to(torch.get_autocast_dtype('cpu')), x.to(torch.get_autocast_dtype(x.device.type))\n"
+    result = translate(f"import torch\n\n\ndef f(x: torch.Tensor):\n{asked}{kinds}")
+    names: dict[str, Any] = {}
+    exec(compile(result.code, "<converted>", "exec"), names)
+    assert not result.gaps and "is_autocast" not in result.code
+    assert [y.dtype for y in names["f"](jax.numpy.ones(2))] == [jax.numpy.bfloat16] * 2
 
 
 def test_torchscripts_list_is_pythons() -> None:

@@ -161,6 +161,33 @@ def test_what_starts_from_an_empty_vector_is_joined_without_it(empty: str, joine
     assert "found = joined(" in code and "x.shape != (0,)" in code
 
 
+HANDED = """
+import torch
+
+
+class A(torch.nn.Module):
+    def inner(self, memory, x):
+        return torch.cat([memory, x])
+
+    def forward(self, x, other):
+        memory = {made}
+        return self.inner(memory, x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        ("torch.empty(0).to(x.device)", "joined([memory, x])"),
+        ("x.mean(0, keepdim=True) if len(x) > 2 else torch.empty(0).to(dtype=x.dtype)", "joined([memory, x])"),
+        ("x[:1]", "jnp.concatenate([memory, x])"),
+    ],
+)
+def test_what_a_method_is_given_may_be_an_empty_vector(made: str, written: str) -> None:
+    """By its name: methods hand on what is called the same."""
+    assert f"return {written}" in translate(HANDED.format(made=made)).code
+
+
 @pytest.mark.parametrize("start", ["torch.zeros(3)", "torch.tensor([1.0])", "torch.tensor(batches[0])"])
 def test_what_starts_from_values_is_joined_as_it_is(start: str) -> None:
     code = translate(COLLECTED.format(empty=start, joined="(found, model(x))")).code

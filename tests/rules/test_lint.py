@@ -24,6 +24,8 @@ RULES = sorted(REGISTRY, key=lambda one: one.name)
 NOT_STATED = {
     "torch.Tensor.where": "torch names the tensor itself only in the schema of the function",
     "torch.device": "its page has two forms of which the schema states one: device(device), device(type, index)",
+    "torch.get_autocast_cpu_dtype": "a C function without a page, which takes nothing",
+    "torch.get_autocast_gpu_dtype": "as torch.get_autocast_cpu_dtype",
     "torch.finfo": "a C class; its page says finfo(type)",
     "torch.iinfo": "a C class; its page says iinfo(type)",
     "torch.nn.Parameter": "built by __new__ of a metaclass; its page says Parameter(data=None, requires_grad=True)",

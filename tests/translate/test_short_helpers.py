@@ -170,7 +170,7 @@ def test_a_constructor_that_does_nothing_goes() -> None:
 def test_fields_that_are_only_annotated_go_where_nothing_is_annotated() -> None:
     draw = "from torch.distributions import Categorical\n\n\ndef f(p{}):\n    d = Categorical(p)\n"
     draw += "    return d.log_prob(d.sample())\n"
-    for annotation, wanted in [("", ["event_shape"]), (": torch.Tensor", ["batch_shape", "event_shape", "variance"])]:
+    for annotation, wanted in [("", []), (": torch.Tensor", ["batch_shape", "event_shape", "variance"])]:
         body = getattr(definitions(draw.format(annotation))["Categorical"], "body", ())
         assert [ast.unparse(s.target) for s in body if isinstance(s, ast.AnnAssign)] == wanted
 
@@ -224,3 +224,21 @@ def test_a_state_dict_whose_answer_nobody_reads_is_loaded_in_few_lines() -> None
         and "strict" not in parameters(copied["load_state_dict"])
     )
     assert "if k in given" in ast.unparse(definitions(load.format(", strict=False"))["load_state_dict"])
+
+
+OWN_GRADIENT = """
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad{}):
+        return 2 * grad
+"""
+
+
+def test_fields_with_values_need_no_annotation_where_nothing_is_annotated() -> None:
+    plain, annotated = (ast.unparse(definitions(OWN_GRADIENT.format(of))["FunctionContext"]) for of in ("", ": Tensor"))
+    assert "needs_input_grad = ()" in plain and "needs_input_grad: tuple[bool" in annotated

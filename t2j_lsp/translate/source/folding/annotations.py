@@ -50,7 +50,7 @@ def without_annotations(helpers: Sequence[Helper]) -> list[Helper]:
 def _without_idle_fields(text: str) -> str:
     """A class that is no record without the attributes that it only annotates, and what is said of them."""
     node = definition(text)
-    if not isinstance(node, ast.ClassDef) or node.decorator_list or {ast.unparse(b) for b in node.bases} & RECORDS:
+    if not isinstance(node, ast.ClassDef) or _is_record(node):
         return text
     lines, gone = text.splitlines(keepends=True), set[int]()
     for field, behind in zip(node.body, [*node.body[1:], None], strict=True):
@@ -60,6 +60,11 @@ def _without_idle_fields(text: str) -> str:
                 case ast.Expr(value=ast.Constant(value=str())):
                     gone.update(range(behind.lineno - 1, behind.end_lineno or behind.lineno))
     return "".join(line for number, line in enumerate(lines) if number not in gone)
+
+
+def _is_record(node: ast.ClassDef) -> bool:
+    """Whether a class is made of its annotations, or may be by what decorates it."""
+    return bool(node.decorator_list) or not RECORDS.isdisjoint(ast.unparse(b) for b in node.bases)
 
 
 @cache
@@ -119,19 +124,23 @@ def _needed(text: str) -> frozenset[str]:
 @cache
 def _without(text: str, names: frozenset[str] | None, kept: frozenset[str] = frozenset()) -> str:
     """A definition without annotations by some names, or without all of them but those of the functions ``kept``."""
-    return of_parts(text, lambda part: _without_some(part, names, kept))
+    node = definition(text)
+    fields = isinstance(node, ast.ClassDef) and _is_record(node)
+    return of_parts(text, lambda part: _without_some(part, names, kept, fields))
 
 
 @cache
-def _without_some(text: str, names: frozenset[str] | None, kept: frozenset[str]) -> str:
+def _without_some(text: str, names: frozenset[str] | None, kept: frozenset[str], fields: bool) -> str:
     if not any(True for _ in annotated(definition(text))):
         return text
-    return transformed(text, lambda: _Annotations(names, kept))
+    return transformed(text, lambda: _Annotations(names, kept, fields))
 
 
 class _Annotations(Transformer):
-    def __init__(self, names: frozenset[str] | None, kept: frozenset[str]) -> None:
+    def __init__(self, names: frozenset[str] | None, kept: frozenset[str], fields: bool) -> None:
+        """``fields``: whether those of the class make it."""
         super().__init__()
+        self.fields = fields
         self.names = names
         self.kept = kept
         self.functions: list[str] = []
@@ -153,7 +162,7 @@ class _Annotations(Transformer):
         return updated_node.with_changes(returns=None) if goes else updated_node
 
     def leave_AnnAssign(self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign) -> cst.Assign | cst.AnnAssign:
-        field = self.names is None and not self.functions
+        field = self.fields and self.names is None and not self.functions
         if updated_node.value is None or field or not self._goes(original_node.annotation):
             return updated_node
         return cst.Assign([cst.AssignTarget(updated_node.target)], updated_node.value)

@@ -12,6 +12,7 @@ from t2j_lsp.contract import Options
 from t2j_lsp.translate import translate
 
 from .convert import HEAD, expect, run
+from .test_regressions import equal
 
 TRUNC = """
 def trunc_(t: Tensor, std):
@@ -89,6 +90,39 @@ def test_one_of_another_file_is_stored_too() -> None:
     assert "self.fc.kernel[...] = trunc_(self.fc.kernel.T, 0.2, rngs=rngs).T" in code
 
 
+METHODS = """
+import torch
+from torch import nn
+
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4))
+        self.two(self.w.data)
+
+    def two(self, t):
+        return self.one(t)
+
+    def one(self, t):
+        t.uniform_(-1, 1)
+        return t
+
+    def shift(self, x, by):
+        x.add_(self.w * by)
+
+    def forward(self, x):
+        y = x * 2
+        self.shift(y, 3)
+        return y * self.w
+"""
+
+
+def test_methods_store_what_they_write_into() -> None:
+    equal(METHODS, "methods_that_write", 3, 4)
+    code = convert(METHODS).code
+    assert "self.w[...] = self.two(" in code and "y = self.shift(y, 3)" in code
+
+
 ZERO = "def zero(t: Tensor):\n    t.zero_()\n    return t\n\n\n"
 
 
@@ -106,11 +140,22 @@ ZERO = "def zero(t: Tensor):\n    t.zero_()\n    return t\n\n\n"
         ("def clear(t: Tensor):\n    t.zero_()\n\n\nFILLS = [clear]\n", "JAX's returns the new array"),
         ("def either(t: Tensor, u: Tensor):\n    t.zero_()\n    u.zero_()\n    return t\n", "the caller's 'u'"),
         (
-            "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-            "        self.w = nn.Parameter(torch.ones(3))\n        self.two(self.w)\n\n"
-            "    def two(self, t):\n        return self.one(t)\n\n"
-            "    def one(self, t):\n        t.uniform_(-1, 1)\n        return t\n",
+            "class M(nn.Module):\n    def zeroed(self, t: Tensor):\n        t.zero_()\n        return t\n\n"
+            "    def forward(self, x):\n        y = x * 2\n        z = y\n        y = self.zeroed(y)\n"
+            "        return y + z\n",
+            "'z', read later, shares the memory",
+        ),
+        (
+            "class M(nn.Module):\n    def forward(self, x):\n        y = x * 2\n        self.mark(y)\n"
+            "        return y\n\n    def mark(self, t: Tensor):\n        t.zero_()\n\n\n"
+            "class N(M):\n    def mark(self, t):\n        pass\n",
             "the caller's 't'",
+        ),
+        (
+            "class M(nn.Module):\n    def forward(self, x: Tensor):\n        x.add_(1)\n        return x\n\n\n"
+            "class N(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.m = M()\n\n"
+            "    def forward(self, x):\n        y = x * 2\n        z = self.m(y)\n        return y + z\n",
+            "'y', read later, shares the memory",
         ),
         ("def some(t: Tensor, n):\n    if n:\n        return\n    t.zero_()\n", "the caller's 't'"),
     ],

@@ -142,10 +142,10 @@ def hands_nothing_back(info: FunctionInfo) -> bool:
 
 def _filled(info: FunctionInfo, inference: Inference, around: tuple[FunctionInfo, ...]) -> str | None:
     node = info.node
-    if info in around or info.settled or isinstance(node, ast.AsyncFunctionDef) or info.owner is not None:
+    if info in around or info.settled or isinstance(node, ast.AsyncFunctionDef):
         return None
     home = info.home if isinstance(info.home, Inference) else inference
-    if IN_PLACE not in home.source.words:
+    if IN_PLACE not in home.source.words or info.owner is not None and not _is_one_of_its_kind(info, home):
         return None
     if info.home is not None:
         info.home.infer_function(info)
@@ -154,6 +154,12 @@ def _filled(info: FunctionInfo, inference: Inference, around: tuple[FunctionInfo
     reading = _Reading(info, home, (*around, info))
     written = reading.written()
     return written if written is not None and reading.hands_back(written) else None
+
+
+def _is_one_of_its_kind(info: FunctionInfo, home: Inference) -> bool:
+    """Whether a method is what runs wherever one of its name is called: no class has another, and none is called so."""
+    named = [one for one in home.functions.values() if one.name == info.name]
+    return len(named) == 1 and info.name != "forward" and not info.name.startswith("__")
 
 
 def _stops_gradients(decorator: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:

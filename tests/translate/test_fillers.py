@@ -140,6 +140,11 @@ ZERO = "def zero(t: Tensor):\n    t.zero_()\n    return t\n\n\n"
         ("def clear(t: Tensor):\n    t.zero_()\n\n\nFILLS = [clear]\n", "JAX's returns the new array"),
         ("def either(t: Tensor, u: Tensor):\n    t.zero_()\n    u.zero_()\n    return t\n", "the caller's 'u'"),
         (
+            "class M(nn.Module):\n    def more(self, t: Tensor):\n        t += 1\n        return t\n\n"
+            "    def forward(self, x):\n        y = x * 2\n        z = self.more(y)\n        return y + z\n",
+            "'y', read later, shares the memory",
+        ),
+        (
             "class M(nn.Module):\n    def zeroed(self, t: Tensor):\n        t.zero_()\n        return t\n\n"
             "    def forward(self, x):\n        y = x * 2\n        z = y\n        y = self.zeroed(y)\n"
             "        return y + z\n",

@@ -21,6 +21,7 @@ from .call_sites import bound_arguments
 from .containers import SEQUENTIAL
 from .file import Inference
 from .fillers import filled
+from .forward_pass import is_known
 from .places import Reached
 from .storage import is_built_in_place
 
@@ -54,17 +55,30 @@ class Write:
 
 def written_by_call(call: ast.Call, written: Written, inference: Inference) -> Iterator[ast.expr]:
     """The tensors that a call is given and writes into, where it doesn't give them back as its value."""
-    arguments = _written_by_call(call, written, inference)
-    yield from (one for one in arguments if isinstance(inference.facts.get(one), Tensor))
+    for one, is_array in _written_by_call(call, written, inference):
+        fact = inference.fact(one)
+        if isinstance(fact, Tensor) or is_array and not is_known(fact):
+            yield one
 
 
-def _written_by_call(call: ast.Call, written: Written, inference: Inference) -> Iterator[ast.expr]:
+def _written_by_call(call: ast.Call, written: Written, inference: Inference) -> Iterator[tuple[ast.expr, bool]]:
+    """The arguments that a call writes into, and whether the function that it runs says that they are tensors."""
     fact = inference.facts.get(call.func)
     info = _function(fact)
     if info is not None and info in written and filled(info, inference) is None:
-        yield from (value for parameter, value in bound_arguments(call, info) if parameter.arg in written[info])
+        for parameter, value in bound_arguments(call, info):
+            if parameter.arg in written[info]:
+                yield value, _is_tensor(info, parameter.arg, inference)
     elif isinstance(fact, Layer) and call.args and _begins_in_place(fact, written, inference):
-        yield call.args[0]
+        yield call.args[0], False
+
+
+def _is_tensor(info: FunctionInfo, parameter: str, inference: Inference) -> bool:
+    """Whether a parameter is a tensor wherever the function reads it."""
+    home = info.home if isinstance(info.home, Inference) else inference
+    reads = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id == parameter]
+    facts = [home.facts.get(n) for n in reads if isinstance(n.ctx, ast.Load)]
+    return bool(facts) and all(isinstance(fact, Tensor) and fact.sure for fact in facts)
 
 
 def _function(fact: Fact | None) -> FunctionInfo | None:

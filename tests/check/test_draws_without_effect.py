@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp import convert
 from t2j_lsp.contract import VerdictKind
 
 from .conftest import Check
@@ -56,3 +57,27 @@ def test_a_program_that_sets_its_seed_draws_the_same_in_every_call(check: Check)
     )
     verdict = check(torch, JAX[: JAX.index("        return x")] + seeded)
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+
+
+ATTENTION = """import torch
+import torch.nn as nn
+
+# t2j: x=f32[4, 2, 6]
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(6, 3, dropout=0.4)
+
+    def forward(self, x):
+        return self.attention(x, x, x)
+"""
+
+
+def test_draws_of_batch_and_heads_are_those_of_one_axis(check: Check) -> None:
+    """PyTorch's attention that gives its weights drops out of (batch * heads, L, S), JAX's of (batch, heads, L, S)."""
+    jax = convert(ATTENTION).code
+    assert check(ATTENTION, jax).verdict is VerdictKind.EQUIVALENT
+    swapped = "self.weight_dropout(weights.swapaxes(0, 1)).swapaxes(0, 1)"
+    wrong = jax.replace("self.weight_dropout(weights)", swapped)
+    assert wrong != jax and check(ATTENTION, wrong).verdict is VerdictKind.DIFFERENT

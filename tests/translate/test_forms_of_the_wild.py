@@ -451,3 +451,17 @@ def test_a_module_under_a_condition_does_not_hide_what_the_output_imports() -> N
     assert not made.gaps
     assert made.code.startswith("import jax\nimport jax.numpy as jnp\n")
     assert "    if x is None:\n        return jax.devices()\n    return jax.nn.softmax(x, axis=0)\n" in made.code
+
+
+@pytest.mark.parametrize("default", ["nn.LayerNorm", "None"])
+@pytest.mark.parametrize("annotation", ["nn.Module", "Optional[nn.Module]"])
+def test_a_class_that_is_annotated_as_a_module_makes_layers(annotation: str, default: str) -> None:
+    text = (
+        "from typing import Optional\n\n\nclass Block(nn.Module):\n"
+        f"    def __init__(self, dim, norm: {annotation} = {default}):\n"
+        "        super().__init__()\n        if norm is None:\n            norm = nn.LayerNorm\n"
+        "        self.norm = norm(dim)\n\n    def forward(self, x):\n        return self.norm(x)\n"
+    )
+    made: dict[str, Any] = {}
+    exec(convert(HEAD + text).code, made)
+    assert made["Block"](4, rngs=nnx.Rngs(0))(jnp.arange(8.0).reshape(2, 4)).shape == (2, 4)

@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.source.scopes import is_fallback, merge_fallback, star_names
 
 from .annotations import annotation_fact
-from .defaults import of_default
+from .defaults import of_default, said_class
 from .forward_pass import Body, Env, Flow, Infer, State, UnknownParameter
 
 
@@ -275,6 +275,8 @@ class Bodies:
                 self.infer.expr(argument.annotation, self.state.env)
             if default is not None:
                 from_default = self.infer.expr(default, env)
+                if said_class(fact, from_default, argument.arg, info):
+                    fact = UNKNOWN
                 if fact == UNKNOWN and from_default != NONE:
                     fact = of_default(from_default)
             if fact == UNKNOWN:

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.definitions import Class
-from t2j_lsp.translate.rule.facts import FLOAT, UNKNOWN, Fact, ModuleClass, Object, Partial, Qual, Scalar, Tensor
+import ast
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.rule.definitions import Class, FunctionInfo, is_module_class
+from t2j_lsp.translate.rule.facts import (
+    FLOAT,
+    NONE,
+    UNKNOWN,
+    AnyModule,
+    Fact,
+    ModuleClass,
+    Object,
+    Partial,
+    Qual,
+    Scalar,
+    Tensor,
+)
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
@@ -13,6 +28,27 @@ from t2j_lsp.translate.rule.record import REGISTRY
 _ANY_CLASS = ModuleClass()
 _TENSORS = ("same", "tensor", "float tensor")
 _NUMBERS = ("inf", "nan", "pi", "e", "eps")
+
+
+def said_class(stated: Fact, default: Fact, name: str, info: FunctionInfo) -> bool:
+    """Whether an annotation says a module of what is a class of modules: ``norm: nn.Module = nn.LayerNorm``.
+
+    So it does where the default is None, and a constructor makes layers of it: ``self.norm = norm(dim)``.
+    """
+    if not isinstance(stated, AnyModule):
+        return False
+    return is_module_class(default, LAYERS) or default == NONE and info.name == "__init__" and _is_made(name, info)
+
+
+def _is_made(name: str, info: FunctionInfo) -> bool:
+    """Whether what a call of a parameter gives is kept, and the call is given no value that another one gave."""
+    given = {a.arg for a in symbols.named_parameters(info.node)}
+    for node in symbols.walk(info.node):
+        match node:
+            case ast.Assign(targets=[ast.Attribute()], value=ast.Call(func=ast.Name(id=called), args=arguments)):
+                if called == name and all(isinstance(a, ast.Name) and a.id in given for a in arguments):
+                    return True
+    return False
 
 
 def of_default(fact: Fact) -> Fact:

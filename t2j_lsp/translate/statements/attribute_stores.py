@@ -165,9 +165,13 @@ class AttributeStores:
         return False
 
     def _is_flaxs(self, owner: Instance) -> bool:
-        """Whether an earlier conversion wrote the class, and marked what is data."""
-        bases = (ast.unparse(base) for info in owner.cls.info.ancestry() for base in info.node.bases)
-        return self.ctx.inference.has_jax and "nnx.Module" in bases
+        """Whether an earlier conversion wrote the class, and marked what is data: it is Flax's, or asks for rngs."""
+        for info in owner.cls.info.ancestry() if self.ctx.inference.has_jax else ():
+            init = info.methods.get("__init__")
+            asks = init is not None and any(a.arg == "rngs" for a in init.node.args.kwonlyargs)
+            if asks or "nnx.Module" in map(ast.unparse, info.node.bases):
+                return True
+        return False
 
     def set_by_name(self, node: ast.Expr) -> bool:
         """``setattr(parameter, "name", value)``; a parameter that a module is given stays one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -116,11 +117,17 @@ def _same_key(one: Any, other: Any) -> bool:
 
 
 def fit(values: Any, shape: tuple[int, ...]) -> Any | None:
-    """Values in another shape: the same, with axes of length 1 more or less, or with the channel axis moved."""
+    """Values in another shape: the same, with axes of length 1 more or less, or with the channel axis moved.
+
+    Or with batch and heads in one axis, as PyTorch's attention draws where it gives its weights.
+    """
     if values.shape == shape:
         return values
     if [n for n in values.shape if n != 1] == [n for n in shape if n != 1]:
         return values.reshape(shape)
+    if abs(values.ndim - len(shape)) == 1 and min(values.ndim, len(shape)) >= 3:
+        if values.shape[-2:] == tuple(shape[-2:]) and values.size == math.prod(shape):
+            return values.reshape(shape)
     if values.ndim == len(shape) >= 3:
         for source, target in ((1, -1), (-1, 1), (-3, -1)):
             moved = np.moveaxis(values, source, target)

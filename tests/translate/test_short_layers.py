@@ -123,3 +123,38 @@ AT_ONCE = {
 def test_a_layer_that_is_called_at_once_is_one_call(call: str) -> None:
     code = convert(f"from torch import nn\n\n\ndef f(x, y):\n    return {call}\n").code
     assert f"    return {AT_ONCE[call]}\n" in code
+
+
+OVER_LINES = """class Block(nn.Module):
+    def __init__(self, dim_in, dim_out, stride):
+        super().__init__()
+        self.conv = nn.Conv2d(
+            dim_in,
+            dim_out,
+            kernel_size=1,
+            stride=stride * stride,  # of both
+        )
+        self.norm = nn.BatchNorm2d(dim_out)
+        self.second = nn.Conv2d(dim_in, dim_out, kernel_size=1, stride=stride)
+
+    def forward(self, x):
+        return self.second(self.norm(self.conv(x)))
+
+
+def make(dim_in, dim_out, stride):
+    branch = [
+        nn.Conv2d(
+            dim_in,
+            dim_out,
+            kernel_size=stride,
+            stride=stride * stride,
+            bias=False,
+        ),
+        nn.ReLU(),
+    ]
+    return Block(dim_in, dim_out, stride), nn.Sequential(*branch)
+"""
+
+
+def test_a_comma_or_a_comment_may_stand_behind_the_last_argument() -> None:
+    assert not convert(HEAD + OVER_LINES).gaps

@@ -54,6 +54,7 @@ def _long(inference: Inference, node: ast.Call, layer: LayerRule, layout: Layout
     text = _text(inference, node, layer, first or layer.channels_last or layer.direct)
     if text is None and layer.random:
         call = inference.source.segment(node)
+        call = ast.unparse(node) if "\n" in call else call  # a comma or a comment may stand behind the last argument
         return f"{call[:-1]}{', ' * (node.args != [] or node.keywords != [])}rngs=rngs)"
     return text
 

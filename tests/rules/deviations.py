@@ -17,7 +17,9 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     "torch.as_strided_scatter": {"gradients": "PyTorch gives the input that of what is written over it"},
     "torch.ormqr": {"gradients": "PyTorch's divides by tau |v|^2 - 1, which may be 0"},
     "torch.linalg.pinv": {"gradients": "of a Hermitian matrix: PyTorch's gradient is symmetric, JAX's is not"},
-    "torch.clamp": {"gradients": "on the upper bound where min > max"},
+    F + "multi_head_attention_forward": dict.fromkeys(
+        ("values", "gradients"), "samples that drop weights draw: the function takes rngs"
+    ),
     # arguments that JAX takes otherwise
     "torch.meshgrid": {"values": "of tensors without axes", "gradients": "as the values"},
     "torch.tensor_split": {"torch": "a tensor of indices has a keyword of its own, tensor_indices_or_sections"},

@@ -90,3 +90,19 @@ def test_losses_take_batches_of_numpy(loss: str) -> None:
 def test_a_converted_program_stays_as_it_is() -> None:
     code = convert(PROGRAM).code
     assert convert(code).code == code
+
+
+UNPACKED = PROGRAM.replace(
+    "    for x, y in loader:\n        optimizer", "    for batch in loader:\n        x, y = batch\n        optimizer"
+)
+
+
+@pytest.mark.jax
+def test_batches_that_the_loop_takes_apart_are_handed_over() -> None:
+    code = trained(UNPACKED).translation.code
+    assert "        x, y = jax.tree.map(np.asarray, batch)\n" in code
+
+
+def test_parts_that_python_computes_with_are_arrays_of_jax() -> None:
+    code = convert(UNPACKED.replace(ZERO, f"        losses.append(x.mean().item())\n{ZERO}", 1)).code
+    assert "x, y = jax.tree.map(jnp.asarray, batch)" in code

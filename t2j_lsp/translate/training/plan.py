@@ -66,7 +66,8 @@ def plan_training(context: Context) -> None:
     Undifferentiated(context, objects, steps).plan()
     outside = OutsideUpdates(context, objects, optimizers, steps, batches)
     outside.plan()
-    batches.handed = HandedBatches(context, steps, outside.compiled).is_handed
+    handed = HandedBatches(context, steps, outside.compiled)
+    batches.handed, batches.unpacked = handed.is_handed, handed.is_unpacked
     _convert_batches(context, batches, {n for s in steps.refused for n in symbols.walk(s)})
 
 

@@ -38,6 +38,7 @@ class Batches:
         self.inserted: dict[ast.stmt, list[tuple[str, bool]]] = {}
         """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
         self.handed: Callable[[ast.Name], bool] = lambda target: False
+        self.unpacked: Callable[[ast.Assign], bool] = lambda statement: False
         """Whether compiled functions alone read a batch: once steps are planned."""
         self.targets: dict[tuple[ast.stmt, str], ast.Name] = {}
         self.mixed: set[tuple[ast.stmt, str]] = set()
@@ -327,9 +328,12 @@ class Batches:
         match statement:
             case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name) as value) if used == {name}:
                 report, mixed = self.ctx.report, is_mixed(self.ctx.fact(value))
-                self.ctx.plan.on_expression(
-                    value, lambda renderer: as_arrays(report, renderer, name, False, mixed=mixed)
-                )
+
+                def handler(renderer: ExpressionRenderer) -> Piece:
+                    library = "np" if not mixed and self.unpacked(statement) else "jnp"
+                    return as_arrays(report, renderer, name, False, mixed=mixed, library=library)
+
+                self.ctx.plan.on_expression(value, handler)
                 return True
         return False
 

@@ -16,15 +16,22 @@ from t2j_lsp.translate.rule.pieces import CONDITIONAL, Piece
 
 
 def as_arrays(
-    report: Report, renderer: ExpressionRenderer, text: str, one: bool, ordered: bool = False, mixed: bool = False
+    report: Report,
+    renderer: ExpressionRenderer,
+    text: str,
+    one: bool,
+    ordered: bool = False,
+    mixed: bool = False,
+    library: str = "jnp",
 ) -> Piece:
-    """A PyTorch tensor, or a list, tuple or dict of them, as JAX arrays; ``ordered`` keeps the order of a dict.
+    """A PyTorch tensor, or a list, tuple or dict of them, as arrays of JAX, or of NumPy where that is the ``library``.
 
+    ``ordered`` keeps the order of a dict.
     ``mixed``: where it isn't known of all of it that it is tensors, what else there is stays as it is.
     """
     report.count_converted()
     text = f"{renderer.need('OrderedDict')}({text})" if ordered else text
-    asarray = f"{renderer.need('jnp')}.asarray"
+    asarray = f"{renderer.need(library)}.asarray"
     if mixed and one:
         return Piece(f'{asarray}({text}) if hasattr({text}, "shape") else {text}', CONDITIONAL)
     if mixed:

@@ -16,7 +16,7 @@ from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.definitions import Function, Instance
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
-from t2j_lsp.translate.training.data.batch_loops import batch_targets, is_loader, is_move, loader_of
+from t2j_lsp.translate.training.data.batch_loops import batch_targets, is_loader, is_move, loader_of, names_in
 from t2j_lsp.translate.training.program.kept_values import assigned_to
 
 from .training_steps import Steps
@@ -37,6 +37,14 @@ class HandedBatches:
         if loop is None or not is_loader(self.ctx.fact(loader_of(loop.iter))) or self._may_be_on_card(loop):
             return False
         return all(self._is_read_so(one, loop) for one in batch_targets(loop))
+
+    def is_unpacked(self, statement: ast.Assign) -> bool:
+        """Whether they alone read what ``x, y = batch`` takes apart."""
+        assert isinstance(statement.value, ast.Name)
+        loop = self._loop_of(statement.value)
+        if loop is None or not is_loader(self.ctx.fact(loader_of(loop.iter))) or self._may_be_on_card(loop):
+            return False
+        return all(self._is_read_so(one, loop) for one in names_in(statement.targets[0]))
 
     def _may_be_on_card(self, loop: ast.For) -> bool:
         """Whether batches may be on a card, of which NumPy takes none, before the loop itself moves them there."""

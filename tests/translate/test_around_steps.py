@@ -136,3 +136,44 @@ def test_draws_keep_their_order(between: str) -> None:
 def test_slices_are_made_in_front_of_the_step() -> None:
     code = convert(NOISY.replace("    noise = torch.randn(8, 3)", "    noise = data[i : i + 2]")).code
     assert "    noise = data[i : i + 2]" in loop_of(code)
+
+
+TWO_UPDATES = """\
+import torch
+from torch import nn
+
+x = torch.linspace(-1, 1, 24).reshape(8, 3)
+cost = 0.1
+losses = []
+judge, gate = nn.Linear(3, 1), nn.Linear(3, 3)
+# train
+judge_optimizer = torch.optim.SGD(judge.parameters(), lr=0.1)
+gate_optimizer = torch.optim.SGD(gate.parameters(), lr=0.1)
+for i in range(4):
+    error = judge(x).pow(2).squeeze(1)
+    judge_loss = error.mean()
+    judge_optimizer.zero_grad()
+    judge_loss.backward()
+    judge_optimizer.step()
+    reward = -(error.detach() + cost * x.sum(1))
+    advantage = reward - reward.mean()
+    gate_loss = (gate(x).sum(1) * advantage).mean()
+    gate_optimizer.zero_grad()
+    gate_loss.backward()
+    gate_optimizer.step()
+    losses.append(gate_loss.item())
+    losses.append((error > 0.1).double().mean().item())
+"""
+
+
+@pytest.mark.jax
+def test_what_one_step_gives_and_another_reads_is_computed_with_in_the_latter() -> None:
+    code = trained(TWO_UPDATES, ("judge", "gate")).translation.code
+    loop = code[code.index("for i in range(4):") :]
+    assert "reward" not in loop and "advantage" not in loop and "        advantage = reward - reward.mean()\n" in code
+
+
+def test_what_is_read_behind_the_step_too_stays_in_front_of_it() -> None:
+    source = TWO_UPDATES.replace("losses.append(gate_loss.item())", "losses.append(advantage[0].item())")
+    code = convert(source).code
+    assert "    advantage = " in code[code.index("for i in range(4):") :]

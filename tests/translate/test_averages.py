@@ -140,11 +140,11 @@ def test_a_method_that_runs_behind_the_backward_pass_stays_one() -> None:
     assert "polyak_update(self.target_net, self.net, self.tau)" in done.code
 
 
-def test_one_that_runs_in_front_of_it_may_be_given_what_it_reads() -> None:
+def test_one_that_runs_in_front_of_it_stays_there() -> None:
     done = convert(AGENT.format(before="self.update_target()", behind="pass"))
     assert not done.gaps, [gap.reason for gap in done.gaps]
-    assert "    def update_target(net, target_net, tau):\n" in done.code
-    assert "polyak_update(target_net, net, tau)" in done.code
+    assert "        self.update_target()\n        loss = train_step(self.net, " in done.code
+    assert "polyak_update(self.target_net, self.net, self.tau)" in done.code
 
 
 TRAINED = f"""{LOOP}

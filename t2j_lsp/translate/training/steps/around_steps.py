@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -41,16 +41,28 @@ class AroundSteps:
     def code(self) -> ArrayCode:
         return ArrayCode(self.ctx, self.updates.flow, self.updates.jittable)
 
-    def taken_up(self, update: Update) -> Update:
-        """The update with what may move into it as well."""
+    def taken_up(self, updates: Sequence[Update]) -> list[Update]:
+        """The updates of a block with what may move into each as well."""
+        if any(update.slice.shared for update in updates):
+            return [*updates]
+        out = [*updates]
+        for index in reversed(range(len(out))):  # what is made for a later step of an earlier one's results moves there
+            others = {i for one in out if one is not out[index] for i in (*one.slice.moved, *one.slice.split)}
+            before = updates[index - 1].last + 1 if index else 0
+            behind = updates[index + 1].first if index + 1 < len(updates) else len(updates[index].items)
+            out[index] = self._with(out[index], [i for i in range(before, behind) if i not in others])
+        return out
+
+    def _with(self, update: Update, near: Collection[int]) -> Update:
+        """The update with those of the items ``near`` it that may move into it."""
         compiled = update.mode == "fused" and not update.once and not update.whole
         if not compiled or any(one.state for one in update.optimized) or not update.slice.moved:
             return update
         first = min(update.slice.moved)
-        new = self._with_results(update)
+        new = self._with_results(update, near)
         update = new if self._compiles(new) and self._inputs(new) == self._inputs(update) else update
         for index in range(first - 1, -1, -1):
-            if self._is_made_for(update, index):
+            if index in near and self._is_made_for(update, index):
                 moved = sorted([index, *update.slice.moved])
                 new = replace(update, slice=replace(update.slice, moved=moved))
                 if self._compiles(new) and self._is_done_in(new, index) and self._known(new) == self._known(update):
@@ -110,18 +122,18 @@ class AroundSteps:
         return static, Allocations(self.updates.objects).are_trees(modules, "")
 
     def _is_done_in(self, update: Update, index: int) -> bool:
-        """Whether something of an item is computed in the step, in front of which slices stay."""
+        """Whether the step alone computes something of an item; in front of it slices stay."""
         inputs = self.writer.inputs(update).values()
         given = {n for one in inputs if one.given for place in one.places for n in symbols.walk(place)}
         node, flow = update.items[index].node, self.updates.flow
-        if flow.reads(node) & flow.writes(node) & set(update.live):
-            return False  # a count, which would be handed in and out
+        if flow.writes(node) & set(update.live):
+            return False  # it would be handed out again
         nodes = symbols.walk(node)
         return any(self.code.is_operation(n) for n in nodes if n not in given)
 
     # --- behind the step ------------------------------------------------------------------------------------------
 
-    def _with_results(self, update: Update) -> Update:
+    def _with_results(self, update: Update, near: Collection[int]) -> Update:
         items, made, flow = update.items, update.slice, self.updates.flow
         moved = sorted({*made.moved, *made.split})
         given = set[str]().union(*(flow.writes(items[i].node) for i in moved))
@@ -131,7 +143,12 @@ class AroundSteps:
         measures: list[Measure] = []
         for index in range(moved[0] + 1, len(items)):
             node = items[index].node
-            if index in moved or not self._may_join(update, index) or not isinstance(node, _SIMPLE):
+            if (
+                index in moved
+                or index not in near
+                or not self._may_join(update, index)
+                or not isinstance(node, _SIMPLE)
+            ):
                 continue
             changed = self._changed(update, index, {*moved, *more})
             known, results = taken - changed, given - changed

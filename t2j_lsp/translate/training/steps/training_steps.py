@@ -286,8 +286,7 @@ class _ScopePlan:
 
     def _handle(self, one: AccumulatedTraining) -> None:
         """Put handlers on the statements that the updates of a block replace."""
-        if len(one.updates) == 1:
-            one.updates = [AroundSteps(self.ctx, self.updates, self.writer).taken_up(one.updates[0])]
+        one.updates = AroundSteps(self.ctx, self.updates, self.writer).taken_up(one.updates)
         region = Region(self.ctx, Allocations(self.steps.objects), one.block, one.items, one.updates)
         changed = region.changed()
         if changed[0] in self.ctx.plan.left:

@@ -104,8 +104,8 @@ def row(path: Path, converted: Path, timeout: float) -> tuple[str, ...] | None:
     if not each:
         return None
     most = sum(each, Counter()).most_common(5)
-    told = ", ".join(f"{name} {count / len(each):.1f}" for name, count in most)
-    return path.stem, f"{statistics.median(one.total() for one in each):.0f}", told
+    frequent = ", ".join(f"{name} {count / len(each):.1f}" for name, count in most)
+    return path.stem, f"{statistics.median(one.total() for one in each):.0f}", frequent
 
 
 def main() -> None:

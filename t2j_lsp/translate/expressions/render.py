@@ -386,10 +386,14 @@ class Calls:
 
 
 def _changing(name: str) -> Rule | None:
-    """The rule of a function that writes into its argument, ``torch.zero_``, or of the one without: ``torch.relu``."""
+    """The rule of a function that writes into its argument, ``torch.zero_``, or of the one without: ``torch.relu``.
+
+    Those of whole modules (``torch.nn.init``) and of lists of tensors (``torch._foreach_mul_``) write by themselves.
+    """
     own = REGISTRY.get(name)
-    rule = REGISTRY.get(name[:-1]) if own is None else own if name.count(".") == 1 else None
-    return rule if rule is not None and (own is None or rule.emit is not None) else None
+    if own is None:
+        return REGISTRY.get(name[:-1])
+    return own if name.count(".") == 1 and not name.startswith("torch._") and own.emit is not None else None
 
 
 def _is_none(node: ast.expr) -> bool:

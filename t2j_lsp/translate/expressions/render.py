@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.facts import (
     Tensor,
 )
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, precedence
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
@@ -393,7 +394,8 @@ def _changing(name: str) -> Rule | None:
     own = REGISTRY.get(name)
     if own is None:
         return REGISTRY.get(name[:-1])
-    return own if name.count(".") == 1 and not name.startswith("torch._") and own.emit is not None else None
+    of_one = name.count(".") == 1 and name not in names_with(Trait.OF_LISTS)
+    return own if of_one and own.emit is not None else None
 
 
 def _is_none(node: ast.expr) -> bool:

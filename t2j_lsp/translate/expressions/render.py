@@ -387,12 +387,8 @@ class Calls:
 
 
 def _changing(name: str) -> Rule | None:
-    """The rule of a function that writes into its argument, ``torch.zero_``, or of the one without: ``torch.relu``.
-
-    Those of whole modules (``torch.nn.init``) and of lists of tensors (``torch._foreach_mul_``) write by themselves.
-    """
-    own = REGISTRY.get(name)
-    if own is None:
+    """The rule of a function that writes into its argument, ``torch.zero_``, or of the one without: ``torch.relu``."""
+    if (own := REGISTRY.get(name)) is None:
         return REGISTRY.get(name[:-1])
     of_one = name.count(".") == 1 and name not in names_with(Trait.OF_LISTS)
     return own if of_one and own.emit is not None else None

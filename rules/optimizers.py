@@ -185,6 +185,8 @@ def optimizer(call: Call, links: Links) -> Piece | Refusal:
 
 def _filter(plan: OptimizerPlan) -> str:
     """Which variables of its module an optimizer updates."""
+    if plan.flagged:
+        return "is_trainable"
     if not plan.part:
         return "nnx.Param"
     names = plan.part.split(".")

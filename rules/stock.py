@@ -137,6 +137,7 @@ instead("jax.scipy.signal.stft scales its result.", "stft")
 
 # Training -------------------------------------------------------------------------------------------------------
 
+instead("An optimizer takes a filter, not a flag: wrt=.", "set_trainable", "is_trainable")
 instead(
     "A module that is called outside of a compiled function is not compiled by itself.",
     "forward",

@@ -14,6 +14,11 @@ from flax import nnx
 from .checkpoints import saved_places, torch_array
 
 
+def named_variables(module: nnx.Pytree) -> list[tuple[str, nnx.Param]]:
+    """The variables of a module's parameters, in PyTorch's order and under its names."""
+    return [(name, v) for name, (v, _) in saved_places(module) if isinstance(v, nnx.Param)]
+
+
 def named_arrays(module: nnx.Module, parameters: bool = True) -> OrderedDict[str, jax.Array]:
     """A module's parameters, or else its buffers, in PyTorch's order; what is shared is under its first name."""
     arrays, seen = OrderedDict(), set()

@@ -43,6 +43,18 @@ def is_training(module: nnx.Module) -> bool:
     return any(known) or not known
 
 
+def set_trainable(module: nnx.Module, trainable: bool) -> None:
+    """Freezes the parameters of a module, or has them trained: PyTorch's `requires_grad_`, for `is_trainable`."""
+    for _, variable in nnx.iter_graph(module):
+        if isinstance(variable, nnx.Param):
+            variable.set_metadata(trainable=trainable)
+
+
+def is_trainable(path: Any, variable: Any) -> bool:
+    """A filter of NNX: parameters that `set_trainable` hasn't frozen. An optimizer asks when it is made."""
+    return isinstance(variable, nnx.Param) and variable.get_metadata("trainable", True)
+
+
 def zero_gradients(module: nnx.Module) -> nnx.State:
     """Zeros in the shapes of a module's parameters, to add gradients to."""
     return jax.jit(optax.tree.zeros_like)(nnx.state(module, nnx.Param))

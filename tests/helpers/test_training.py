@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -9,6 +10,7 @@ import pytest
 import torch
 from flax import nnx
 
+from t2j_lsp.rules.helpers.functional_call import named_variables
 from t2j_lsp.rules.helpers.training import (
     LRScheduler,
     MomentumLRScheduler,
@@ -18,7 +20,9 @@ from t2j_lsp.rules.helpers.training import (
     clip_grad_norm_of,
     grad_norm,
     grad_norm_of,
+    is_trainable,
     is_training,
+    set_trainable,
 )
 
 from .compare import array, close
@@ -163,3 +167,22 @@ def test_plateau(mode: str, threshold_mode: str, patience: int, cooldown: int, m
         np.testing.assert_allclose(scheduler.get_last_lr(), reference.get_last_lr(), rtol=1e-6)
         assert scheduler.num_bad_epochs == reference.num_bad_epochs
     assert scheduler.last_epoch == reference.last_epoch
+
+
+def test_frozen_parameters_are_left_by_an_optimizer_that_is_made_behind() -> None:
+    net = nnx.Sequential(nnx.Linear(2, 3, rngs=nnx.Rngs(0)), nnx.Linear(3, 1, rngs=nnx.Rngs(1)))
+    set_trainable(net.layers[0], False)
+    optimizer = nnx.Optimizer(net, optax.sgd(0.1), wrt=is_trainable)
+    grads = nnx.grad(lambda m: m(jnp.ones((4, 2))).sum(), argnums=nnx.DiffState(0, optimizer.wrt))(net)
+    before = [jnp.array(layer.kernel[...]) for layer in net.layers]
+    optimizer.update(net, grads)
+    assert (net.layers[0].kernel[...] == before[0]).all() and (net.layers[1].kernel[...] != before[1]).any()
+    set_trainable(net, True)
+    assert len(jax.tree.leaves(nnx.state(net, is_trainable))) == 4
+
+
+def test_variables_have_the_names_and_the_order_of_pytorch() -> None:
+    net = nnx.Sequential(nnx.Linear(2, 3, rngs=nnx.Rngs(0)), nnx.BatchNorm(3, rngs=nnx.Rngs(1)))
+    named = named_variables(net)
+    assert [name for name, _ in named] == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    assert named[0][1] is net.layers[0].kernel

@@ -279,14 +279,7 @@ def test_layers_of_a_list_have_rates_of_their_own() -> None:
 
 LEFT = {
     "thawed later": ADAMW + LOOP + "model.base.requires_grad_(True)\n" + LOOP,
-    "clipped by the norm of all": ADAMW
-    + LOOP.replace("    optimizer.step", "    nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n    optimizer.step"),
-    "only if somebody asks": "if len(x) > 3:\n    model.head.requires_grad_(False)\n" + ADAMW + LOOP,
     "behind some steps": ADAMW + LOOP + "model.head.requires_grad_(False)\n" + LOOP,
-    "children of a class that may have more": "model.extra = nn.Linear(1, 1)\n"
-    "for i, child in enumerate(model.children()):\n    if i > 0:\n        child.requires_grad_(False)\n" + ADAMW + LOOP,
-    "children that something unknown picks": "for i, child in enumerate(model.children()):\n    if i > len(x):\n"
-    "        child.requires_grad_(False)\n" + ADAMW + LOOP,
     "one parameter": "model.head.weight.requires_grad = False\n" + ADAMW + LOOP,
 }
 
@@ -298,8 +291,35 @@ def test_what_is_not_sure_stays(name: str) -> None:
     assert any("frozen by requires_grad" in one for one in reasons), reasons
 
 
-def test_a_class_inside_another_that_freezes_itself_stays() -> None:
+BY_FLAGS = {
+    "clipped by the norm of all": ADAMW
+    + LOOP.replace("    optimizer.step", "    nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n    optimizer.step"),
+    "only if somebody asks": "if len(x) > 3:\n    model.base.first.requires_grad_(False)\n" + ADAMW + LOOP,
+}
+
+
+@pytest.mark.parametrize("name", BY_FLAGS)
+def test_what_names_do_not_say_is_a_flag_of_the_variables(name: str) -> None:
+    run = trained(HEAD.format(init="", made="model.base.requires_grad_(False)\n") + BY_FLAGS[name])
+    assert "wrt=is_trainable" in run.translation.code and "DiffState(0, optimizer.wrt)" in run.translation.code
+
+
+CHILDREN = {
+    "children of a class that may have more": "model.extra = nn.Linear(1, 1)\n"
+    "for i, child in enumerate(model.children()):\n    if i > 1:\n        child.requires_grad_(False)\n" + ADAMW + LOOP,
+    "children that something unknown picks": "for i, child in enumerate(model.children()):\n    if i > len(x):\n"
+    "        child.requires_grad_(False)\n" + ADAMW + LOOP,
+}
+
+
+@pytest.mark.parametrize("name", CHILDREN)
+def test_children_that_nothing_sure_picks_are_a_gap(name: str) -> None:
+    source = HEAD.format(init="", made="model.base.requires_grad_(False)\n") + CHILDREN[name]
+    assert any("order" in gap.reason for gap in translate(source).gaps)
+
+
+def test_a_class_inside_another_that_freezes_itself_does_so_by_flags() -> None:
     source = HEAD.format(init="", made="").replace(
         "        self.second =", "        self.first.requires_grad_(False)\n        self.second ="
     )
-    assert any("frozen by requires_grad" in gap.reason for gap in translate(source + ADAMW + LOOP).gaps)
+    assert "set_trainable(self.first, False)" in trained(source + ADAMW + LOOP).translation.code

@@ -38,6 +38,8 @@ class OptimizerPlan:
     """The module, or tuple of modules, whose parameters it updates; empty where that isn't known."""
     part: str = ""
     """The part of the target that it updates; empty for all of it."""
+    flagged: bool = False
+    """Whether it updates what isn't frozen when it is made, by a flag of the variable."""
     of_tensors: bool = False
     """Whether it updates bare tensors, in place of a module's parameters."""
     leaves: tuple[str, ...] = ()

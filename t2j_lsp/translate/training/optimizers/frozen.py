@@ -20,8 +20,10 @@ from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
 from .frozen_groups import freezing as freezing_by_name
+from .other_modules import other_names
 from .programs_without_training import trains_nothing
 from .toggled import TOGGLED, Toggled, asking_for_gradients, switch
+from .trainable_flags import TrainableFlags
 
 NOT_UPDATED = "No optimizer of this file updates these parameters, and gradients are taken only for what one updates."
 GROUPED = "These parameters are a group of the optimizer whose update is zero."
@@ -38,6 +40,8 @@ class Frozen:
         self.ctx = context
         self.objects = objects
         self.groups = FrozenGroups(context, objects)
+        self._followed: set[tuple[str, VariableScope]] = set()
+        """Modules whose other names are looked at."""
 
     def plan(self) -> str:
         """Put handlers on the statements that mean nothing in JAX; the reason why training stays if others do."""
@@ -64,6 +68,8 @@ class Frozen:
         known = [one for one in updated if one is not None]
         surely = len(known) == len(updated) and not self._thawed(inside_toggled)
         kept = bool(single or updated and not (surely and self.groups.plan(known)))
+        if kept and TrainableFlags(self.ctx, self.objects).plan():
+            return ""
         grouped = {one.node for one in known}
         for node in toggled if not kept else []:
             self.ctx.plan.on_statement(node, lambda _, node=node: self._drop(node, TOGGLED))  # type: ignore[misc]
@@ -134,6 +140,7 @@ class Frozen:
         self.ctx.report.count_converted()
 
     def _harmless(self, node: ast.AST) -> bool:
+        self._followed.clear()
         module = frozen_module(node) or _frozen_as_made(node)
         if module is None or not is_module(self.ctx.fact(module)):
             return False
@@ -156,6 +163,11 @@ class Frozen:
         frozen = self._frozen_on_demand(module, scope, node)
         if frozen is not None:
             return any(self._updated(name, self.objects.scope(place), place) for name, place in frozen)
+        if (module, scope) not in self._followed:
+            self._followed.add((module, scope))
+            for name, place in other_names(self.ctx, module, scope):
+                if name is None or self._updated(name, self.objects.scope(place), place):
+                    return True
         for call, plan in optimizer_plans(self.ctx):
             if plan.of_tensors or _is_left(module, plan):
                 continue
@@ -173,7 +185,8 @@ class Frozen:
         """The statement with the module that it freezes by the name that others have for it; None for several."""
         base, dot, rest = ast.unparse(one.module).partition(".")
         held = self._held(base, self.objects.scope(one.node), one.node)
-        if held is None or len(held) != 1:
+        scope = self.objects.scope(one.node)
+        if held is None or len(held) != 1 or any(True for _ in other_names(self.ctx, ast.unparse(one.module), scope)):
             return None
         return one if held == [base] else replace(one, module=ast.parse(f"{held[0]}{dot}{rest}", mode="eval").body)
 

@@ -41,8 +41,10 @@ def switch(node: ast.AST) -> Switch | None:
     """``for p in net.parameters(): p.requires_grad = False``, ``net.requires_grad_(True)``."""
     match node:
         case ast.For(
-            target=ast.Name(id=name),
-            iter=ast.Call(func=ast.Attribute(attr="parameters", value=module), args=[], keywords=[]),
+            target=ast.Name(id=name) | ast.Tuple(elts=[ast.Name(), ast.Name(id=name)]) as target,
+            iter=ast.Call(
+                func=ast.Attribute(attr="parameters" | "named_parameters" as walk, value=module), args=[], keywords=[]
+            ),
             body=[
                 ast.Assign(
                     targets=[ast.Attribute(attr="requires_grad", value=ast.Name(id=owner))],
@@ -56,7 +58,7 @@ def switch(node: ast.AST) -> Switch | None:
                 )
             ],
             orelse=[],
-        ) if name == owner:
+        ) if name == owner and isinstance(target, ast.Name) == (walk == "parameters"):
             return Switch(node, module, on)
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="requires_grad_", value=module), args=args, keywords=[])):
             match args:

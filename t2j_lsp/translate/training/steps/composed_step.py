@@ -191,7 +191,7 @@ class Composer:
         """``(loss, output), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model)``."""
         value = f"({self.loss}{self._aux(', ')})" if self.body.results else self.loss
         options = ""
-        if self.optimizers and len(self.trained) == 1 and all(one.part for one in self.update.optimized):
+        if self.optimizers and len(self.trained) == 1 and all(one.part or one.flagged for one in self.update.optimized):
             options += f", argnums={self.at.need('nnx')}.DiffState(0, {self.optimizers[0].name}.wrt)"
         if len(self.trained) > 1:
             options += f", argnums=({', '.join(map(str, range(len(self.trained))))})"

@@ -15,6 +15,10 @@ Mode = Literal["fused", "conditional", "accumulated", "stored", "apart"]
 """``stored``: the step only gives the gradients, which other code of the program reads. ``apart``: it gives them, and
 the update is made behind code that may skip it.
 """
+FLAGGED = (
+    "Parameters are frozen by requires_grad, which an optimizer skips. In JAX pick the trained ones by a filter where "
+    "the gradient is taken: nnx.DiffState(0, trained)."
+)
 NOT_ZEROED = "The gradients aren't zeroed in this function, so they add up from somewhere else."
 
 
@@ -31,6 +35,8 @@ class Optimized:
     """The variable with optax's state, where it updates bare tensors."""
     part: bool = False
     """Whether the optimizer says which parameters of its module it updates, ``optimizer.wrt``."""
+    flagged: bool = False
+    """Whether these are what isn't frozen, by a flag of the variable, when the optimizer is made."""
     alone: bool = False
     """Whether it updates one parameter outside of modules, which it takes in a tuple."""
 

@@ -21,7 +21,7 @@ from t2j_lsp.translate.training.program.step_calls import Item, Phase, Refused, 
 
 from .cut_off import carrying_gradients, is_detached
 from .skipped import KEPT, may_jump
-from .update import NOT_ZEROED, Optimized
+from .update import FLAGGED, NOT_ZEROED, Optimized
 
 ITEM = "It updates an item of a list of modules, whose gradients have no name: give the module an attribute of its own."
 BARE_ELSEWHERE = "It updates bare tensors of another function: pass them and return them."
@@ -68,6 +68,8 @@ class UpdatedModules:
             step_call = items[index].step_call
             assert step_call is not None
             out.append(self.optimized(step_call.subject, slicer, losses))
+        if any(one.flagged for one in out) and sum(len(one.modules) for one in out) > 1:
+            raise Refused(FLAGGED)
         for one, other in itertools.combinations(out, 2):
             if set(one.modules) & set(other.modules) and not apart(one.groups, other.groups):
                 raise Refused("Two optimizers update the same parameters in one step, as far as the file shows.")
@@ -88,7 +90,8 @@ class UpdatedModules:
         if modules is not None:
             groups = plans[0].groups if len(plans) == 1 else ()
             alone = any(plan.target == tuple_of(targets(plan.target)[:1]) for plan in plans)
-            return Optimized(text, modules, groups=groups, part=any(plan.part for plan in plans), alone=alone)
+            part, flagged = any(plan.part for plan in plans), any(plan.flagged for plan in plans)
+            return Optimized(text, modules, groups=groups, part=part, flagged=flagged, alone=alone)
         if made is not None:
             reasons = [p.reason for p in plans]
             raise Refused(next((r for r in reasons if r), f"Can't tell which modules {text} updates."))
@@ -99,7 +102,8 @@ class UpdatedModules:
             raise Refused(
                 f"Can't tell which of these {text} updates: {', '.join(sorted(candidates)) or 'no module is called'}."
             )
-        return Optimized(text, (candidates.pop(),), sure=False)
+        flagged = any(plan.flagged for plan in self.ctx.plan.optimizers.values())
+        return Optimized(text, (candidates.pop(),), sure=False, flagged=flagged)
 
     def _has_tensors(self, leaves: Sequence[str], made: ast.Call) -> bool:
         """Whether the bare tensors of an optimizer are variables of this scope: here, or attributes of ``self``."""

@@ -26,7 +26,7 @@ from .left_elsewhere import LeftElsewhere
 from .lost_gradients import LostGradients
 from .resets import resets_state
 from .skipped import SKIPPED, check_unskipped, may_skip
-from .update import Mode, Optimized, Update
+from .update import FLAGGED, Mode, Optimized, Update
 from .updated_modules import UpdatedModules
 
 CHANGED_BY_LOSS = "The gradients are changed by what the loss is computed with."
@@ -166,6 +166,7 @@ class Updates:
         """The step gives the gradients, and the update stays in its place. Raises Refused."""
         modules = [module for one in update.optimized for module in one.modules]
         bare = any(one.state for one in update.optimized)
+        bare = bare or any(one.flagged for one in update.optimized)
         if bare or update.condition is not None or len(modules) > 1 or self.updated.is_part(modules[0]):
             raise Refused(reason)
         update.mode, update.grads, update.step = "apart", self.ctx.names.fresh("grads"), step
@@ -196,6 +197,8 @@ class Updates:
         losses = self.losses(items, phase)
         if any(items[i].condition is not None for i in phase.backs):
             raise Refused("The backward pass stands under a condition.")
+        if one.flagged:
+            raise Refused(FLAGGED)
         path = self._path(slicer, losses, [one])
         call = phase.backs[-1]
         made = slicer.close(path, call) if path else UpdateSlice(call=call)

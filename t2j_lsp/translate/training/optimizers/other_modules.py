@@ -1,0 +1,58 @@
+"""What else a module is called, or is a part of: in the callers of a function, and in modules that are made with it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from t2j_lsp import symbols
+from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
+from t2j_lsp.translate.training.program.objects import VariableScope
+
+Place = tuple[str | None, ast.stmt]
+"""A module by its name, and a statement in whose scope it is called so; None where it has no name."""
+
+
+def other_names(context: Context, module: str, scope: VariableScope) -> Iterator[Place]:
+    """The names that a module has elsewhere, and those of modules that hold it."""
+    base, dot, rest = module.partition(".")
+    for value, statement in _in_callers(context, base, scope.function) if scope.function is not None else ():
+        name = _name(value)
+        yield f"{name}{dot}{rest}" if name is not None else None, statement
+    for call in _calls(context):
+        statement = _statement(context, call)
+        given = {ast.unparse(one) for one in (*call.args, *(k.value for k in call.keywords))}
+        if not any(module == one or module.startswith(f"{one}.") for one in given):
+            continue
+        if is_module(context.fact(call)) and not is_module(context.fact(call.func)):
+            holder = _name(statement.targets[0]) if isinstance(statement, ast.Assign) else None
+            if holder != module:
+                yield holder, statement
+
+
+def _in_callers(context: Context, name: str, function: FunctionInfo) -> Iterator[tuple[ast.expr, ast.stmt]]:
+    """What callers pass for a parameter, or give what a function returns, where a variable is such a thing."""
+    calls = [call for call in _calls(context) if called_function(context.fact(call.func)) is function]
+    parameter = next((a for a in symbols.named_parameters(function.node) if a.arg == name), None)
+    returned = (n.value for n in symbols.walk(function.node) if isinstance(n, ast.Return) and n.value is not None)
+    whole = any(isinstance(n, ast.Name) and n.id == name for value in returned for n in symbols.walk(value))
+    for call in calls:
+        statement = _statement(context, call)
+        yield from ((v, statement) for p, v in bound_arguments(call, function) if p is parameter)
+        if whole:
+            yield from ((one, statement) for one in getattr(statement, "targets", [call]))
+
+
+def _calls(context: Context) -> Iterator[ast.Call]:
+    return (node for node in context.source.nodes if isinstance(node, ast.Call))
+
+
+def _name(value: ast.expr) -> str | None:
+    return ast.unparse(value) if isinstance(value, ast.Name | ast.Attribute) else None
+
+
+def _statement(context: Context, node: ast.AST) -> ast.stmt:
+    return next(one for one in ancestors(node, context.source.parents) if isinstance(one, ast.stmt))

@@ -14,6 +14,7 @@ from t2j_lsp.translate.inference.call_sites import called_function, reached_func
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import Instance
 from t2j_lsp.translate.rule.facts import Fact, Object
+from t2j_lsp.translate.training.program.flow import DataFlow
 
 BETWEEN = "Code between the backward pass and the step uses the module or the optimizer."
 
@@ -32,6 +33,14 @@ def reaches_training(inference: Inference, node: ast.AST, modules: Collection[st
                 return True
     inside = (n for code in called for n in symbols.walk(code))
     return any(getattr(n, "attr", getattr(n, "id", None)) in modules for n in inside)
+
+
+def concerns(inference: Inference, flow: DataFlow, node: ast.AST, trained: Collection[str]) -> bool:
+    """Whether code has to do with what a step updates, by variables ``trained``: it keeps the best weights."""
+    used = flow.reads(node) | flow.writes(node)
+    return not used.isdisjoint(trained) or reaches_training(
+        inference, node, {name.rpartition(".")[2] for name in trained}
+    )
 
 
 def names_training(inference: Inference, node: ast.AST) -> bool:

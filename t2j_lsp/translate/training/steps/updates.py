@@ -18,7 +18,7 @@ from t2j_lsp.translate.training.program.once import Acting, Drawn, Episode, Once
 from t2j_lsp.translate.training.program.slice import UpdateSlice, UpdateSlicer
 from t2j_lsp.translate.training.program.step_calls import Item, Phase, Reader, Refused, StepCall, limits
 
-from .between import BETWEEN, names_training, reaches_training
+from .between import BETWEEN, concerns, names_training, reaches_training
 from .even_reach import EvenReach
 from .host_values import given_before
 from .jittable import Jittable, worst
@@ -135,7 +135,10 @@ class Updates:
         else:
             made = self._closed(slicer, path, call, earlier) if path else UpdateSlice(call=call)
         last = max(i for i in range(len(items)) if i in phase.steps or self._trailing(items, i, phase, optimized))
-        minds = self._minds_update(items, call, max(phase.steps), optimized) or self._wait(items, made, optimized)
+        trained = self.updated.variables(optimized).union(*({o.text, *o.modules} for o in optimized))
+        waiting = [items[index].node for index in made.delayed]
+        minds = self._minds_update(items, call, max(phase.steps), optimized)
+        minds = minds or any(concerns(self.ctx.inference, self.flow, node, trained) for node in waiting)
         zeros = [
             i for i, x in enumerate(items) if x.step_call is not None and x.step_call.kind == "zero" and earlier <= i
         ]
@@ -300,14 +303,6 @@ class Updates:
                 raise Refused(BETWEEN)
             minds = minds or bool(reads & roots) or reaches_training(self.ctx.inference, item.node, names)
         return minds
-
-    def _wait(self, items: Sequence[Item], made: UpdateSlice, optimized: Sequence[Optimized]) -> bool:
-        """Whether an item that waits for the loss has to do with what the step updates: it keeps the best weights."""
-        mine = self.updated.variables(optimized) | {o.text for o in optimized}
-        names = {module.rpartition(".")[2] for one in optimized for module in one.modules}
-        waiting = [items[index].node for index in made.delayed]
-        used = set[str]().union(*(self.flow.reads(node) | self.flow.writes(node) for node in waiting))
-        return bool(used & mine) or any(reaches_training(self.ctx.inference, node, names) for node in waiting)
 
     def check_trace(self, update: Update) -> None:
         """Raises Refused if moved code can't run under jit."""

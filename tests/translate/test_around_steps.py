@@ -56,6 +56,17 @@ def test_what_stands_around_a_step_is_computed_in_it_with_the_same_numbers() -> 
     assert "losses.append(measured.item())" in loop
 
 
+@pytest.mark.jax
+def test_functions_that_are_given_numbers_stay_in_front_of_the_step() -> None:
+    """They may slice by them, or count to them."""
+    source = PROGRAM.replace(
+        "losses = []\n", "losses = []\n\n\ndef batch(i):\n    return data[i:i + 6], labels[i:i + 6]\n\n\n"
+    )
+    start, end = source.index("    x = data["), source.index("    wanted =")
+    run = trained(f"{source[:start]}    x, y = batch(i)\n{source[end:]}", ("model", "teacher"))
+    assert "x, y = batch(i)" in loop_of(run.translation.code)
+
+
 def test_results_that_nothing_else_reads_are_not_given() -> None:
     code = convert(PROGRAM).code
     assert "return loss, (accuracy, batch_correct, measured)" in code and "predicted" not in loop_of(code)

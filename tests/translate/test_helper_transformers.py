@@ -22,7 +22,7 @@ MAKERS: dict[str, Callable[[], Transformer]] = {
     "a constant": lambda: _ConstantFolder({"dim": "None", "self.bias": "True"}, None),
     "a constant of constructors": lambda: _ConstantFolder({"bias": "False"}, "__init__"),
     "Flax's defaults": lambda: _Defaults("nnx.Conv"),
-    "annotations": lambda: _Annotations(None, frozenset()),
+    "annotations": lambda: _Annotations(None, frozenset(), fields=True),
     "loops": _Unroller,
     "parameters": lambda: _ParameterCutter("__init__", frozenset(("bias",)), frozenset(("bias",))),
 }

@@ -237,20 +237,20 @@ def test_the_data_of_a_data_set_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("used", "gaps"),
+    ("used", "becomes"),
     [
-        ('print(f"on {device.type}")', 0),
-        ("print('device', device.type)", 0),
-        ("print('on {}'.format(device.type))", 0),
-        ("open(device.type)", 1),
-        ("{'cuda': 1}[device.type]", 1),
+        ('print(f"on {device.type}")', 'print(f"on {device.platform}")'),
+        ("print('device', device.type)", "print('device', device.platform)"),
+        ("print('on {}'.format(device.type))", "print('on {}'.format(device.platform))"),
+        ("open(device.type)", "open(kind_of_device(device))"),
+        ("{'cuda': 1}[device.type]", "{'cuda': 1}[kind_of_device(device)]"),
     ],
 )
-def test_the_kind_of_a_device_is_shown_and_not_computed_with(used: str, gaps: int) -> None:
+def test_the_kind_of_a_device_has_the_word_of_pytorch_where_it_is_computed_with(used: str, becomes: str) -> None:
     """CUDA devices are 'gpu' in JAX, which a reader understands and a dict doesn't."""
     made = "import torch\n\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
     done = convert(made + used + "\n")
-    assert len(done.gaps) == gaps and ("device.platform" in done.code) == (not gaps)
+    assert not done.gaps and f"\n{becomes}\n" in done.code
 
 
 def test_values_that_go_on_behind_a_backslash_get_no_brackets() -> None:

@@ -104,5 +104,12 @@ class ArrayCode:
         return isinstance(node, ast.Compare | ast.BinOp | ast.Subscript)
 
     def _must_stay(self, node: ast.AST) -> bool:
-        """Whether a call reads more than stands in it, or a part of an expression isn't evaluated once."""
+        """Whether a call reads more than stands in it, or a part of an expression isn't evaluated once.
+
+        So where a function of the file is given numbers: it may slice by them, or count to them.
+        """
+        if isinstance(node, ast.Call) and called_function(self.ctx.fact(node.func)) is not None:
+            given = [self.ctx.fact(one) for one in (*node.args, *(k.value for k in node.keywords))]
+            if any(isinstance(fact, Scalar) and fact.kind in ("int", "float") for fact in given):
+                return True
         return isinstance(node, ast.Call) and node in self.flow.passed or isinstance(node, (*PERHAPS, ast.Starred))

@@ -43,7 +43,7 @@ from t2j_lsp.translate.training.program.static_values import (
 )
 from t2j_lsp.translate.training.program.step_calls import Refused
 
-from .made_inputs import MadeInputs, held, is_numpy
+from .made_inputs import MadeInputs, as_said, held, is_numpy
 
 PLACES = "device", "dtype", "generator"
 """Kinds of values that say where and how arrays are made, which JAX's code seldom does."""
@@ -94,7 +94,7 @@ class Inputs:
                 if isinstance(node, ast.Call) and node in self.flow.passed:
                     self._add_passed(self.flow.passed[node], exposed, inputs)
                 elif self.flow.variable(node) in exposed and (_is_load(node) or self._is_added_to(node)):
-                    made = self.made.of(node, exposed) if self.compiled else None
+                    made = self._made(node, exposed) if self.compiled else None
                     if made is not None:
                         self._add_made(node, made, inputs)
                     else:
@@ -183,6 +183,10 @@ class Inputs:
             if text not in inputs:
                 inputs[text] = Input(self._name(text), text, one.kind)
             inputs[text].places += [place for place in one.places if place not in inputs[text].places]
+
+    def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
+        """What is made of a variable where the code is called, and passed in its place."""
+        return self.made.of(node, exposed)
 
     def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, inputs: dict[str, Input]) -> None:
         text = ast.unparse(made)
@@ -339,7 +343,7 @@ class Inputs:
         if is_numpy(known) and self._pairs_positions(place):
             return "array"
         if isinstance(known, Object) and not stands_alone(known):
-            raise Refused(f"the loss is computed with {ast.unparse(place)}, {_called(known)}")
+            raise Refused(f"the loss is computed with {ast.unparse(place)}, {as_said(known)}")
         if isinstance(known, Function):
             kind = (
                 "a method of an object that isn't passed"
@@ -389,11 +393,6 @@ class Inputs:
         if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):
             return "static" if must_be_static(one.places, self.ctx.inference) else "array"
         return "array"
-
-
-def _called(known: Object) -> str:
-    """An object in a reason."""
-    return "an array of numpy" if is_numpy(known) else f"a{'n' * (known.kind[0] in 'aeiou')} {known.kind}"
 
 
 def _is_load(node: ast.expr) -> bool:

@@ -195,5 +195,10 @@ def is_numpy(fact: Fact) -> bool:
     return isinstance(fact, Object) and fact.kind == "array"
 
 
+def as_said(known: Object) -> str:
+    """An object in a reason."""
+    return "an array of numpy" if is_numpy(known) else f"a{'n' * (known.kind[0] in 'aeiou')} {known.kind}"
+
+
 def _is_load(node: ast.expr) -> bool:
     return isinstance(getattr(node, "ctx", None), ast.Load)

@@ -209,3 +209,24 @@ def test_what_a_batch_that_is_an_object_holds_is_passed() -> None:
 def test_a_loader_of_objects_is_told() -> None:
     done = convert(OBJECTS + "run(DataLoader(torch.zeros(8, 3), collate_fn=Batch), model, optimizer)\n")
     assert any("objects" in gap.reason for gap in done.gaps), done.gaps
+
+
+HELD = """
+import torch
+
+class Data:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def to(self, device):
+        for k, v in self.__dict__.items():
+            setattr(self, k, v.to(device))
+        return self
+
+print(Data(torch.ones(2), torch.zeros(1)).to("cpu").x)
+"""
+
+
+def test_what_a_loop_over_a_dict_moves_is_a_tensor() -> None:
+    done = convert(HELD)
+    assert not done.gaps and "v.to(" not in done.code

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import Fact, Object
+from t2j_lsp.translate.inference.narrowing import Narrowing
+from t2j_lsp.translate.rule.facts import Fact, MixedDict, Object
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -103,11 +104,16 @@ def _unwrapped(target: ast.expr, iterable: ast.expr) -> tuple[ast.expr | None, a
     return target, iterable
 
 
-def is_view(node: ast.expr) -> bool:
-    """Whether it is ``batch.items()``, what a dict has, and no loader."""
-    return (
-        isinstance(node, ast.Call) and not node.args and getattr(node.func, "attr", "") in ("items", "keys", "values")
-    )
+def goes_over_dict(loop: ast.For, facts: Mapping[ast.AST, Fact]) -> bool:
+    """Whether a loop goes over ``batch.items()``, in which other things than tensors are, or over a dict's keys."""
+    match loop.iter:
+        case ast.Call(func=ast.Attribute(attr="keys"), args=[]):
+            return True
+        case ast.Call(func=ast.Attribute(value=walked, attr="items" | "values"), args=[]):
+            asks = Narrowing(facts).asks_for_tensor
+            asked = any(asks(node) is not None for node in symbols.walk(loop) if isinstance(node, ast.Call))
+            return asked or isinstance(facts.get(walked), MixedDict)
+    return False
 
 
 def is_move(node: ast.AST) -> bool:

@@ -18,7 +18,7 @@ from t2j_lsp.translate.training.program.dict_order import DictOrder, shown_dicts
 from t2j_lsp.translate.training.program.kept_values import as_arrays, last_given, makes_numpy
 from t2j_lsp.translate.training.program.objects import Objects
 
-from .batch_loops import batch_targets, is_loader, is_object, is_view, is_walked, loader_of, names_in, zipped
+from .batch_loops import batch_targets, goes_over_dict, is_loader, is_object, is_walked, loader_of, names_in, zipped
 from .device_moves import DeviceMoves
 from .padded_ids import PaddedIds
 from .pipelines import PIPELINE
@@ -78,7 +78,7 @@ class Batches:
         fact = self.ctx.fact(loader_of(loop.iter))
         if is_loader(fact):
             return True
-        if is_view(loop.iter):
+        if goes_over_dict(loop, self.ctx.inference.facts):
             return False
         if self._of_zipped(loop):
             return True

@@ -41,12 +41,12 @@ from t2j_lsp.translate.training.program.passed_optimizers import passed_optimize
 
 from .batch_loops import (
     batch_targets,
+    goes_over_dict,
     has_training,
     is_loader,
     is_move,
     is_named_loader,
     is_object,
-    is_view,
     loader_of,
     moves_or_trains,
     names_in,
@@ -193,7 +193,7 @@ class _Roles:
                 self._take(loop, names_in(target), loader)
         iterable = loader_of(loop.iter)
         fact = self.fact(iterable)
-        unknown = (fact == UNKNOWN and not is_view(iterable)) and (
+        unknown = (fact == UNKNOWN and not goes_over_dict(loop, self.inference.facts)) and (
             moves_or_trains(loop) or is_named_loader(iterable) and self.uses.computes_of_items(loop)
         )
         if is_loader(fact) or unknown:

@@ -223,7 +223,14 @@ class Data:
             setattr(self, k, v.to(device))
         return self
 
-print(Data(torch.ones(2), torch.zeros(1)).to("cpu").x)
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for batch in [Data(torch.ones(2), torch.zeros(1))]:
+    batch = batch.to("cpu")
+    optimizer.zero_grad()
+    loss = (net(batch.x) - batch.y).square().sum()
+    loss.backward()
+    optimizer.step()
 """
 
 

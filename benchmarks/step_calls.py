@@ -19,7 +19,6 @@ import json
 import os
 import runpy
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.programs import programs
-from benchmarks.step_times import FOLDER, jax_steps
+from benchmarks.step_times import FOLDER, jax_steps, measured
 from t2j_lsp.api import convert_file
 from t2j_lsp.commands.output import print_table
 from t2j_lsp.contract import Options
@@ -90,17 +89,8 @@ def _places(events: list[dict[str, Any]], name: str) -> list[float]:
 
 def row(path: Path, converted: Path, timeout: float) -> tuple[str, ...] | None:
     """A line of the table; None for a program that fails or has no such steps."""
-    command = [sys.executable, "-m", "benchmarks.step_calls", "--inside", str(converted)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, cwd=folder, env=environment, timeout=timeout, check=True
-            )
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            print(f"{path.stem}: {(str(error.stderr or '').strip().splitlines() or [str(error)])[-1]}", file=sys.stderr)
-            return None
-    each = [Counter(one) for one in json.loads(done.stdout.splitlines()[-1])]
+    counts = measured(["benchmarks.step_calls", "--inside", str(converted)], path.stem, timeout)
+    each = [Counter(one) for one in counts or ()]
     if not each:
         return None
     most = sum(each, Counter()).most_common(5)

@@ -134,7 +134,13 @@ def median(spans: Sequence[tuple[float, float]]) -> float:
 
 def steps_of(side: str, path: Path, timeout: float) -> Steps | None:
     """The steps of a program; None where it fails or takes too long."""
-    command = [sys.executable, "-m", "benchmarks.step_times", "--side", side, str(path)]
+    made = measured(["benchmarks.step_times", "--side", side, str(path)], path.stem, timeout)
+    return Steps(**made) if made is not None else None
+
+
+def measured(module: Sequence[str], name: str, timeout: float) -> Any:
+    """What a benchmark prints as JSON in a process of its own; None where that fails or takes too long."""
+    command = [sys.executable, "-m", *module]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -142,9 +148,9 @@ def steps_of(side: str, path: Path, timeout: float) -> Steps | None:
                 command, capture_output=True, text=True, cwd=folder, env=environment, timeout=timeout, check=True
             )
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            print(f"{path.stem}: {(str(error.stderr or '').strip().splitlines() or [error])[-1]}", file=sys.stderr)
+            print(f"{name}: {(str(error.stderr or '').strip().splitlines() or [error])[-1]}", file=sys.stderr)
             return None
-    return Steps(**json.loads(done.stdout.splitlines()[-1]))
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
@@ -23,14 +22,14 @@ def other_names(context: Context, module: str, scope: VariableScope) -> Iterator
         name = _name(value)
         yield f"{name}{dot}{rest}" if name is not None else None, statement
     for call in _calls(context):
-        statement = _statement(context, call)
         given = {ast.unparse(one) for one in (*call.args, *(k.value for k in call.keywords))}
         if not any(module == one or module.startswith(f"{one}.") for one in given):
             continue
-        if is_module(context.fact(call)) and not is_module(context.fact(call.func)):
-            holder = _name(statement.targets[0]) if isinstance(statement, ast.Assign) else None
+        place = symbols.nearest(ast.stmt, call, context.source.parents)
+        if place is not None and is_module(context.fact(call)) and not is_module(context.fact(call.func)):
+            holder = _name(place.targets[0]) if isinstance(place, ast.Assign) else None
             if holder != module:
-                yield holder, statement
+                yield holder, place
 
 
 def _in_callers(context: Context, name: str, function: FunctionInfo) -> Iterator[tuple[ast.expr, ast.stmt]]:
@@ -40,7 +39,8 @@ def _in_callers(context: Context, name: str, function: FunctionInfo) -> Iterator
     returned = (n.value for n in symbols.walk(function.node) if isinstance(n, ast.Return) and n.value is not None)
     whole = any(isinstance(n, ast.Name) and n.id == name for value in returned for n in symbols.walk(value))
     for call in calls:
-        statement = _statement(context, call)
+        statement = symbols.nearest(ast.stmt, call, context.source.parents)
+        assert statement is not None
         yield from ((v, statement) for p, v in bound_arguments(call, function) if p is parameter)
         if whole:
             yield from ((one, statement) for one in getattr(statement, "targets", [call]))
@@ -52,7 +52,3 @@ def _calls(context: Context) -> Iterator[ast.Call]:
 
 def _name(value: ast.expr) -> str | None:
     return ast.unparse(value) if isinstance(value, ast.Name | ast.Attribute) else None
-
-
-def _statement(context: Context, node: ast.AST) -> ast.stmt:
-    return next(one for one in ancestors(node, context.source.parents) if isinstance(one, ast.stmt))

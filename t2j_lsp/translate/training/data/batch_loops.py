@@ -110,10 +110,14 @@ def goes_over_dict(loop: ast.For, facts: Mapping[ast.AST, Fact]) -> bool:
         case ast.Call(func=ast.Attribute(attr="keys"), args=[]):
             return True
         case ast.Call(func=ast.Attribute(value=walked, attr="items" | "values"), args=[]):
-            asks = Narrowing(facts).asks_for_tensor
-            asked = any(asks(node) is not None for node in symbols.walk(loop) if isinstance(node, ast.Call))
-            return asked or isinstance(facts.get(walked), MixedDict)
+            return asks_for_tensors(loop, facts) or isinstance(facts.get(walked), MixedDict)
     return False
+
+
+def asks_for_tensors(loop: ast.AST, facts: Mapping[ast.AST, Fact]) -> bool:
+    """Whether a loop asks of what it has whether it is a tensor: other things are among it."""
+    asks = Narrowing(facts).asks_for_tensor
+    return any(asks(node) is not None for node in symbols.walk(loop) if isinstance(node, ast.Call))
 
 
 def is_move(node: ast.AST) -> bool:

@@ -38,8 +38,9 @@ class Batches:
         self.inserted: dict[ast.stmt, list[tuple[str, bool]]] = {}
         """Batches to convert in front of the first statement of a loop: the name, and whether it is one tensor."""
         self.handed: Callable[[ast.Name], bool] = lambda target: False
-        self.unpacked: Callable[[ast.Assign], bool] = lambda statement: False
         """Whether compiled functions alone read a batch: once steps are planned."""
+        self.unpacked: Callable[[ast.Assign], bool] = lambda statement: False
+        """Whether they alone read what a statement takes out of one: ``x, y = batch``."""
         self.targets: dict[tuple[ast.stmt, str], ast.Name] = {}
         self.mixed: set[tuple[ast.stmt, str]] = set()
         """Those that may be or hold texts: by what samples hold, or since only some items are moved to a device."""
@@ -259,8 +260,8 @@ class Batches:
 
     def _becomes_tensor(self, name: str, owner: Fact) -> bool:
         """Whether an object's constructor gives an attribute a tensor last: ``self.xs = torch.stack(self.xs)``."""
-        values = list(last_given(owner.cls.info, name)) if isinstance(owner, Instance) else []
-        return bool(values) and isinstance(self.ctx.fact(values[-1]), Tensor)
+        value = last_given(owner.cls.info, name) if isinstance(owner, Instance) else None
+        return value is not None and isinstance(self.ctx.fact(value), Tensor)
 
     def _read(self, node: ast.expr, one: bool) -> None:
         """What JAX code reads of a data set becomes ``one`` array, or as many as it has tensors."""

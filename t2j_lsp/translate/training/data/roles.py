@@ -16,7 +16,6 @@ from t2j_lsp.symbols import named_parameters, nearest
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.inference.narrowing import Narrowing
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import (
     STR,
@@ -40,6 +39,7 @@ from t2j_lsp.translate.source.assignments import assigned
 from t2j_lsp.translate.training.program.passed_optimizers import passed_optimizers
 
 from .batch_loops import (
+    asks_for_tensors,
     batch_targets,
     goes_over_dict,
     has_training,
@@ -268,15 +268,10 @@ class _Roles:
         """What a batch is that isn't one tensor: a dict or a tuple of them, perhaps with texts beside."""
         is_dict = any(map(partial(_is_of_dict, name=name), symbols.walk(loop)))
         if not self.samples.may_hold_texts:
-            if is_dict and self.samples.are_unknown and self._asks_for_tensors(loop):
+            if is_dict and self.samples.are_unknown and asks_for_tensors(loop, self.inference.facts):
                 return MixedDict(())
             return ListOf(TENSOR, STR) if is_dict else ListOf(TENSOR)
         return self.samples.batch(is_dict)
-
-    def _asks_for_tensors(self, loop: ast.AST) -> bool:
-        """Whether a loop asks of what it has whether it is a tensor: other things are among it."""
-        asks = Narrowing(self.inference.facts).asks_for_tensor
-        return any(asks(node) is not None for node in symbols.walk(loop) if isinstance(node, ast.Call))
 
     def _losses(self) -> None:
         """``loss.backward()`` is only there on a tensor with one element."""

@@ -140,12 +140,7 @@ class TrainableFlags:
         around = scope.node if scope.node is not None else self.source.tree
         later = (n for n in symbols.walk(around) if isinstance(n, ast.Attribute) and n.lineno > change.place.lineno)
         parts = [n for n in later if isinstance(n.ctx, ast.Store) or n.attr in (_FLAG, "requires_grad_")]
-        return not any(self._root(n) == module.id for n in parts)
-
-    def _root(self, node: ast.expr) -> str:
-        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-            node = node.func if isinstance(node, ast.Call) else node.value
-        return node.id if isinstance(node, ast.Name) else ""
+        return not any(_root(n) == module.id for n in parts)
 
     # --- when -------------------------------------------------------------------------------------------------------
 
@@ -208,6 +203,13 @@ class TrainableFlags:
         self.ctx.report.count_converted()
         state = f"{renderer.need('nnx')}.state({renderer.argument(module).text}, {renderer.need('is_trainable')})"
         return Piece(f"sum(p.size for p in {renderer.need('jax')}.tree.leaves({state}))")
+
+
+def _root(node: ast.expr) -> str:
+    """The variable that something is read of, by attributes, items and methods."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _flag_set(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:

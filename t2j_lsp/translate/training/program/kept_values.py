@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context, Report
@@ -92,20 +92,18 @@ def makes_numpy(context: Context, call: ast.Call) -> bool:
     return named is not None and given == [named.id] and context.fact(call.func) == Qual("numpy.asarray")
 
 
-def last_given(info: ClassInfo, name: str) -> Iterator[ast.expr]:
-    """What the constructor of a class gives an attribute, one after the other; nothing if other methods do so, too."""
+def last_given(info: ClassInfo, name: str) -> ast.expr | None:
+    """What the constructor of a class gives an attribute at last; None if anything else gives it values, too."""
+    last: ast.expr | None = None
     for method in info.methods.values():
         for statement in symbols.walk(method.node):
             match statement:
                 case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=given)]) if given == name:
                     if statement not in method.node.body or method.name != "__init__":
-                        return
-    init = info.methods.get("__init__")
-    for statement in init.node.body if init is not None else ():
-        match statement:
-            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=given)], value=value):
-                if given == name:
-                    yield value
+                        return None
+                    if last is None or statement.lineno > last.lineno:
+                        last = statement.value
+    return last
 
 
 def handed_on(statement: ast.stmt) -> ast.expr | None:

@@ -51,11 +51,11 @@ class MadeInputs:
 
     def _part_of_batch(self, node: ast.expr) -> ast.Subscript | None:
         """``batch["x"]`` of a dict that may hold texts, which no compiled function takes, or is unknown."""
-        part, batch = self.ctx.source.parents.get(node), self.ctx.fact(node)
-        if not isinstance(part, ast.Subscript) or not self._is_named_part(node):
+        part, batch = self._named_part(node), self.ctx.fact(node)
+        if part is None:
             return None
-        fact = self.ctx.fact(part)
         if is_mixed(batch):
+            fact = self.ctx.fact(part)
             return part if isinstance(fact, Tensor) or not is_known(fact) else None
         unclear = batch == UNKNOWN or isinstance(batch, ListOf) and batch.keys is not None and batch.item == UNKNOWN
         return part if unclear and self._is_read_in_parts(node) else None
@@ -70,24 +70,19 @@ class MadeInputs:
         parts = (n for body in bodies for n in symbols.walk(body) if isinstance(n, ast.Subscript))
         return not any(isinstance(p.slice, ast.Constant) and p.slice.value in texts for p in parts)
 
-    def _is_named_part(self, node: ast.AST) -> bool:
-        """Whether a part is read of a value that a number or a name in the text says: ``batch["x"]``."""
+    def _named_part(self, node: ast.AST) -> ast.Subscript | None:
+        """The part that is read of a value by a number or a name that stands in the text: ``batch["x"]``."""
         match part := self.ctx.source.parents.get(node):
-            case ast.Subscript(slice=ast.Constant(), ctx=ast.Load()):
-                return part.value is node
-        return False
+            case ast.Subscript(slice=ast.Constant(), ctx=ast.Load()) if part.value is node:
+                return part
+        return None
 
     def _is_read_in_parts(self, node: ast.expr) -> bool:
         """Whether the code that moves reads only parts of a dict, by their names."""
         text = ast.unparse(node)
-        reads = [n for at in self.parts for n in symbols.walk(at) if isinstance(n, ast.Name) and n.id == text]
-        return all(self._is_named_part(n) and self._key(n) for n in reads)
-
-    def _key(self, node: ast.expr) -> str | None:
-        """The name under which a part is read."""
-        part = self.ctx.source.parents.get(node)
-        key = part.slice.value if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) else None
-        return key if isinstance(key, str) else None
+        reads = (n for at in self.parts for n in symbols.walk(at) if isinstance(n, ast.Name) and n.id == text)
+        parts = (self._named_part(n) for n in reads)
+        return all(p is not None and isinstance(getattr(p.slice, "value", None), str) for p in parts)
 
     def next_of(self, node: ast.expr) -> ast.Call | None:
         """``next(batches)`` around an iterator."""

@@ -168,9 +168,8 @@ class Updates:
     def _set_apart(self, update: Update, step: int, reason: str) -> None:
         """The step gives the gradients, and the update stays in its place. Raises Refused."""
         modules = [module for one in update.optimized for module in one.modules]
-        bare = any(one.state for one in update.optimized)
-        bare = bare or any(one.flagged for one in update.optimized)
-        if bare or update.condition is not None or len(modules) > 1 or self.updated.is_part(modules[0]):
+        other = any(one.state or one.flagged for one in update.optimized)
+        if other or update.condition is not None or len(modules) > 1 or self.updated.is_part(modules[0]):
             raise Refused(reason)
         update.mode, update.grads, update.step = "apart", self.ctx.names.fresh("grads"), step
 

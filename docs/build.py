@@ -45,7 +45,8 @@ def pages() -> dict[str, str]:
     """The text of every generated page, by its path in ``docs/``."""
     subjects: dict[str, list[RuleDoc]] = {}
     for doc in {doc.name: doc for doc in all_docs().values()}.values():
-        subjects.setdefault(doc.subject or "other", []).append(doc)
+        if doc.subject:  # else a class or attribute that means the same in JAX
+            subjects.setdefault(doc.subject, []).append(doc)
     made = {f"rules/{subject}.md": _subject_page(subject, docs) for subject, docs in sorted(subjects.items())}
     made["rules.md"] = _index_page(subjects)
     made |= {f"examples/{model}.md": _example_page(model) for model in MODELS}

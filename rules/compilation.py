@@ -239,3 +239,6 @@ for kind in ("", "_unary", "_variadic"):
     trait(Trait.FALSE, f"torch.overrides.has_torch_function{kind}")
 for name in ("checkpoint", "checkpoint_sequential"):
     trait(Trait.TRACES, f"torch.utils.checkpoint.{name}")
+refuse(
+    "torch.utils.checkpoint.*", "What is kept and what is computed again, a policy says: jax.checkpoint(f, policy=...)."
+)

@@ -29,6 +29,16 @@ for name in words("sym_sum sym_sqrt sym_fresh_size sym_constrain_range sym_const
 for name in words("SymInt SymFloat SymBool"):
     refuse(f"torch.{name}", SYMBOLIC)
 
+# Tools of PyTorch's developers ------------------------------------------------------------------------------------
+
+for name in words(
+    "ThroughputBenchmark cmake_prefix_path generate_methods_for_privateuse1_backend get_cpp_backtrace "
+    "rename_privateuse1_backend set_module swap_tensors"
+):
+    refuse(
+        f"torch.utils.{name}", "A tool for building PyTorch, or for changing its own objects: JAX has no use for it."
+    )
+
 # Trees of values --------------------------------------------------------------------------------------------------
 
 PYTREE = "torch.utils._pytree"

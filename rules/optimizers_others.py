@@ -73,4 +73,12 @@ register(
 )
 
 refuse("torch.optim.Optimizer", "A custom optimizer is written as an optax.GradientTransformation.")
+refuse(
+    "torch.optim.swa_utils.SWALR",
+    "Write the schedule: optax.join_schedules, from the rate that it starts at to swa_lr.",
+)
+refuse(
+    "torch.optim.swa_utils.update_bn",
+    "Reset the statistics of each nnx.BatchNorm, and call the averaged model on the batches in train mode.",
+)
 refuse("torch.optim.swa_utils.*", "Keep an average of nnx.state(model, nnx.Param) with optax.incremental_update.")

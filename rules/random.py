@@ -378,6 +378,7 @@ refuse(
 )
 for name in ("seed", "initial_seed", "get_rng_state", "set_rng_state", "random.fork_rng", "random.seed"):
     refuse(f"torch.{name}", STATE)
-for name in ("manual_seed", "seed", "initial_seed", "get_state", "set_state", "clone_state"):
+STATES = "get_state set_state clone_state get_offset set_offset graphsafe_get_state graphsafe_set_state"
+for name in ("manual_seed", "seed", "initial_seed", *STATES.split()):
     refuse(f"torch.Generator.{name}", "nnx.Rngs has no state to get or set: make another, nnx.Rngs(seed).")
 Row("torch.Generator.device", "jax.devices()[0]", ignore=["self"], result="device")

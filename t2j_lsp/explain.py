@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from t2j_lsp.contract import FIDELITY_TEXT, HelperDoc, RuleDoc
+from t2j_lsp.contract import FIDELITY_TEXT, Fidelity, HelperDoc, RuleDoc
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate import translate
+from t2j_lsp.translate.expressions.module_refusals import REFUSED, REFUSED_OF_LAYERS
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import ATTRIBUTES, CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import canonical
-from t2j_lsp.translate.rule.record import REGISTRY, STOCK, parse_signature
+from t2j_lsp.translate.rule.record import DESCRIBED, REGISTRY, STOCK, parse_signature
 from t2j_lsp.translate.source.helpers import Helper, helpers
 
 _PREFIXES = {
@@ -25,6 +27,20 @@ _PREFIXES = {
     "tensor": "torch.Tensor",
     "x": "torch.Tensor",
 }
+_MODULE = "torch.nn.Module"
+_REFUSED = REFUSED | REFUSED_OF_LAYERS
+_BASES = (
+    (re.compile(r"torch\.nn\.Parameter\."), "torch.Tensor."),
+    (re.compile(r"torch\.nn\.[A-Z]\w*\."), f"{_MODULE}."),
+    (
+        re.compile(r"torch\.optim\.(?:swa_utils\.SWALR|lr_scheduler\.[A-Z]\w*)\."),
+        "torch.optim.lr_scheduler.LRScheduler.",
+    ),
+    (re.compile(r"torch\.optim\.[A-Z]\w*\."), "torch.optim.Optimizer."),
+    (re.compile(r"torch\.cuda\.amp\.GradScaler\."), "torch.amp.GradScaler."),
+    (re.compile(r"torch\.distributions\.[A-Z]\w*\."), "torch.distributions.Distribution."),
+)
+"""Classes whose members are those of another: an ``nn.Linear`` has the methods of ``nn.Module``."""
 _PACKAGES = ("torch", "torch.nn", "torch.nn.functional", "torch.Tensor", "torch.optim", "torch.nn.init")
 """Where a bare name is looked for, in this order."""
 
@@ -32,9 +48,24 @@ _PACKAGES = ("torch", "torch.nn", "torch.nn.functional", "torch.Tensor", "torch.
 def all_docs() -> dict[str, RuleDoc]:
     """The record of every rule and layer, by every qualified name that it answers to; packages end in ``.*``."""
     load_rules()
-    docs = {name: one.doc() for one in REGISTRY for name in one.names()}
+    docs = {name: doc for name, one in CLASSES.items() if (doc := _class_doc(name, one)) is not None}
+    docs |= {name: RuleDoc(name, name, f"x.{name.rpartition('.')[2]}", Fidelity.EXACT) for name in ATTRIBUTES}
+    docs |= {f"{_MODULE}.{name}": _refused(f"{_MODULE}.{name}", reason) for name, reason in _REFUSED.items()}
+    docs |= DESCRIBED
+    docs |= {name: one.doc() for one in REGISTRY for name in one.names()}
     docs |= {name: one.doc() for name, one in LAYERS.items()}
     return docs
+
+
+def _class_doc(name: str, one: TorchClass) -> RuleDoc | None:
+    """The record of a class that annotations, `isinstance` or bases name; None where there is nothing to say."""
+    form = one.value or one.annotation
+    return RuleDoc(name, name, form, Fidelity.EXACT, note=one.derived) if form is not None else None
+
+
+def _refused(name: str, reason: str) -> RuleDoc:
+    """The record of a method of modules that has no form in Flax."""
+    return RuleDoc(name, name, None, Fidelity.MANUAL, reason=f"{reason}.", subject="module_methods")
 
 
 def helper_docs() -> dict[str, HelperDoc]:
@@ -68,21 +99,24 @@ def _signature(lines: list[str], node: ast.FunctionDef | ast.ClassDef) -> str:
     return f"{node.name}{text}"
 
 
-def explain(name: str) -> tuple[str, RuleDoc] | None:
+def explain(name: str, docs: Mapping[str, RuleDoc] | None = None) -> tuple[str, RuleDoc] | None:
     """The qualified name that ``name`` stands for and its record, or None if there is no rule for it.
 
-    Understands ``torch.cat``, ``F.gelu``, ``nn.Linear``, ``Tensor.view``, and bare names such as ``cat``.
+    Understands ``torch.cat``, ``F.gelu``, ``nn.Linear``, ``Tensor.view``, and bare names such as ``cat``. ``docs`` are
+    those of `all_docs`, if they are there already.
     """
-    docs = all_docs()
+    docs = docs if docs is not None else all_docs()
     return next(((spelling, docs[key]) for spelling, key in _lookups(name) if key in docs), None)
 
 
 def _lookups(name: str) -> Iterator[tuple[str, str]]:
     """(qualified name, key in the docs), most specific first."""
     spellings = list(dict.fromkeys(canonical(spelling) for spelling in _spellings(name.strip().removesuffix("()"))))
-    yield from ((spelling, spelling) for spelling in spellings)
+    inherited = [(s, start.sub(base, s, count=1)) for s in spellings for start, base in _BASES if start.match(s)]
+    known = [*((spelling, spelling) for spelling in spellings), *inherited]
+    yield from known
     # An in-place spelling has the rule of the plain one.
-    yield from ((spelling, spelling[:-1]) for spelling in spellings if spelling.endswith("_"))
+    yield from ((spelling, key[:-1]) for spelling, key in known if key.endswith("_"))
     for spelling in spellings:
         package = spelling
         while "." in package:

@@ -24,7 +24,7 @@ def test_generated_pages_are_fresh() -> None:
 
 def test_every_rule_stands_on_a_page() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in (build.DOCS / "rules").glob("*.md"))
-    missing = [doc.name for doc in all_docs().values() if doc.name not in text]
+    missing = [doc.name for doc in all_docs().values() if doc.subject and doc.name not in text]
     assert not missing
 
 

@@ -7,7 +7,10 @@ import types
 
 import pytest
 import torch
+import torch.nn.utils.prune
+import torch.optim.swa_utils
 
+from t2j_lsp.explain import all_docs, explain
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES, Trait, names_with
@@ -66,6 +69,51 @@ def test_no_public_name_has_only_the_reason_of_its_whole_package() -> None:
     shared = [name for name in names if (rule := REGISTRY.get(name)) is not None and rule.name.endswith(".*")]
     spelled_otherwise = {name for trait in Trait for name in names_with(trait)} | LAYERS.keys() | CLASSES.keys()
     assert [name for name in shared if name not in spelled_otherwise] == []
+
+
+CLASSES_WITH_MEMBERS = [
+    *("torch.nn.Module", "torch.nn.Linear", "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"),
+    *("torch.nn.ParameterList", "torch.nn.ParameterDict", "torch.nn.Parameter", "torch.optim.Optimizer"),
+    *("torch.optim.Adam", "torch.optim.lr_scheduler.StepLR", "torch.amp.GradScaler", "torch.Generator"),
+    *("torch.distributions.Distribution", "torch.distributions.Normal"),
+]
+SUBPACKAGES = [
+    *("torch.optim.swa_utils", "torch.utils.data", "torch.nn.utils.prune", "torch.nn.utils.parametrize", "torch.cuda"),
+    *("torch.cuda.amp", "torch.jit", "torch.utils"),
+]
+IMPORTED = {"LRScheduler", "Module", "PARAM_LIST", "OptimizerPostHook", "OptimizerPreHook"}
+"""What these import: names of types."""
+KEPT_BY_MODULES = {"in_features", "out_features"}
+"""Attributes of layers, which are those of Flax's layers."""
+
+
+@pytest.mark.parametrize("name", [*NAMESPACES, *SUBPACKAGES, *CLASSES_WITH_MEMBERS])
+def test_every_public_name_and_member_is_explained(name: str) -> None:
+    left = set(public(name)) - IMPORTED - KEPT_BY_MODULES
+    docs = all_docs()
+    assert [one for one in sorted(left) if explain(f"{name}.{one}", docs) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("torch.nn.Module.requires_grad_", "set_trainable(model, requires_grad)"),
+        ("nn.Linear.add_module", "self.name = module"),
+        ("torch.optim.AdamW.step", "optimizer.update(model, grads)"),
+        ("torch.nn.Parameter.mul_", "{input} * {other}"),
+    ],
+)
+def test_members_are_explained_by_those_of_their_base(name: str, said: str) -> None:
+    explained = explain(name)
+    assert explained is not None and explained[1].jax == said
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("half", "cast the parameters"), ("reset_parameters", "make it anew"), ("get_buffer", "no such")]
+)
+def test_a_method_without_a_form_is_explained_by_its_reason(name: str, said: str) -> None:
+    explained = explain(f"torch.nn.Module.{name}")
+    assert explained is not None and explained[1].jax is None and said in (explained[1].reason or "")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from .state_snapshots import read_at_once
 from .unknown_makers import ADDING, report_unknown_makers
 from .walk_order import WALKING, order_matters, writes_to_parts
 
-DROPPED_METHODS = frozenset({"cuda", "cpu", "float", "requires_grad_", "share_memory", "compile"})
+DROPPED_METHODS = frozenset({"cuda", "cpu", "ipu", "mtia", "xpu", "float", "requires_grad_", "share_memory", "compile"})
 
 RESETS = frozenset({"reset_parameters", "reset_running_stats"})
 """Those of them that programs ask any module for."""

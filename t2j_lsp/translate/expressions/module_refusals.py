@@ -9,7 +9,7 @@ _HOOKS = "NNX modules carry no hooks; override __call__ instead"
 ASSIGN = "assign= has no counterpart: arrays take the dtypes that the module has"
 _PATHS = "use nnx.to_flat_state(nnx.state(model, nnx.Param)), whose paths are tuples"
 _TORCH_METHODS = (
-    *("apply", "get_buffer", "get_extra_state", "set_extra_state", "set_submodule", "to_empty", "type"),
+    *("apply", "extra_repr", "get_buffer", "get_extra_state", "set_extra_state", "set_submodule", "to_empty", "type"),
     *("add_module", "register_module", "register_full_backward_pre_hook", "register_load_state_dict_post_hook"),
     *("register_load_state_dict_pre_hook", "register_state_dict_post_hook", "register_state_dict_pre_hook"),
 )

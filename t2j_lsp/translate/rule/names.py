@@ -31,9 +31,10 @@ _CANONICAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"^torch\.nn\.parameter\.", "torch.nn."),
         (r"^torch\.functional\.", "torch."),
         (r"^torch\._tensor\.Tensor", "torch.Tensor"),
-        (r"^torch\.optim\.(?!lr_scheduler)\w+\.(?=[A-Z])", "torch.optim."),
+        (r"^torch\.optim\.(?!lr_scheduler|swa_utils)\w+\.(?=[A-Z])", "torch.optim."),
         (r"^torch\.optim\.(?:optimizer|Optimizer)$", "torch.optim.Optimizer"),
         (r"^torch\.types\.Device$", "torch.device"),
+        (r"^torch\.GradScaler$", "torch.amp.GradScaler"),
         (r"^torch\.utils\.data\.(?:dataset|dataloader)\.", "torch.utils.data."),
         (r"^torch\.special\.(?=(?:expit)$)", "torch.special."),
         (

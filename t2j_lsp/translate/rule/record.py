@@ -225,6 +225,18 @@ def keep(torch: str, note: str, *, result: ResultSpec = "unknown") -> Rule:
     )
 
 
+DESCRIBED: dict[str, RuleDoc] = {}
+"""What the engine itself writes for names that no row states, as methods of modules: read by who asks, not applied."""
+
+
+def describe(torch: str, jax: str | None, *, fidelity: Fidelity = EXACT, note: str | None = None) -> None:
+    """Say what the engine makes of a name. Without a form, ``note`` is the reason."""
+    if torch in DESCRIBED:
+        raise RuleError(f"{torch} is described twice")
+    reason = note if jax is None else None
+    DESCRIBED[torch] = RuleDoc(torch, torch, jax, fidelity, None if reason else note, reason, _subject())
+
+
 CHANNELS_LAST: dict[str, tuple[int, Emit]] = {}
 """Functions that have a stock form for a first argument held channels-last: how many spatial axes, and the form.
 
@@ -302,6 +314,7 @@ def _subject() -> str:
 
 __all__ = [
     "CLOSE",
+    "DESCRIBED",
     "EXACT",
     "IGNORED",
     "MANUAL",
@@ -322,6 +335,7 @@ __all__ = [
     "RuleError",
     "Signature",
     "Site",
+    "describe",
     "drop",
     "instead",
     "is_simple",

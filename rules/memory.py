@@ -12,7 +12,7 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
 from t2j_lsp.translate.rule.tensors import behind_data, same_rank
 
-from ._arguments import array_text, has_float, without_stop_gradient
+from ._arguments import array_text, is_written_as_float, without_stop_gradient
 from ._facts import is_bool, is_float, is_integer
 
 # Copies ---------------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def fill_(call: Call) -> Piece:
     if (made := _made(call)) is None:
         return call.emit("jnp.full_like({self}, {value})")
     shape, dtype = made
-    said = f", dtype={dtype}" if dtype else "" if has_float(call["value"]) else ", dtype=float"
+    said = f", dtype={dtype}" if dtype else "" if is_written_as_float(call["value"]) else ", dtype=float"
     return call.emit(f"jnp.full({{shape}}, {{value}}{said})", shape=Piece(shape))
 
 

@@ -114,3 +114,25 @@ class Net(nn.Sequential):
     net = space["Net"](norm, rngs=nnx.Rngs(0))
     assert net(jnp.ones((2, 3))).shape == (2, 3)
     assert any(isinstance(part, nnx.LayerNorm) for _, part in nnx.iter_children(net)) == norm
+
+
+def test_a_table_of_an_earlier_conversion_stays() -> None:
+    """Its calls give ``rngs``, also to a class of a file that isn't converted yet."""
+    source = """import torch
+from flax import nnx
+from .parts import Shifted
+
+
+class Tanh(nnx.Module):
+    def __init__(self, *, rngs=None):
+        pass
+
+
+KINDS = {"tanh": Tanh, "shifted": Shifted}
+
+
+def make(kind, *, rngs):
+    return KINDS[kind](rngs=rngs)
+"""
+    part = "from torch import nn\n\n\nclass Shifted(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    assert convert(source, resolve=lambda level, name: part).code == source.replace("import torch\n", "")

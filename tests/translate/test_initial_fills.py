@@ -185,3 +185,17 @@ def test_a_walk_over_parameters_meets_no_buffers() -> None:
     layers = "self.fc = nn.Linear(n, n)\n        self.register_buffer('kept', torch.zeros(2, n, n))"
     translation = convert(WALK.format(fill="xavier_uniform", shape="(n)", rest=layers))
     assert not translation.gaps
+
+
+@pytest.mark.parametrize("scale", [10, 0.5])
+def test_an_array_that_is_filled_keeps_its_dtype_whatever_number_is_given(scale: float) -> None:
+    source = (
+        "import torch\nfrom torch import nn\n\n\nclass Norm(nn.Module):\n    def __init__(self, n, scale: float = 1.0):\n"
+        "        super().__init__()\n        self.scale = scale\n"
+        "        self.weight = nn.Parameter(torch.empty(n).fill_(self.scale))\n"
+    )
+    space: dict[str, Any] = {}
+    exec(convert(source).code, space)
+    weight = space["Norm"](3, scale=scale, rngs=nnx.Rngs(0)).weight[...]
+    assert weight.dtype == np.float32
+    assert weight.tolist() == [scale] * 3

@@ -239,6 +239,7 @@ def test_gradients_of_a_part_of_a_module() -> None:
         "loss.backward()\nloss.backward()",  # gradients add up
         "assert x.grad is None\nloss.backward()",
         "net.eval()\nloss.backward()\nassert x.grad is not None",  # between the forward and the backward pass
+        "loss.backward()\nassert loss.grad is None",  # the loss's own
     ],
 )
 def test_a_gradient_that_is_not_surely_understood_stays(lines: str) -> None:

@@ -271,13 +271,13 @@ class Report:
         """Report code that stays as it was, and mark it above its statement."""
         if self.quiet:
             return
+        reason = " ".join(reason.split())
         finding = Finding(self.source.contract_span(node), name, code, Severity.GAP, reason)
         if not self._report(finding):
             return
         if code == "refused" and isinstance(node, ast.Call):
             self.refused_calls.add(finding.span)
-        statement = self.scope.statement
-        if statement is not None:
+        if (statement := self.scope.statement) is not None:
             start = self.source.statement_start(statement.node)
             reasons = self.todos.setdefault(start, [])
             if reason not in reasons:
@@ -287,7 +287,7 @@ class Report:
         """Report something worth knowing about code that was converted."""
         if self.quiet:
             return
-        self._report(Finding(self.source.contract_span(node), name, code, Severity.NOTE, reason))
+        self._report(Finding(self.source.contract_span(node), name, code, Severity.NOTE, " ".join(reason.split())))
 
     def _report(self, finding: Finding) -> bool:
         """Add a finding; whether it is new."""

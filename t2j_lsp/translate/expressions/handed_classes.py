@@ -10,6 +10,7 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import Class, Function
 from t2j_lsp.translate.rule.facts import Fact, ListOf
 from t2j_lsp.translate.rule.join import makes_modules
+from t2j_lsp.translate.rule.names import is_jax
 
 GIVEN_RNGS = "it is called with rngs, as the modules are that may stand here, and takes none: make it an nn.Module"
 
@@ -19,10 +20,16 @@ def is_called_without_rngs(inference: Inference, node: ast.expr) -> bool:
     around = inference.source.parents.get(node)
     if isinstance(around, ast.Dict) and node in around.values:
         table = inference.fact(around)
-        known = isinstance(table, ListOf) and makes_modules(table.item)
-        return not known and all(isinstance(inference.fact(value), Class | Function) for value in around.values)
+        values = [inference.fact(value) for value in around.values]
+        known = isinstance(table, ListOf) and makes_modules(table.item) or any(map(was_converted, values))
+        return not known and all(isinstance(value, Class | Function) for value in values)
     called = _called(inference, node)
     return bool(called) and not any(map(makes_modules, called))
+
+
+def was_converted(fact: Fact) -> bool:
+    """Whether it is a class of an earlier conversion, which wrote the calls of what it is given to, too."""
+    return isinstance(fact, Class) and any(map(is_jax, fact.info.torch_bases))
 
 
 def is_called_with_rngs(inference: Inference, node: ast.expr) -> bool:

@@ -12,14 +12,14 @@ from t2j_lsp.translate.rule.definitions import Class, Function, is_module_class
 from t2j_lsp.translate.rule.facts import ModuleClass, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES, CLASSES, TorchClass
-from t2j_lsp.translate.rule.names import is_dtype, is_jax, is_torch
+from t2j_lsp.translate.rule.names import is_dtype, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 
 from .context import Context
 from .copying import Copier
 from .function_values import FunctionValues
-from .handed_classes import GIVEN_RNGS, is_called_with_rngs, is_called_without_rngs
+from .handed_classes import GIVEN_RNGS, is_called_with_rngs, is_called_without_rngs, was_converted
 from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .rule_application import RuleApplication
@@ -124,8 +124,8 @@ class LibraryObjects:
         A variable that is only called has none: its calls are given them.
         """
         parent, fact = self.ctx.source.parents.get(node), self.ctx.fact(node)
-        if isinstance(fact, Class) and any(map(is_jax, fact.info.torch_bases)):
-            return None  # an earlier conversion wrote it, and the calls of what it is given to
+        if was_converted(fact):
+            return None
         match parent:
             case ast.Call(func=func) if func is node or getattr(func, "attr", "") == "apply":
                 return None

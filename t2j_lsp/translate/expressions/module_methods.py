@@ -13,7 +13,7 @@ from t2j_lsp.translate.rule.facts import AnyModule, Fact, Object, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.nullness import may_be_none
-from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket, slot
+from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket, slot
 from t2j_lsp.translate.rule.values import WALKS
 
 from .base_constructors import BaseConstructors
@@ -306,12 +306,13 @@ class ModuleMethods:
         if isinstance(value, ast.IfExp) and isinstance(value.orelse, ast.Constant) and value.orelse.value is None:
             test = bracket(self.renderer.render(value.test), slot(value, "test", value.test))
             return f"{self.registered(value.body, name, persistent)} if {test} else {none}"
-        text = self.renderer.argument(value).text
+        piece = self.renderer.argument(value)
+        text = piece.text
         function, current = self.ctx.scope.function, self.ctx.scope.statement
         nullable = function is not None and may_be_none(function, value)
         if nullable and not isinstance(value, ast.Name) and current is not None:
             name_of_value = self.ctx.names.fresh("value")
-            current.before.append(f"{name_of_value} = {text}")
+            current.before.append(f"{name_of_value} = {assigned(piece)}")
             text = name_of_value
         extra = ""
         if persistent is not None and not (isinstance(persistent, ast.Constant) and persistent.value is True):

@@ -231,7 +231,7 @@ class Functions:
     def _past_bracket(self, index: int) -> int:
         """Past the closing brackets of a parenthesised default: ``x=(a + b)``."""
         text = self.ctx.source.text
-        match = re.compile(r"[ \t]*\)(?=\s*[,)])").match(text, index)
+        match = re.compile(r"\s*\)(?=\s*[,)])").match(text, index)
         while match is not None:
             opened = text.count("(", text.rfind("def ", 0, index), match.end()) - text.count(
                 ")", text.rfind("def ", 0, index), match.end()
@@ -239,7 +239,7 @@ class Functions:
             if opened < 1:
                 break
             index = match.end()
-            match = re.compile(r"[ \t]*\)(?=\s*[,)])").match(text, index)
+            match = re.compile(r"\s*\)(?=\s*[,)])").match(text, index)
         return index
 
     def _init_head(self, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: ClassInfo) -> None:

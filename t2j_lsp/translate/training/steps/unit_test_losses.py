@@ -165,6 +165,8 @@ class Loss:
         loss = self.loss.id if isinstance(self.loss, ast.Name) else ""
         plan.reads = loss in read and self.weights is None
         plan.outputs = [n for n in dict.fromkeys(name for name, _ in symbols.bindings(plan.moved)) if n in read & made]
+        if plan.reads and loss not in plan.outputs:
+            raise Left  # its own gradient is asked for: ``y.backward()``, then ``y.grad``
         if plan.reads:
             plan.outputs.remove(loss)
 

@@ -77,3 +77,75 @@ def test_a_constructor_in_front_of_a_modules_hands_no_rngs_on(bases: str, given:
     done = convert(BETWEEN.format(made="super().__init__()", bases=bases, given=given))
     assert len(done.gaps) == gaps
     assert gaps or "super().__init__(rngs=rngs)" in done.code
+
+
+SKIPPED = """import torch
+from torch import nn
+
+
+class Root(nn.Module):
+    def __init__(self, {more}):
+        super().__init__()
+        self.root = nn.Linear(3, 3)
+
+
+class Base({root}):
+    def __init__(self, made, n):
+        super(Base, self).__init__({given})
+        self.n = n
+
+
+class Net(Base):
+    def __init__(self, n=10):
+        super(Base, self).__init__({given})
+        self.n = n
+        self.fc = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.fc(x) * self.n + torch.rand(1)
+"""
+
+
+@pytest.mark.parametrize(("root", "more", "given"), [("nn.Module", "", ""), ("Root", "k", "2"), ("Root", "k=1", "")])
+def test_a_constructor_that_is_skipped_by_name_stays_skipped(root: str, more: str, given: str) -> None:
+    done = convert(SKIPPED.format(root=root, more=more, given=given))
+    assert not done.gaps
+    made: dict[str, Any] = {}
+    exec(done.code, made)
+    net = made["Net"](rngs=nnx.Rngs(0))
+    assert net(jnp.ones((2, 3))).shape == (2, 3)
+    assert hasattr(net, "root") == (root == "Root")
+
+
+IN_FRONT = """from torch import nn
+
+
+class Streaming(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.on = True
+
+
+class Layers(Streaming, nn.Sequential):
+    pass
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = Layers()
+        self.layers.append(nn.Linear(3, 4))
+        self.other = Streaming()
+
+    def forward(self, x):
+        return self.layers(x) if self.layers.on and self.other.on else x
+"""
+
+
+def test_a_constructor_in_front_of_a_layers_calls_it() -> None:
+    done = convert(IN_FRONT)
+    assert not done.gaps
+    made: dict[str, Any] = {}
+    exec(done.code, made)
+    assert made["Net"](rngs=nnx.Rngs(0))(jnp.ones((2, 3))).shape == (2, 4)
+    assert convert(done.code).code == done.code

@@ -31,9 +31,9 @@ class BaseConstructors:
         self.renderer = renderer
         self.copier = copier
 
-    def call(self, node: ast.Call, layer: LayerRule | None, rngs: str | None) -> Piece:
-        """``super().__init__(...)`` with what the constructor takes."""
-        return self._called(node, "super().__init__", layer, rngs)
+    def call(self, node: ast.Call, base: str, layer: LayerRule | None, rngs: str | None) -> Piece:
+        """``super().__init__(...)`` with what the constructor takes; ``base`` is the text of ``super()``."""
+        return self._called(node, f"{base}.__init__", layer, rngs)
 
     def made(self, node: ast.Call, info: ClassInfo) -> Piece:
         """The call of a class, whose constructor may be that of a layer that it derives from."""

@@ -202,26 +202,28 @@ class ModuleMethods:
             if func.attr == "to":
                 return self._to(node, receiver)
             return receiver if func.attr != "double" else self._in_float32(node, func.attr, receiver)
+        asked = info.asked_by(node)
+        of_base = "super()" if asked is info else self.ctx.source.segment(func.value)
         name = called_in_flax(info, func.attr)
         if func.attr == "__call__" and not any(i.methods.get("__call__") for i in info.ancestry()[1:]):
             forward = info.method("forward")
             if forward is not None and forward.owner is not None and not forward.owner.calls_forward:
                 return self.copier.rebuilt(node, "self.forward", [], None)
-        base = next((b for b in info.bases if is_module_base(b)), None)
+        base = next((b for b in asked.bases if is_module_base(b)), None)
         needs_rngs = func.attr == "__init__" and (
             (isinstance(base, Qual) and base.name in LAYERS and LAYERS[base.name].random) or not isinstance(base, Qual)
         )
         if not needs_rngs:
-            for candidate in info.bases:
+            for candidate in asked.bases:
                 inherited = getattr(candidate, "info", None) and candidate.info.method(func.attr)  # type: ignore[attr-defined]
                 needs_rngs = needs_rngs or bool(inherited and inherited.takes_rngs)
         rngs = rngs_expression(self.ctx) if needs_rngs else None
         if func.attr == "__init__":
-            inherits = all("__init__" not in one.methods for one in info.ancestry()[1:])
-            layer = LAYERS.get(base.name if isinstance(base, Qual) else info.layer_base or "") if inherits else None
+            inherits = all("__init__" not in one.methods for one in asked.ancestry()[1:])
+            layer = LAYERS.get(base.name if isinstance(base, Qual) else asked.layer_base or "") if inherits else None
             mark_records(self.ctx, self.renderer, node, info)
-            return BaseConstructors(self.ctx, self.renderer, self.copier).call(node, layer, rngs)
-        return self.copier.rebuilt(node, f"super().{name}", [], rngs)
+            return BaseConstructors(self.ctx, self.renderer, self.copier).call(node, of_base, layer, rngs)
+        return self.copier.rebuilt(node, f"{of_base}.{name}", [], rngs)
 
     def moves_base(self, func: ast.Attribute) -> bool:
         """Whether ``super().to(device)`` and its like call PyTorch's own method, which moves what Flax leaves there."""

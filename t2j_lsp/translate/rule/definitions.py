@@ -278,6 +278,13 @@ class ClassInfo:
                 out.extend(c for c in base.info.ancestry() if c not in out)
         return out
 
+    def asked_by(self, call: ast.expr) -> ClassInfo:
+        """The class whose bases ``super().f()`` in it asks: itself, or for ``super(Base, self).f()`` that base."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Call(args=[ast.Name(id=name), *_]))):
+                return next((one for one in self.ancestry()[1:] if one.name == name), self)
+        return self
+
     @property
     def torch_bases(self) -> tuple[str, ...]:
         """Qualified names of the torch classes it inherits from, directly or through the file's classes."""

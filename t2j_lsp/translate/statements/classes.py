@@ -10,11 +10,12 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.expressions.torch_only import abstract_elsewhere, left_whole, mixin_out_of_sight
-from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Instance, is_module_base
+from t2j_lsp.translate.rule.definitions import ClassInfo, Instance
 
 from .class_decorators import loses_rngs, report_lost_rngs
 from .decorators import Decorators
 from .layer_resets import called_by_layer, reset_of
+from .module_statements import is_mixed_in
 
 _METACLASSES = ("ABCMeta", "abc.ABCMeta")
 """What the metaclass of Flax's modules derives from itself."""
@@ -126,18 +127,9 @@ class Classes:
             ]
         if info.keeps_rngs:
             return [f"def __init__(self, *, rngs: {nnx}.Rngs):", "    self.rngs = rngs.fork()", ""]
-        if self._is_mixed_in(info):
+        if is_mixed_in(self.ctx.inference, info):
             return []
         return [f"def __init__(self, *, rngs: {nnx}.Rngs | None = None):", "    pass", ""]
-
-    def _is_mixed_in(self, info: ClassInfo) -> bool:
-        """Whether a class stands in front of another base, whose constructor a subclass then takes."""
-        several = [other.bases for other in self.ctx.inference.state.classes.values() if len(other.bases) > 1]
-        return any(
-            isinstance(base, Class) and info in base.info.ancestry() and is_module_base(bases[-1])
-            for bases in several
-            for base in bases[:-1]
-        )
 
 
 def _reads_training(node: ast.ClassDef, without: Collection[ast.AST]) -> bool:

@@ -245,7 +245,9 @@ class Functions:
     def _init_head(self, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: ClassInfo) -> None:
         """``self.rngs`` for modules that draw numbers while they run, and initial values, behind the base's."""
         instance, reset = node.args.args[0].arg, called_by_layer(owner)
-        keeps = owner.keeps_rngs and not any(c.keeps_rngs for c in owner.ancestry()[1:])
+        calls = [s.value for s in node.body if isinstance(s, ast.Expr) and is_super_init(s.value)]
+        above = (owner.asked_by(calls[0]) if calls else owner).ancestry()[1:]
+        keeps = owner.keeps_rngs and not any(c.keeps_rngs for c in above)
         lines = [f"{instance}.rngs = rngs.fork()"] if keeps else []
         if any(ast.unparse(statement) in lines for statement in node.body):
             lines = []  # an earlier conversion wrote it

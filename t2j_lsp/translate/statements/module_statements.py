@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -10,7 +11,16 @@ from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registra
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
 from t2j_lsp.translate.expressions.variables import Variables
-from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, Instance, is_module, layer_names
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.definitions import (
+    Class,
+    ClassInfo,
+    Function,
+    Instance,
+    is_module,
+    is_module_base,
+    layer_names,
+)
 from t2j_lsp.translate.rule.facts import Fact, Qual
 from t2j_lsp.translate.rule.layer import OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.pieces import ATOM, assigned, bracket
@@ -78,8 +88,10 @@ class ModuleStatements:
         if info is None or not info.is_module:
             return False
         if super_does_nothing(info, call):
-            self._delete_super(node)
+            if not _calls_layer(self.ctx.inference, info):
+                self._delete_super(node)
             return True
+        info = info.asked_by(call)
         if (
             any(isinstance(b, Qual) and b.name == "torch.nn.Module" for b in info.bases)
             and not call.args
@@ -204,7 +216,26 @@ def _between(info: ClassInfo) -> str | None:
     return first.name if any(one.is_module and "__init__" in one.methods for one in bases) else None
 
 
+def is_mixed_in(inference: Inference, info: ClassInfo) -> bool:
+    """Whether a class stands in front of another base, whose constructor a subclass then takes."""
+    return any(is_module_base(behind[-1]) for behind in _bases_behind(inference, info))
+
+
+def _calls_layer(inference: Inference, info: ClassInfo) -> bool:
+    """Whether its ``super().__init__()`` is a layer's somewhere: ``class Net(Streaming, nn.Sequential)``."""
+    behind = [base for bases in _bases_behind(inference, info) for base in bases]
+    return any(isinstance(b, Qual) and b.name != "torch.nn.Module" and is_module_base(b) for b in behind)
+
+
+def _bases_behind(inference: Inference, info: ClassInfo) -> Iterator[tuple[Fact, ...]]:
+    """The bases that stand behind a class, or one that derives from it, in each class with several."""
+    for other in inference.state.classes.values():
+        for at, base in enumerate(other.bases[:-1]):
+            if isinstance(base, Class) and info in base.info.ancestry():
+                yield other.bases[at + 1 :]
+
+
 def super_does_nothing(info: ClassInfo, call: ast.expr) -> bool:
     """Whether this is ``super().__init__()`` of a class whose only base is nn.Module."""
-    plain = all(isinstance(b, Qual) and b.name == "torch.nn.Module" for b in info.bases)
+    plain = all(isinstance(b, Qual) and b.name == "torch.nn.Module" for b in info.asked_by(call).bases)
     return plain and isinstance(call, ast.Call) and not call.args and not call.keywords

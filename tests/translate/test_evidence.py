@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from t2j_lsp.contract import Options
@@ -175,3 +177,19 @@ def test_what_is_a_tensor_where_none_is_passed_is_one_where_it_is(answer: str, a
     """A traced array has no device."""
     code = translate(GIVEN.format(answer=answer, asked=asked), Options()).code
     assert ("device, ids = jax.devices()[0], x" in code) is known
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "    if (not isinstance(a, torch.Tensor)) or not isinstance(b, torch.Tensor):\n        raise TypeError\n",
+        "    if n < 0 or not torch.is_tensor(a):\n        raise ValueError\n",
+        "    n = 0 if not torch.is_tensor(a) else len(str(a.device)) * 0\n    a = torch.relu(a)\n",
+        "    m = a != n\n    n = m.size(-1) * (str(m.device) != '')\n    a = torch.relu(a) * m.unsqueeze(0)\n",
+    ],
+)
+def test_what_is_asked_and_called_tells_a_tensor_whose_device_jit_has(lines: str) -> None:
+    text = f"import torch\n\n\ndef f(a, b, n):\n{lines}    return torch.ones(n, device=a.device), str(a.device)\n"
+    done = translate(text)
+    assert not any("device" in finding.reason for finding in done.findings if finding.code == "value-needed")
+    assert not re.search(r"\b[abm]\.device", done.code)

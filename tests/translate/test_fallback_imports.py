@@ -71,3 +71,38 @@ def test_a_base_class_is_the_known_one() -> None:
     imports = fallback("from elsewhere import Base", "from torch.nn import Module as Base")
     code = convert(f"{imports}\n\nclass Net(Base):\n    def forward(self, x):\n        return x.relu()\n").code
     assert "class Net(nnx.Module)" in code and "def __call__" in code
+
+
+VERSIONS = """\
+import torch
+from packaging.version import parse as V
+
+if V(torch.__version__) {asked}:
+    {first}
+else:
+    {second}
+
+
+def f(x: torch.Tensor):
+    with autocast(False):
+        return torch.relu(x)
+"""
+IMPORT, OWN = "from torch.cuda.amp import autocast", "from elsewhere import autocast"
+
+
+@pytest.mark.parametrize(("asked", "first", "second"), [('>= V("1.6.0")', IMPORT, OWN), ('< V("1.6.0")', OWN, IMPORT)])
+def test_a_name_is_what_every_known_pytorch_makes_it(asked: str, first: str, second: str) -> None:
+    done = convert(VERSIONS.format(asked=asked, first=first, second=second))
+    assert not done.gaps
+    lines = [line for line in done.code.splitlines() if line.strip()]
+    assert lines == [
+        "import jax",
+        "from packaging.version import parse as V",
+        "def f(x: jax.Array):",
+        "    return jax.nn.relu(x)",
+    ]
+
+
+def test_a_version_that_tells_pytorchs_apart_leaves_both() -> None:
+    code = convert(VERSIONS.format(asked='>= V("99.0")', first=IMPORT, second=OWN)).code
+    assert OWN in code and "with autocast(False):" in code

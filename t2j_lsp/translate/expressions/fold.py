@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.inference.versions import of_version
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import PLATFORMS, Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
 
-OLDEST = (2, 6)
-"""The oldest version of PyTorch that t2j knows."""
 _GENERATOR = Object("generator")
 
 
@@ -29,18 +27,6 @@ def _has_rule(owner: ast.expr, name: str, inference: Inference) -> bool | None:
     if rule is None:  # "mps" of torch.backends, "xpu" of torch
         rule = REGISTRY.get(f"{full}.is_available")
     return True if full in LAYERS or (rule is not None and rule.emit is not None) else None
-
-
-def _of_version(node: ast.Compare, inference: Inference) -> bool | None:
-    """``parse(torch.__version__) < parse("2.0")``, where every PyTorch that t2j knows gives the same answer."""
-    match _inside(node.left), node.ops, _inside(node.comparators[0]):
-        case asked, [operator], ast.Constant(value=str() as text) if _is_version(inference.fact(asked)):
-            match = re.match(r"(\d+)\.(\d+)", text)
-            if match is None or (int(match[1]), int(match[2])) > OLDEST:
-                return None
-            if isinstance(operator, ast.Lt | ast.GtE):
-                return isinstance(operator, ast.GtE)
-    return None
 
 
 def _of_devices(node: ast.Compare, inference: Inference) -> bool | None:
@@ -87,15 +73,6 @@ def asked_platforms(node: ast.Compare, fact: Callable[[ast.AST], Fact]) -> tuple
     return device, [PLATFORMS[name] for name in names if isinstance(name, str) and PLATFORMS[name]]
 
 
-def _is_version(fact: Fact) -> bool:
-    return isinstance(fact, Qual) and fact.name in names_with(Trait.VERSION)
-
-
-def _inside(node: ast.expr) -> ast.expr:
-    """What ``version.parse(...)`` and the like are given."""
-    return node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords else node
-
-
 def fold(node: ast.expr, inference: Inference) -> bool | None:
     """The value of a condition if it is known whatever the inputs; None otherwise."""
     match node:
@@ -110,7 +87,7 @@ def fold(node: ast.expr, inference: Inference) -> bool | None:
             asked = asked_platforms(node, inference.fact)
             if asked is not None and not asked[1]:  # no device of JAX's is one
                 return isinstance(node.ops[0], ast.NotEq | ast.NotIn)
-            return _of_version(node, inference) if (same := _of_devices(node, inference)) is None else same
+            return of_version(node, inference.fact) if (same := _of_devices(node, inference)) is None else same
         case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str() as name)]):
             return _has_rule(owner, name, inference)
         case ast.Call():

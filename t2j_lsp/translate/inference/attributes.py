@@ -30,6 +30,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, attribute_of, has_rules, names_with
+from t2j_lsp.translate.rule.names import only_tensor
 
 from .bodies import Bodies
 from .evidence import ParameterEvidence
@@ -170,18 +171,20 @@ class AttributeFacts:
 
 
 def has_shape(function: FunctionInfo | None, value: ast.expr) -> bool:
-    """Whether a function asks for the shape of what stands under a name: what has a device and a shape is a tensor."""
-    return (
-        function is not None
-        and isinstance(value, ast.Name)
-        and any(
-            isinstance(node, ast.Attribute)
-            and node.attr == "shape"
-            and isinstance(node.value, ast.Name)
-            and node.value.id == value.id
-            for node in symbols.walk(function.node)
-        )
-    )
+    """Whether a function asks for the shape of what stands under a name, or calls what only tensors have.
+
+    What has a device and a shape is a tensor.
+    """
+    if function is None or not isinstance(value, ast.Name):
+        return False
+    for node in symbols.walk(function.node):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="shape") if name == value.id:
+                return True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if name == value.id:
+                if only_tensor(attr, node):
+                    return True
+    return False
 
 
 def named_child(layer: Layer, name: str) -> ast.expr | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.rule.facts import UNKNOWN
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.source.scopes import is_fallback, is_main, merge, merge_fallback, replace_env
 
@@ -13,6 +13,7 @@ from .bindings import Bindings
 from .evidence import ParameterEvidence
 from .forward_pass import Env, Flow, Infer
 from .narrowing import Narrowing
+from .versions import of_version
 
 
 class Branches:
@@ -33,13 +34,14 @@ class Branches:
             return self.flow.block(node.body, env)
         then, other = dict(env), dict(env)
         self.narrowing.narrow(node.test, then)
-        if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
-            self.narrowing.narrow(node.test.operand, other)
-            if node.body and isinstance(node.body[-1], ast.Raise):  # of a neighbour, only what gives a name is read
-                self.evidence.demanded(env, other)
+        self.narrowing.narrow_false(node.test, other)
+        if node.body and isinstance(node.body[-1], ast.Raise):  # of a neighbour, only what gives a name is read
+            self.evidence.demanded(env, other)
         falls = self.flow.block(node.body, then)
         self.evidence.default_given(node.test, env, then)
         falls_other = self.flow.block(node.orelse, other) if node.orelse else True
+        if (known := of_version(node.test, self._fact)) is not None:
+            falls, falls_other = falls and known, falls_other and not known
         if falls and falls_other:
             merge(env, then, other)
         elif falls:
@@ -47,6 +49,9 @@ class Branches:
         elif falls_other:
             replace_env(env, other)
         return falls or falls_other
+
+    def _fact(self, node: ast.AST) -> Fact:
+        return self.narrowing.facts.get(node, UNKNOWN)
 
     def assertion(self, node: ast.Assert, env: Env) -> bool:
         """``assert isinstance(x, torch.Tensor)``: so it is behind it, and whoever calls gives one."""

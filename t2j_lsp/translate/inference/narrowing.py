@@ -75,6 +75,15 @@ class Narrowing:
             case ast.Compare():
                 self._narrow_compared(test, env)
 
+    def narrow_false(self, test: ast.expr, env: Env) -> None:
+        """What a false condition tells: ``not isinstance(x, torch.Tensor)``, also inside ``or``."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self.narrow(operand, env)
+            case ast.BoolOp(op=ast.Or(), values=values):
+                for value in values:
+                    self.narrow_false(value, env)
+
     def _narrow_instance(self, target: ast.Name | ast.Attribute, cls: ast.expr, env: Env) -> None:
         key, fact = dotted(target), self.facts.get(cls, UNKNOWN)
         names = _names(fact)

@@ -65,22 +65,25 @@ class OperatorFacts:
         return UNKNOWN if any(p == UNKNOWN or isinstance(p, UnknownParameter) for p in parts) else BOOL
 
     def boolean(self, node: ast.BoolOp, env: Env) -> Fact:
-        """``x and y``: y is read knowing that x is true."""
+        """``x and y``: y is read knowing that x is true, and in ``x or y`` that it isn't."""
         inner_env = dict(env)
         facts = []
         for value in node.values:
             facts.append(self.infer.expr(value, inner_env))
             if isinstance(node.op, ast.And):
                 self.narrowing.narrow(value, inner_env)
+            else:
+                self.narrowing.narrow_false(value, inner_env)
         if isinstance(node.op, ast.Or) and is_module_class(facts[-1], LAYERS):
             return self.evidence.given_class(facts)
         return join_all(facts)
 
     def conditional(self, node: ast.IfExp, env: Env) -> Fact:
         self.infer.expr(node.test, env)
-        then = dict(env)
+        then, other = dict(env), dict(env)
         self.narrowing.narrow(node.test, then)
-        branches = [self.infer.expr(node.body, then), self.infer.expr(node.orelse, env)]
+        self.narrowing.narrow_false(node.test, other)
+        branches = [self.infer.expr(node.body, then), self.infer.expr(node.orelse, other)]
         classes = [is_module_class(fact, LAYERS) for fact in branches]
         match node.test:
             case ast.Call(func=ast.Name(id="callable")) if classes[1] and is_module(branches[0]):

@@ -181,7 +181,8 @@ def _remove_unused(ctx: Context, used: Counter[str]) -> None:
     """Take out torch imports whose names the output doesn't read any more."""
     gone: set[ast.AST] = set()
     for node in ctx.source.nodes:
-        if isinstance(node, ast.Try) and is_fallback(node) and _only_imports_torch(node, used):
+        if _only_imports_torch(_ways(ctx, node), used):
+            assert isinstance(node, ast.stmt)
             gone.update(symbols.walk(node))
             ctx.edits.drop(*ctx.source.span(node))
             ctx.edits.delete(node)
@@ -189,9 +190,19 @@ def _remove_unused(ctx: Context, used: Counter[str]) -> None:
             _prune(ctx, node, used)
 
 
-def _only_imports_torch(node: ast.Try, used: Counter[str]) -> bool:
-    """Whether a fallback only imports what is PyTorch's in one of its ways, and what the output doesn't read."""
-    statements = [*node.body, *(one for handler in node.handlers for one in handler.body), *node.orelse]
+def _ways(ctx: Context, node: ast.AST) -> list[ast.stmt]:
+    """The statements of a fallback, and of a condition at the top level those of the branch that was taken."""
+    match node:
+        case ast.Try(finalbody=[]) if is_fallback(node):
+            return [*node.body, *(one for handler in node.handlers for one in handler.body), *node.orelse]
+        case ast.If(col_offset=0):
+            branches = (branch for branch in (node.body, node.orelse) if branch)
+            return next((branch for branch in branches if branch[0].lineno in ctx.edits.dedented), [])
+    return []
+
+
+def _only_imports_torch(statements: list[ast.stmt], used: Counter[str]) -> bool:
+    """Whether statements only import what is PyTorch's in one of their ways, and what the output doesn't read."""
     names: set[str] = set()
     for one in statements:
         match one:
@@ -204,7 +215,7 @@ def _only_imports_torch(node: ast.Try, used: Counter[str]) -> bool:
             case _:
                 return False
     imports = [one for one in statements if isinstance(one, ast.Import | ast.ImportFrom)]
-    return not node.finalbody and any(map(_imports_torch, imports)) and not any(used[name] for name in names)
+    return any(map(_imports_torch, imports)) and not any(used[name] for name in names)
 
 
 def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str]) -> None:

@@ -188,3 +188,37 @@ def test_what_is_read_behind_the_step_too_stays_in_front_of_it() -> None:
     source = TWO_UPDATES.replace("losses.append(gate_loss.item())", "losses.append(advantage[0].item())")
     code = convert(source).code
     assert "    advantage = " in code[code.index("for i in range(4):") :]
+
+
+OTHERWISE = """\
+import torch
+from torch import nn
+
+data = torch.linspace(-1, 1, 36).reshape(12, 3)
+losses = []
+model = nn.Linear(3, 2)
+# train
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(5):
+    {head}
+        # not in this round
+        losses.append(float(i))
+        losses.append(-1.0)
+    {otherwise}
+        {comment}
+        optimizer.zero_grad()
+        loss = model(data).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+"""
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize(
+    ("head", "otherwise"), [("if i % 2:", "else:  # fit"), ("try:", "finally:"), ("for _ in range(i):", "else:")]
+)
+@pytest.mark.parametrize("comment", ["", "# else nothing is done"])
+def test_a_step_under_another_header_leaves_the_block_above_alone(head: str, otherwise: str, comment: str) -> None:
+    code = trained(OTHERWISE.format(head=head, otherwise=otherwise, comment=comment)).translation.code
+    assert "        losses.append(-1.0)\n" in code and "train_step(model, optimizer, data)" in code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection
-from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
@@ -121,7 +120,7 @@ class Batches:
             and (perhaps or t.id in unclear)
         ]
         waiting = {
-            t.id: isinstance(self.ctx.fact(t), Tensor) or t.id in unclear for t in targets if self._is_read(t.id)
+            t.id: isinstance(self.ctx.fact(t), Tensor) or t.id in unclear for t in targets if self._is_read(loop, t.id)
         }
         if not waiting:
             return
@@ -166,13 +165,12 @@ class Batches:
         several = [part for part in parts if len(part) > 1]
         return {t.id for part in several for index, t in enumerate(part) if self.samples.part(index) == UNKNOWN}
 
-    def _is_read(self, name: str) -> bool:
-        """Whether the file reads a variable: ``_`` of ``for images, _ in loader`` need be no array."""
-        return name in self._read_names
-
-    @cached_property
-    def _read_names(self) -> frozenset[str]:
-        return frozenset(n.id for n in self.ctx.source.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    def _is_read(self, loop: ast.For, name: str) -> bool:
+        """Whether a loop's variable is read where it means something: ``_`` of ``for images, _`` need be no array."""
+        around = symbols.nearest(ast.FunctionDef, loop, self.ctx.source.parents) or self.ctx.source.tree
+        return any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in symbols.walk(around)
+        )
 
     def _comprehension(self, node: ast.comprehension) -> None:
         """``[model(x) for x, _ in loader]``: what it goes over are batches of arrays."""
@@ -283,9 +281,12 @@ class Batches:
         return _is_dataset(self.ctx.fact(node))
 
     def _makes_arrays(self, node: ast.AST) -> bool:
-        """Whether it is a call of JAX, in a file that was converted before."""
+        """Whether it is a call of JAX, in a file that was converted before; a dict's order is kept for that."""
         fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
-        return isinstance(fact, Qual) and is_jax(fact.name)
+        if not isinstance(fact, Qual):
+            return False
+        around = self.ctx.source.parents.get(node) if fact.name == "collections.OrderedDict" else None
+        return is_jax(fact.name) or around is not None and self._makes_arrays(around)
 
     def _is_jax(self, statement: ast.stmt) -> bool:
         """Whether a statement makes arrays of the batch already, in a file that was converted before."""

@@ -113,7 +113,7 @@ class Region:
         """Edit the source: every changed statement's lines are replaced."""
         pending: list[str] = []
         blank = begun = False
-        previous = header_end(self.ctx.source.parents.get(self.block[0], self.ctx.source.tree))
+        previous = self._header_end()
         changed = set(self.changed())
         for at, unit in enumerate(self.units):
             last = unit[-1].end_lineno
@@ -137,6 +137,17 @@ class Region:
                 blank, begun = False, True
             self._replace(previous, last, lines, unit[0].lineno)
             previous = last
+
+    def _header_end(self) -> int:
+        """The last line of the header above the block: of the statement that holds it, or its ``else:``."""
+        source = self.ctx.source
+        owner = source.parents.get(self.block[0], source.tree)
+        if self.block[0] in getattr(owner, "body", ()):
+            return header_end(owner)
+        line = self.block[0].lineno - 1
+        while not source.line_text(line).lstrip().startswith(("else", "finally")):
+            line -= 1
+        return line
 
     def _comments(self, statement: ast.stmt, lead: list[str]) -> list[str]:
         """The comments of a changed statement that stay in the loop at its place."""

@@ -191,7 +191,8 @@ def test_a_walk_over_parameters_meets_no_buffers() -> None:
 def test_an_array_that_is_filled_keeps_its_dtype_whatever_number_is_given(scale: float) -> None:
     source = (
         "import torch\nfrom torch import nn\n\n\n"
-        "class Norm(nn.Module):\n    def __init__(self, n, scale: float = 1.0):\n        "        super().__init__()\n        self.scale = scale\n"
+        "class Norm(nn.Module):\n    def __init__(self, n, scale: float = 1.0):\n"
+        "        super().__init__()\n        self.scale = scale\n"
         "        self.weight = nn.Parameter(torch.empty(n).fill_(self.scale))\n"
     )
     space: dict[str, Any] = {}

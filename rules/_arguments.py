@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import argument as given
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import ATOM, bracket, precedence
@@ -116,7 +115,7 @@ def _has_float(fact: Fact) -> bool:
 
 def is_written_as_float(argument: Argument) -> bool:
     """Whether a number is a float as it is written: ``0.5``, ``1 / n``; callers may give ``p: float = 1.0`` a 10."""
-    parts = () if argument.node is None else symbols.walk(argument.node)
+    parts = () if argument.node is None else ast.walk(argument.node)
     return has_float(argument) and any(
         isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) or isinstance(n, ast.Constant) and type(n.value) is float
         for n in parts

@@ -7,7 +7,7 @@ import numpy as np
 from t2j_lsp.check.messages import DrawProblem, Failure, JaxObserved, Observations, TorchObserved, Tree
 
 from .compare import Allowed, Comparison, Difference, arrays_of
-from .evidence import FORM, Evidence, Judgement
+from .evidence import FORM, Evidence, Judgement, of_the_compiler
 from .stages import (  # fmt: skip
     Conditioning,
     compare_all,
@@ -76,11 +76,16 @@ class ComparedEvidence:
     def errors(self, jax: JaxObserved) -> list[tuple[str, Failure]]:
         """The errors by phase, but for those of a function that is not for ``jit`` as it returns values of the host.
 
-        A module is for ``jit``, whatever its ``forward`` returns beside its output.
+        A module is for ``jit``, whatever its ``forward`` returns beside its output. What XLA fails at operation by
+        operation, where a check does without one of its passes, and compiles as a whole, is no error.
         """
-        if not self.torch.on_host or self.trainable:
-            return list(jax.errors.items())
         observed = self.observed if jax is self.jax else jax.observed
+        if not self.torch.on_host or self.trainable:
+            return [
+                (phase, error)
+                for phase, error in jax.errors.items()
+                if not (of_the_compiler(error) and f"{phase} under jit" in observed)
+            ]
         without = {f"{phase} under jit" for phase in observed}
         if not self.torch.cotangents:  # It has no output with a gradient.
             without |= {"train", "train under jit"}

@@ -36,6 +36,11 @@ describe(
     "load_state_dict(model, state_dict)",
     note="Takes PyTorch's names and layouts, and answers with the names that are missing or unexpected.",
 )
+describe(
+    f"{OF_MODULE}.reset_parameters",
+    "reset_parameters(layer, rngs)",
+    note="PyTorch's initial values of a layer are drawn anew. Of PReLU, Bilinear and EmbeddingBag it is a gap.",
+)
 describe(f"{OF_MODULE}.forward", "model(*args)", note="The method itself is __call__.")
 describe(
     f"{OF_MODULE}.training", "not self.deterministic", note="In layers that ask for it; train() and eval() set it."

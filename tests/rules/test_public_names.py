@@ -109,7 +109,8 @@ def test_members_are_explained_by_those_of_their_base(name: str, said: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("half", "cast the parameters"), ("reset_parameters", "make it anew"), ("get_buffer", "no such")]
+    ("name", "said"),
+    [("half", "cast the parameters"), ("reset_running_stats", "make it anew"), ("get_buffer", "no such")],
 )
 def test_a_method_without_a_form_is_explained_by_its_reason(name: str, said: str) -> None:
     explained = explain(f"torch.nn.Module.{name}")

@@ -63,3 +63,17 @@ def test_a_constructor_that_calls_the_layers_own_by_name_is_told() -> None:
 def test_what_fills_the_padding_row_is_told() -> None:
     text = "class Net(nn.Embedding):\n" + RESET + "        self._fill_padding_idx_with_zero()\n"
     assert any("_fill_padding_idx" in gap.name for gap in convert(HEAD + text).gaps)
+
+
+def test_the_base_s_own_draws_its_values_anew() -> None:
+    text = "class Net(nn.Linear):\n    def reset_parameters(self):\n        super().reset_parameters()\n"
+    translation = convert(HEAD + text + "        nn.init.ones_(self.bias)\n")
+    assert not translation.gaps
+    net = _net(translation.code, 100, 50)
+    first = np.asarray(net.kernel[...])
+    assert np.abs(first).max() <= 0.1 and (np.asarray(net.bias[...]) == 1).all()
+    net.kernel[...], net.bias[...] = net.kernel * 0 + 7, net.bias * 0 + 7
+    net.reset_parameters()
+    again = np.asarray(net.kernel[...])
+    assert np.abs(again).max() <= 0.1 < 0.1 + again.std() and (again != first).any()
+    assert (np.asarray(net.bias[...]) == 1).all()

@@ -19,9 +19,11 @@ def test_where_the_parameters_of_a_recurrent_layer_lie_is_nothing_to_jax(made: s
     assert not done.gaps and "flatten_parameters" not in done.code
 
 
-@pytest.mark.parametrize("call", ["reset_parameters()", "check_input(x, None)"])
-def test_methods_of_layers_that_flax_s_have_not_are_gaps(call: str) -> None:
-    text = "def f(x: torch.Tensor):\n    fc = nn.LSTM(3, 4)\n"
+@pytest.mark.parametrize(
+    ("layer", "call"), [("Bilinear(3, 3, 4)", "reset_parameters()"), ("LSTM(3, 4)", "check_input(x, None)")]
+)
+def test_methods_of_layers_that_flax_s_have_not_are_gaps(layer: str, call: str) -> None:
+    text = f"def f(x: torch.Tensor):\n    fc = nn.{layer}\n"
     assert [gap.code for gap in convert(HEAD + text + f"    fc.{call}\n    return fc(x)\n").gaps] == ["refused"]
 
 
@@ -31,15 +33,26 @@ RESETS = "def reset(net: nn.Module):\n    for m in net.children():\n        "
 @pytest.mark.parametrize(
     "body",
     [
-        "m.reset_parameters()",
-        'if hasattr(m, "reset_parameters"):\n            m.reset_parameters()',
         'getattr(m, "reset_parameters", lambda: None)()',
+        'if hasattr(m, "reset_running_stats"):\n            m.reset_running_stats()',
     ],
 )
-def test_layers_that_are_reset_are_gaps_whatever_asks_for_the_method(body: str) -> None:
+def test_layers_that_are_reset_are_gaps_if_more_than_the_method_is_asked_for(body: str) -> None:
     """Flax's layers have none: a condition on it would leave all of them as they are, in silence."""
     done = convert(HEAD + RESETS + body + "\n")
-    assert {gap.name for gap in done.gaps} == {"torch.nn.Module.reset_parameters"}
+    assert done.gaps and {gap.name for gap in done.gaps} <= {
+        "torch.nn.Module.reset_parameters",
+        "torch.nn.Module.reset_running_stats",
+    }
+
+
+@pytest.mark.parametrize("question", ["", 'if hasattr(m, "reset_parameters"):\n            '])
+def test_layers_that_are_reset_draw_their_values_anew(question: str) -> None:
+    done = convert(HEAD + RESETS + question + "m.reset_parameters()\n")
+    assert (
+        not done.gaps and "reset_parameters(m, rngs)" in done.code and "def reset(net: nnx.Module, *, rngs" in done.code
+    )
+    assert ("has_reset_parameters(m)" in done.code) == bool(question)
 
 
 def test_a_method_of_the_file_may_have_the_name_of_a_layer_s() -> None:

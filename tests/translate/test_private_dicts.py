@@ -56,11 +56,13 @@ def test_a_class_may_have_an_attribute_of_that_name() -> None:
     assert not convert(own.format("x = x + len(self._buffers)")).gaps
 
 
-def test_a_method_of_the_layer_itself_is_told() -> None:
+def test_a_method_of_the_layer_itself_is_the_base_s_alone() -> None:
     source = "import torch\nfrom torch import nn\n\n\nclass A(nn.Linear):\n    def reset_parameters(self):\n"
     source += "        super().reset_parameters()\n        nn.init.zeros_(self.bias)\n"
-    assert any("reset_parameters" in gap.reason for gap in convert(source).gaps)
-    below = source + "\n\nclass B(A):\n    def reset_parameters(self):\n        super().reset_parameters()\n"
+    assert not convert(source).gaps and "reset_layer(self, self.rngs)" in convert(source).code
+    source = source.replace("reset_parameters", "check_input")
+    assert any("check_input" in gap.reason for gap in convert(source).gaps)
+    below = source + "\n\nclass B(A):\n    def check_input(self):\n        super().check_input()\n"
     assert len(convert(below).gaps) == len(convert(source).gaps)
 
 

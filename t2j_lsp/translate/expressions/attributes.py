@@ -27,7 +27,7 @@ from .context import Context
 from .handlers import ExpressionRenderer
 from .layer_parts import NO_DICT, assigns, is_own, no_such_part
 from .library_objects import LibraryObjects
-from .module_methods import RESETS
+from .resets import Resets
 from .rule_application import RuleApplication
 from .subscripts import UNPADDED
 from .taken_for_tensors import note_device, note_taken
@@ -329,10 +329,8 @@ class Attributes:
             and owner.attr in (*RENAMED, "bias")
         ):
             return Piece(f"{bracket(self.renderer.render(owner), ATOM)} is not None", COMPARE)
-        if name in RESETS and not isinstance(fact, Instance):
-            reason = f"Flax's layers have no {name}, and are drawn as they are made: make the module anew"
-            self.ctx.report.gap(node, f"torch.nn.Module.{name}", "refused", reason)
-            return Piece(self.ctx.source.segment(node))
+        if (question := Resets(self.ctx, self.renderer).question(node, asked, name, fact)) is not None:
+            return question
         forms = flax_names(fact, name)
         unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
         if unknown and name in RENAMED and self.ctx.inference.imports_torch:

@@ -6,6 +6,7 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.gates import Gate
+from t2j_lsp.translate.inference.module_methods import resets_layers
 from t2j_lsp.translate.inference.named_arrays import NAMED, is_dict
 from t2j_lsp.translate.inference.ordered_walks import flattens
 from t2j_lsp.translate.rule.definitions import Instance, is_module, is_module_base, layer_names
@@ -26,6 +27,7 @@ from .handlers import ExpressionRenderer
 from .module_modes import ModuleModes
 from .module_refusals import ASSIGN, CAST, REFUSED, REFUSED_OF_LAYERS, STAYS
 from .records import mark_records
+from .resets import RESETS, Resets
 from .rngs import rngs_expression
 from .state_dicts import problem_of_state
 from .state_snapshots import read_at_once
@@ -33,9 +35,6 @@ from .unknown_makers import ADDING, report_unknown_makers
 from .walk_order import WALKING, order_matters, writes_to_parts
 
 DROPPED_METHODS = frozenset({"cuda", "cpu", "ipu", "mtia", "xpu", "float", "requires_grad_", "share_memory", "compile"})
-
-RESETS = frozenset({"reset_parameters", "reset_running_stats"})
-"""Those of them that programs ask any module for."""
 FIRST = Gate(words=frozenset({"next"}))
 """A call for the first of a module's parameters."""
 DICTS = Gate(words=NAMED)
@@ -103,6 +102,7 @@ class ModuleMethods:
                     node, name, "a class of this file has one of its own, and this may be of that class"
                 )
         piece = self._parts(node, name, receiver) or self._kept(node, name, receiver)
+        piece = piece or Resets(self.ctx, self.renderer).call(node, name, owner, receiver)
         any_layer = layer_names(owner) or name in RESETS and not isinstance(owner, Instance)
         refused = REFUSED | REFUSED_OF_LAYERS if any_layer else REFUSED
         if piece is not None or name not in refused:
@@ -168,8 +168,9 @@ class ModuleMethods:
         return Piece(f"{self.renderer.need(name)}({', '.join([module, *texts])})")
 
     def resets(self, node: ast.Attribute) -> bool:
-        """Whether ``m.reset_parameters()`` may be a layer's, as no class of the file has a method of this name."""
-        return node.attr in RESETS and all(info.name != node.attr for info in self.ctx.inference.functions.values())
+        """Whether ``m.reset_parameters()`` may be a layer's."""
+        inference = self.ctx.inference
+        return node.attr in RESETS and resets_layers(inference.source, inference.classes.values())
 
     def defines(self, owner: Fact, name: str) -> bool:
         """Whether the file's own class has a method of that name."""
@@ -191,6 +192,9 @@ class ModuleMethods:
         if (reason := refused_of_base(info, func.attr)) is not None:
             function = self.ctx.scope.function
             own = function.node.args.args[:1] if function is not None and function.owner is info else []
+            reset = Resets(self.ctx, self.renderer).of_base(node, info, func.attr, own[0].arg) if own else None
+            if reset is not None:
+                return reset
             given = _loaded(node) if func.attr == "load_state_dict" else None
             if given is not None and own:
                 return self._loaded_from(node, own[0].arg, *given)

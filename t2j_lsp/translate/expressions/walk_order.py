@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.module_methods import RESET
 from t2j_lsp.translate.inference.ordered_walks import has_order
 from t2j_lsp.translate.rule.definitions import Function, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Qual
@@ -81,6 +82,8 @@ def draws(inference: Inference, body: Iterable[ast.stmt]) -> bool:
     """Whether statements draw numbers."""
     for call in (n for statement in body for n in symbols.walk(statement) if isinstance(n, ast.Call)):
         fact = inference.fact(call.func)
+        if isinstance(call.func, ast.Attribute) and call.func.attr == RESET:
+            return True
         if isinstance(fact, Function) and fact.info.takes_rngs:
             return True
         method = f"torch.Tensor.{call.func.attr}" if isinstance(call.func, ast.Attribute) else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import rule_result
 from t2j_lsp.translate.rule.definitions import Class, Instance, is_module
 from t2j_lsp.translate.rule.facts import (
@@ -42,7 +43,7 @@ from .bodies import Bodies
 from .evidence import ParameterEvidence
 from .forward_pass import Env, State, UnknownParameter
 from .item_stores import is_mask
-from .module_methods import ModuleMethodFacts, calls_forward, forward_is_of_modules
+from .module_methods import RESET, ModuleMethodFacts, calls_forward, forward_is_of_modules, resets_layers
 
 _OF_ARRAYS = names_with(Trait.VALUE)
 """Methods of an array of NumPy whose value is none."""
@@ -71,6 +72,8 @@ class Methods:
     def method(self, node: ast.Call, func: ast.Attribute, arguments: list[Fact], env: Env) -> Fact:
         owner = self.state.facts.get(func.value, UNKNOWN)
         name = func.attr
+        if name == RESET and self._resets_a_layer(func, owner):
+            self.state.note_built()
         if name in MODULE_HOOKS and not is_module(owner) and not isinstance(owner, Instance | Class):
             return self.modules.method(AnyModule(), name, arguments, node)
         if name in MODULE_ONLY and not arguments and (owner == UNKNOWN or isinstance(owner, UnknownParameter)):
@@ -118,6 +121,15 @@ class Methods:
             dtype = "bool" if is_mask(func.value, self.state.facts) else None
             return self._tensor_method(node, Tensor(dtype=dtype, sure=False), name, arguments)
         return UNKNOWN
+
+    def _resets_a_layer(self, func: ast.Attribute, owner: Fact) -> bool:
+        """Whether a layer of PyTorch's, or any module, draws its values anew: what no class of the file does."""
+        if symbols.is_super(func.value):
+            bases = [] if self.state.class_info is None else self.state.class_info.ancestry()[1:]
+            return not any(RESET in base.methods for base in bases)
+        if owner == UNKNOWN or isinstance(owner, UnknownParameter):
+            return resets_layers(self.evidence.source, self.state.classes.values())
+        return is_module(owner) and not (isinstance(owner, Instance) and owner.cls.info.method(RESET) is not None)
 
     def _only_tensors_around(self) -> bool:
         """Whether what has methods of tensors is one: in a module's forward pass, and where no other arrays are."""

@@ -11,6 +11,7 @@ from t2j_lsp.translate.rule.facts import NONE, STR, UNKNOWN, AnyModule, Fact, La
 from t2j_lsp.translate.rule.join import assign
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.nullness import may_be_none
+from t2j_lsp.translate.source.text import Source
 
 from .bodies import Bodies
 from .evidence import ParameterEvidence
@@ -18,6 +19,16 @@ from .forward_pass import State
 
 HOOKING = frozenset({"register_forward_hook", "register_forward_pre_hook"})
 """Methods that register a function which is called with the module."""
+
+RESET = "reset_parameters"
+"""The method of layers that draws their initial values anew."""
+
+
+def resets_layers(source: Source, classes: Iterable[ClassInfo]) -> bool:
+    """Whether what resets its parameters may be a layer: no class in sight does that, or any module is asked."""
+    if not any(RESET in info.methods for info in classes):
+        return True
+    return any(isinstance(node, ast.Constant) and node.value == RESET for node in source.nodes)
 
 
 def calls_forward(node: ast.Call) -> bool:

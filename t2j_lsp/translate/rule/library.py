@@ -167,6 +167,7 @@ class Trait(Enum):
     FROM_VALUES = "a call that makes a tensor of Python values"
     DEFAULT_TYPE = "a name of the type of tensors that PyTorch makes where nothing else is said"
     ASKS_FOR_TENSOR = "a function that asks whether a value is a tensor"
+    DRAWN_ANEW = "a layer whose initial values a helper draws anew"
     RESETS = "a layer whose constructor calls its reset_parameters"
     PARAMETER = "a call that makes a parameter or buffer"
     SHARES_WEIGHT = "a function after which a layer's weight shares memory with what is trained of it"

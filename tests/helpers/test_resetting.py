@@ -62,16 +62,16 @@ def test_running_statistics_and_padding_start_over() -> None:
 def test_a_method_of_a_class_s_own_is_called_with_the_generator_if_it_takes_one() -> None:
     class Plain(nnx.Module):
         def reset_parameters(self) -> None:
-            self.told = "plain"
+            self.called = "plain"
 
     class Drawing(nnx.Module):
         def reset_parameters(self, *, rngs: nnx.Rngs) -> None:
-            self.told = rngs is R
+            self.called = rngs is R
 
     plain, drawing = Plain(), Drawing()
     reset_parameters(plain, R)
     reset_parameters(drawing, R)
-    assert plain.told == "plain" and drawing.told is True
+    assert plain.called == "plain" and drawing.called is True
 
 
 def test_what_pytorch_does_not_reset_is_said() -> None:

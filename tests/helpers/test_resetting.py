@@ -42,12 +42,12 @@ def test_a_layer_has_initial_values_of_pytorchs_distribution(name: str) -> None:
     got = [np.asarray(p) for _, p in nnx.to_flat_state(nnx.state(layer, nnx.Param))]
     assert sorted(p.size for p in got) == sorted(p.size for p in want)
     for size in {p.size for p in want}:
-        ours, theirs = (np.concatenate([p.ravel() for p in each if p.size == size]) for each in (got, want))
-        bound = 0 if theirs.std() == 0 else 0.35 * theirs.std()
-        assert abs(ours.mean() - theirs.mean()) <= bound and abs(ours.std() - theirs.std()) <= bound
+        drawn, wanted = (np.concatenate([p.ravel() for p in each if p.size == size]) for each in (got, want))
+        bound = 0 if wanted.std() == 0 else 0.35 * wanted.std()
+        assert abs(drawn.mean() - wanted.mean()) <= bound and abs(drawn.std() - wanted.std()) <= bound
         if name != "Embedding":  # uniform: no value is beyond the bound
-            assert np.abs(ours).max() <= max(1, np.abs(theirs).max() * 1.1)
-            assert np.abs(ours).max() == pytest.approx(np.abs(theirs).max(), rel=0.1)
+            assert np.abs(drawn).max() <= max(1, np.abs(wanted).max() * 1.1)
+            assert np.abs(drawn).max() == pytest.approx(np.abs(wanted).max(), rel=0.1)
 
 
 def test_running_statistics_and_padding_start_over() -> None:

@@ -51,12 +51,14 @@ torch_class(
 for name in ("LRScheduler", "_LRScheduler"):
     torch_class(
         f"torch.optim.lr_scheduler.{name}",
+        annotation="",
         fact=Object("scheduler"),
         derived="a custom schedule; write it as a function of the step for optax",
         called="scheduler" if name == "LRScheduler" else None,
     )
 for name in ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.GradScaler"):
-    torch_class(name, makes="scaler", called="scaler" if name == "torch.amp.GradScaler" else None)
+    of_methods = "scaler" if name == "torch.amp.GradScaler" else None
+    torch_class(name, annotation="", fact=Object("scaler"), makes="scaler", called=of_methods)
 LOADER = "torch.utils.data.DataLoader"
 torch_class(LOADER, fact=Object("loader", LOADER), makes="loader")
 torch_class("torch.utils.data.Dataset", fact=Object("dataset"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import Object
+from t2j_lsp.translate.rule.facts import INT, NONE, Object
 from t2j_lsp.translate.rule.library import Trait, platform, trait
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, drop, refuse, rule
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
 
 # Constants ------------------------------------------------------------------------------------------------------
 
@@ -45,15 +45,42 @@ Row(
 )
 
 
-@rule("torch.cuda.get_device_name(device=None)", jax="device.device_kind", result="str")
-def get_device_name(call: Call) -> Piece:
-    """What XLA calls the kind of a device; a number is its place among those of this process."""
+def _device(call: Call) -> str | None:
+    """The device that is asked for: an object, or a number among those of this process; None if that isn't known."""
     given = call["device"]
     if isinstance(given.fact, Object) and given.fact.kind == "device":
-        return call.emit("{device}.device_kind")
-    place = "{device}" if call.given("device") and given.literal is not None else "0"
-    return call.emit(f"jax.local_devices()[{place}].device_kind")
+        return "{device}"
+    if not call.given("device") or given.fact == NONE:
+        return "jax.local_devices()[0]"
+    return "jax.local_devices()[{device}]" if given.fact == INT else None
 
+
+@rule("torch.cuda.get_device_name(device=None)", jax="device.device_kind", result="str")
+def get_device_name(call: Call) -> Piece:
+    """What XLA calls the kind of a device."""
+    return call.emit(f"{_device(call) or 'jax.local_devices()[0]'}.device_kind")
+
+
+def _memory(name: str, key: str) -> None:
+    """A figure of the allocator: of XLA's own, which holds most of the memory from the start."""
+
+    @rule(
+        f"torch.cuda.{name}(device=None)",
+        jax=f'device.memory_stats()["{key}"]',
+        fidelity=CLOSE,
+        note="XLA's allocator is asked, which has other figures than PyTorch's; there is none on a CPU.",
+        result="int",
+    )
+    def emit(call: Call) -> Piece | Refusal:
+        device = _device(call)
+        if device is None:
+            return call.refuse("Which device this is isn't known here: device.memory_stats() has its figures.")
+        return call.emit(f'({device}.memory_stats() or {{}}).get("{key}", 0)')
+
+
+for name, key in {"memory_allocated": "bytes_in_use", "memory_reserved": "pool_bytes"}.items():
+    _memory(name, key)
+    _memory(f"max_{name}", f"peak_{key}")
 
 Row("torch.cuda.is_bf16_supported(including_emulation=True)", "True", ignore=["including_emulation"], result="bool")
 Row("torch.backends.mps.is_available()", "False", result="bool")

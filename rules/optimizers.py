@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from t2j_lsp.translate.rule.facts import Object, Qual
-from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.library import Trait, torch_class, trait
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
 from t2j_lsp.translate.rule.optimizer_values import transformation_of
 from t2j_lsp.translate.rule.pieces import NOT, Piece, bracket, precedence
@@ -276,6 +276,7 @@ SIGNATURES: dict[str, tuple[str, Links, str]] = {
 
 def register(name: str, signature: str, links: Links, shown: str, note: str | None = None) -> None:
     """The rule of an optimizer that is an optax transformation; ``note`` says how its updates differ."""
+    torch_class(f"torch.optim.{name}", annotation="nnx.Optimizer", fact=Object("optimizer"))
 
     @rule(
         f"torch.optim.{name}({signature})",

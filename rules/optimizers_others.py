@@ -7,7 +7,7 @@ for matrices, ``SparseAdam`` for tables that rows are looked up in.
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Object
-from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.library import Trait, torch_class, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse, rule
 
@@ -38,6 +38,7 @@ def lbfgs(call: Call) -> Piece | Refusal:
     return call.emit(f"LBFGS({', '.join(['{target}', *given])})", target=Piece(plan.target))
 
 
+torch_class("torch.optim.LBFGS", annotation="", fact=Object("optimizer"))
 trait(Trait.EVALUATES_CLOSURE, "torch.optim.LBFGS")
 
 

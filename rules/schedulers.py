@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 
 from t2j_lsp.translate.rule.facts import Object
-from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.library import Trait, torch_class, trait
 from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import CLOSE, Call, Refusal, refuse, rule
 from t2j_lsp.translate.rule.traced_schedules import traced_body
@@ -283,6 +283,9 @@ trait(Trait.SCHEDULE_OF_FUNCTION, PREFIX + "LambdaLR")
 COSINES = ("CosineAnnealingLR", "CosineAnnealingWarmRestarts")
 TRACED = (*FACTORS[:-1], *COSINES, "OneCycleLR", "CyclicLR")
 trait(Trait.TRACED_SCHEDULE, *(PREFIX + name for name in TRACED))
+for name in (*FACTORS, *COSINES, "LambdaLR", "OneCycleLR", "CyclicLR", "SequentialLR", "ChainedScheduler"):
+    torch_class(PREFIX + name, annotation="", fact=Object("scheduler"))
+torch_class(PREFIX + "ReduceLROnPlateau", annotation="", fact=Object("scheduler"))
 trait(Trait.DERIVED_SCHEDULE, PREFIX + "LRScheduler", PREFIX + "_LRScheduler")
 CUSTOM = "A custom schedule is written as a function of the count, for optax or LRScheduler."
 refuse("torch.optim.lr_scheduler.LRScheduler", CUSTOM)

@@ -66,8 +66,10 @@ class LibraryObjects:
         name = fact.name
         known = CLASSES.get(name, TorchClass())
         becomes = (known.annotation if self.ctx.scope.annotation else None) or known.value
-        if becomes is not None:
+        if becomes:
             return Piece(self.renderer.need(becomes))
+        if self.ctx.scope.annotation and known.annotation is not None:
+            return Piece("object")
         layer = LAYERS.get(name)
         if layer is not None:
             asked = self.ctx.scope.annotation or self._in_isinstance(node)

@@ -20,7 +20,7 @@ from t2j_lsp.translate.source.rearranged import Edits, Fragment, Rearranged, Rea
 from t2j_lsp.translate.source.text import Source
 
 GOES = "{name} is {kind} wherever the file gives it one: the other branch goes"
-_OPTIMIZER = Object("optimizer")
+_OPTIMIZER = "optimizer"
 
 
 def with_known_branches_taken(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
@@ -51,10 +51,10 @@ def _is_optimizer(inference: Inference, test: ast.expr) -> bool | None:
             asked = inference.fact(cls)
         case _:
             return None
-    if not isinstance(asked, Qual) or asked.name not in CLASSES or CLASSES[asked.name].fact != _OPTIMIZER:
+    if not isinstance(asked, Qual) or asked.name not in CLASSES or CLASSES[asked.name].called != _OPTIMIZER:
         return None
     given = list(facts_given(inference, value))
-    if given and all(isinstance(fact, Object) and fact.kind == _OPTIMIZER.kind for fact in given):
+    if given and all(isinstance(fact, Object) and fact.kind == _OPTIMIZER for fact in given):
         return True
     return False if given and all(isinstance(fact, Function) for fact in given) else None
 

@@ -6,7 +6,10 @@ import ast
 from collections.abc import Sequence
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import named_parameters
+from t2j_lsp.translate.inference.call_sites import defaults
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Edits, Fragment
 from t2j_lsp.translate.training.program.gradient_forms import is_flag
@@ -15,6 +18,22 @@ from t2j_lsp.translate.training.program.text import replaced
 
 class Stays(Exception):
     """The object is used otherwise."""
+
+
+_PLAIN = (
+    ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp,
+    ast.boolop, ast.unaryop, ast.cmpop, ast.expr_context,
+)  # fmt: skip
+
+
+def is_plain(test: ast.expr) -> bool:
+    """Whether a condition only asks for values."""
+    return all(isinstance(n, _PLAIN) for n in symbols.walk(test))
+
+
+def only_reads(node: ast.AST) -> bool:
+    """Whether an expression does nothing but ask for values and parts: ``checkpoint["scaler"]``."""
+    return all(isinstance(n, (*_PLAIN, ast.Subscript)) for n in symbols.walk(node))
 
 
 class ObjectLeftOut:
@@ -36,7 +55,7 @@ class ObjectLeftOut:
         around = self.source.text[begin:end].replace(self.source.segment(statement), "").strip()
         if len(block) < 2 or around and not around.startswith("#"):
             raise Stays
-        self.instead[begin, end] = ""
+        self._put(begin, end, "")
 
     def drop_or_pass(self, statement: ast.stmt) -> None:
         """A statement goes, or is ``pass`` where it is the only one of its block. Raises Stays."""
@@ -45,9 +64,63 @@ class ObjectLeftOut:
         else:
             self.put(statement, "pass")
 
+    def drop_with_branches(self, statement: ast.stmt) -> None:
+        """A statement goes, and each ``if`` that holds nothing else and only asks for values. Raises Stays."""
+        around = self.parents.get(statement)
+        while (
+            isinstance(around, ast.If) and around.body == [statement] and not around.orelse and only_reads(around.test)
+        ):
+            if self.source.text.startswith("elif", self.source.span(around)[0]):
+                break
+            statement, around = around, self.parents.get(around)
+        self.drop_or_pass(statement)
+
+    def is_gone(self, node: ast.AST) -> bool:
+        """Whether it stands in what goes."""
+        start, end = self.source.span(node)
+        return any(first <= start and end <= last and not text for (first, last), text in self.instead.items())
+
+    def without_entry(self, table: ast.Dict, value: ast.expr) -> None:
+        """An entry of a dict goes. Raises Stays."""
+        at = table.values.index(value)
+        key = table.keys[at]
+        if key is None:
+            raise Stays
+        start, end = self.source.span(key)[0], self.source.span(value)[1]
+        if at:
+            start = self.source.span(table.values[at - 1])[1]
+        elif len(table.values) > 1:
+            behind = table.keys[1]
+            end = self.source.span(table.values[1] if behind is None else behind)[0]
+        if "#" in self.source.text[start:end]:
+            raise Stays
+        self._put(start, end, "")
+
+    def without_parameter(self, info: FunctionInfo, parameter: ast.arg) -> None:
+        """A parameter goes with its default, none of ``*args``. Raises Stays."""
+        everything, given = named_parameters(info.node), dict(defaults(info))
+        at, keyword_only = everything.index(parameter), info.node.args.kwonlyargs
+        if keyword_only == [parameter] and info.node.args.vararg is None:
+            raise Stays  # a star with nothing behind it
+        start, end = self.source.span(parameter)
+        if parameter in given:
+            end = self.source.span(given[parameter])[1]
+        if keyword_only[:1] == [parameter] or not at and len(everything) > 1:
+            if at + 1 == len(everything):
+                raise Stays
+            end = self.source.span(everything[at + 1])[0]
+        elif at:
+            before = everything[at - 1]
+            start = self.source.span(given.get(before) or before)[1]
+        if "#" in self.source.text[start:end]:
+            raise Stays
+        self.instead[start, end] = ""
+
     def put(self, node: ast.AST, text: str) -> None:
         """Another text for a node, and for all in it."""
-        start, end = self.source.span(node)
+        self._put(*self.source.span(node), text)
+
+    def _put(self, start: int, end: int, text: str) -> None:
         self.instead = {span: t for span, t in self.instead.items() if not (start <= span[0] and span[1] <= end)}
         self.instead[start, end] = text
 

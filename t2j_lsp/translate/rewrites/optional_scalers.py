@@ -21,15 +21,11 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.rearranged import Edits, RearrangedText
 
-from .left_out import ObjectLeftOut, Stays
+from .left_out import ObjectLeftOut, Stays, is_plain
 from .left_out_scalers import is_scaler, without_scalers
 
 _GONE = frozenset({"update", "unscale_", "load_state_dict"})
 _METHODS = frozenset({"scale", "step", "update"})
-_PLAIN = (
-    ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp,
-    ast.boolop, ast.unaryop, ast.cmpop, ast.expr_context,
-)  # fmt: skip
 
 
 def with_optional_scalers_left_out(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
@@ -165,10 +161,10 @@ class _OptionalScalers(ObjectLeftOut):
     def _drop_store(self, statement: ast.Assign) -> None:
         """The assignment goes, and the branch with it that holds nothing else."""
         around = self.parents.get(statement)
-        if isinstance(around, ast.If) and not around.orelse and around.body == [statement] and _is_plain(around.test):
+        if isinstance(around, ast.If) and not around.orelse and around.body == [statement] and is_plain(around.test):
             self.may_be_none = True
             self.drop_or_pass(around)
-        elif isinstance(around, ast.If) and around.orelse and self._only_stores(around) and _is_plain(around.test):
+        elif isinstance(around, ast.If) and around.orelse and self._only_stores(around) and is_plain(around.test):
             if statement is around.body[0]:
                 self.drop_or_pass(around)
         else:
@@ -216,11 +212,10 @@ class _OptionalScalers(ObjectLeftOut):
         """A parameter goes that holds a scaler or None wherever the function is called. Raises Stays."""
         everything = named_parameters(info.node)
         arguments = info.node.args
-        if len(own) != 1 or arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg:
+        if len(own) != 1 or arguments.posonlyargs or arguments.vararg or arguments.kwarg:
             raise Stays
-        index, parameter = next((i, a) for i, a in enumerate(everything) if a.arg in own)
-        given = dict(defaults(info))
-        default = given.get(parameter)
+        parameter = next(a for a in everything if a.arg in own)
+        default = dict(defaults(info)).get(parameter)
         if default is not None and not _is_none(default):
             raise Stays
         self.may_be_none |= default is not None
@@ -231,18 +226,7 @@ class _OptionalScalers(ObjectLeftOut):
             if called_function(self.inference.fact(use)) is not info:
                 raise Stays
             self._drop_argument(call, info, parameter)
-        start, end = self.source.span(parameter)
-        if default is not None:
-            end = self.source.span(default)[1]
-        begin = start
-        if index:
-            before = everything[index - 1]
-            begin = self.source.span(given.get(before) or before)[1]
-        elif len(everything) > 1:
-            end = self.source.span(everything[1])[0]
-        if "#" in self.source.text[begin:end]:
-            raise Stays
-        self.instead[begin, end] = ""
+        self.without_parameter(info, parameter)
 
     def _drop_argument(self, call: ast.Call, info: FunctionInfo, parameter: ast.arg) -> None:
         if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
@@ -301,11 +285,6 @@ class _Without(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute(value=owner, attr=attr)) if _text(owner) in self.names:
                 return attr
         return None
-
-
-def _is_plain(test: ast.expr) -> bool:
-    """Whether a condition only asks for values."""
-    return all(isinstance(n, _PLAIN) for n in walk(test))
 
 
 def _names(node: ast.AST, name: str) -> bool:

@@ -23,7 +23,7 @@ class TorchClass:
     """A class that is read as a value, and what is known of its instances."""
 
     annotation: str | None = None
-    """What a type annotation becomes."""
+    """What a type annotation becomes; empty where JAX has no one name for it, and signatures go without."""
     value: str | None = None
     """What the class object itself becomes (``isinstance(x, torch.Tensor)``, base classes)."""
     fact: Fact | None = None

@@ -7,14 +7,15 @@ import re
 from collections.abc import Callable
 
 from t2j_lsp.contract import ChannelsLast
-from t2j_lsp.symbols import FunctionNode, all_parameters, ancestors, positional_parameters
+from t2j_lsp.symbols import FunctionNode, all_parameters, ancestors, positional_parameters, walk
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.inference.fillers import filled, hands_nothing_back, values_of
 from t2j_lsp.translate.inference.rngs import draws_from_module, start_of_rngs
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import CLASSES, Trait, names_with
 from t2j_lsp.translate.source.folding.annotations import is_annotated
 from t2j_lsp.translate.source.syntax import IN_PLACE
 from t2j_lsp.translate.source.width import MIN_WIDTH, lines_of_signature
@@ -119,6 +120,22 @@ class Functions:
             if isinstance(node.returns, ast.Constant):
                 self.ctx.edits.replace(node.returns, f"{self.renderer.need('jax')}.Array")
 
+    def _without_annotation(self, node: ast.arg | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """``scheduler: LRScheduler``: an annotation goes that names a class for which JAX has none."""
+        annotation = node.annotation if isinstance(node, ast.arg) else node.returns
+        if annotation is None or not self._names_nothing(annotation):
+            return False
+        start, end = self.ctx.source.span(annotation)
+        text = self.ctx.source.text
+        begin = text.rindex(":" if isinstance(node, ast.arg) else "->", 0, start)
+        default = re.compile(r"\s*=\s*").match(text, end) if isinstance(node, ast.arg) else None
+        self.ctx.edits.add(len(text[:begin].rstrip()), default.end() if default else end, "=" if default else "")
+        return True
+
+    def _names_nothing(self, annotation: ast.expr) -> bool:
+        facts = (self.ctx.fact(n) for n in walk(annotation) if isinstance(n, ast.Name | ast.Attribute))
+        return any(isinstance(f, Qual) and f.name in CLASSES and CLASSES[f.name].annotation == "" for f in facts)
+
     def _rename(self, node: ast.FunctionDef | ast.AsyncFunctionDef, new: str) -> None:
         start, _ = self.ctx.source.span(node)
         match = re.compile(r"(?:async\s+)?def\s+(\w+)").match(self.ctx.source.text, start)
@@ -129,10 +146,12 @@ class Functions:
         arguments = node.args
         everything = all_parameters(node)
         for argument in everything:
-            self.header.annotation(argument.annotation)
+            if not self._without_annotation(argument):
+                self.header.annotation(argument.annotation)
         for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
             self.header.expression(arguments, "defaults", default)
-        self.header.annotation(node.returns)
+        if not self._without_annotation(node):
+            self.header.annotation(node.returns)
         if (given := self.ctx.plan.parameters.get(node)) is not None:
             give_parameters(self.ctx.edits, info, *given)
         if info.makes_rngs and "rngs" not in self.ctx.source.symbols.bound(node):

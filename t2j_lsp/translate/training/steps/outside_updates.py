@@ -31,6 +31,10 @@ from .repeated_calls import RepeatedCalls, called_module
 from .training_steps import Steps
 
 SAVED = "The state is optax's: an optimizer of PyTorch can't load it, and its states can't be loaded here."
+COUNTED = (
+    "The schedule goes on from the count that is loaded, as it is made here: PyTorch's state brings back its settings "
+    "as well (T_max, milestones, the first rate)."
+)
 NO_STEP = "The update is made by optimizer.update(model, grads), with the gradients of nnx.grad."
 SCALER = "Gradient scaling guards float16; the loop computes in float32 and goes without it."
 
@@ -197,6 +201,8 @@ class OutsideUpdates:
     def _object_call(self, node: ast.Call, func: ast.Attribute, owner: Object) -> None:
         """Calls of optimizers and schedulers that have no counterpart are marked."""
         if owner.kind == "scheduler" and func.attr in ("step", "get_last_lr", "state_dict", "load_state_dict"):
+            if func.attr == "load_state_dict" and len(node.args) == 1 and not owner.name.endswith("ReduceLROnPlateau"):
+                self._load_schedule(node, func)
             return
         if owner.kind == "optimizer" and self._state(node, func):
             return
@@ -212,6 +218,16 @@ class OutsideUpdates:
         def handler(renderer: ExpressionRenderer) -> Piece:
             self.ctx.report.gap(node, name, "refused", reason)
             return Piece(self.ctx.source.segment(node))
+
+        self.ctx.plan.on_expression(node, handler)
+
+    def _load_schedule(self, node: ast.Call, func: ast.Attribute) -> None:
+        """A schedule goes on from a count; in PyTorch's state are its settings, too."""
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            self.ctx.report.count_converted()
+            self.ctx.report.note(node, "torch.optim.LRScheduler.load_state_dict", "note", COUNTED)
+            return Piece(f"{renderer.render(func).text}({renderer.argument(node.args[0]).text})")
 
         self.ctx.plan.on_expression(node, handler)
 

@@ -14,12 +14,12 @@ from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.symbols import ancestors, scopes_around
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
-from t2j_lsp.translate.rule.facts import Object, Tensor
+from t2j_lsp.translate.rule.facts import Object, Qual, Tensor
 from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.source.own_lines import lines, units
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.rearranged import Edits, Rearranged, RearrangedText
-from t2j_lsp.translate.training.program.step_calls import Reader, Refused, StepCall
+from t2j_lsp.translate.training.program.step_calls import Reader, Refused, StepCall, clip_of
 
 from .inlined_call import CallPlace, InlinedCall, Keeps
 
@@ -31,7 +31,7 @@ def with_parts_of_steps_inlined(inference: Inference, gaps: Iterable[Finding]) -
 
     First those that are given the loss, then also those that compute it and leave the update to others, or that are a
     gap as a whole, then also those that keep what these read in the object: ``self.fake = self.net(self.real)``; and
-    those that update what they are given by hand: ``def sgd(params, rate): ...``.
+    those that update what they are given by hand: ``def sgd(params, rate): ...``, and those that clip gradients.
     """
     left = {gap.span for gap in gaps}
     step_parts = {info: _parts(inference, info) for info in inference.functions.values() if not info.external}
@@ -47,7 +47,7 @@ def with_parts_of_steps_inlined(inference: Inference, gaps: Iterable[Finding]) -
     makers = [
         info for info in step_parts if info not in parts_of_steps and _keeps_values_for(inference, info, parts_of_steps)
     ]
-    by_hand = [info for info in step_parts if info not in parts_of_steps and _updates_by_hand(info)]
+    by_hand = [i for i in step_parts if i not in parts_of_steps and (_updates_by_hand(i) or _clips(inference, i))]
     ways = [given, *([parts_of_steps] if others else []), *([[*parts_of_steps, *makers]] if makers else [])]
     if by_hand:
         ways.append([*parts_of_steps, *by_hand])
@@ -107,6 +107,13 @@ def _updates_by_hand(info: FunctionInfo) -> bool:
     grads = [n for n in symbols.walk(info.node) if isinstance(n, ast.Attribute) and n.attr == "grad"]
     backward = any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in symbols.walk(info.node))
     return bool(grads) and not backward and info.owner is None
+
+
+def _clips(inference: Inference, info: FunctionInfo) -> bool:
+    """Whether a function clips gradients, and is no training code besides."""
+    facts = [inference.fact(n.func) for n in symbols.walk(info.node) if isinstance(n, ast.Call)]
+    clips = any(isinstance(fact, Qual) and clip_of(fact.name) is not None for fact in facts)
+    return clips and not _parts(inference, info) and not any(isinstance(f, Object) for f in facts)
 
 
 def _leaves_update(parts: Sequence[StepCall]) -> bool:

@@ -63,11 +63,12 @@ class _LoggedNorms(ObjectLeftOut):
         if not 0 < at < len(block) - 1:
             return
         first, last = block[at - 1], block[at + 1]
-        name = _adds_squares(self.inference, node)
-        if name is None or not _is_zero(first, name) or self._is_of_its_own(node):
+        added = _adds_squares(self.inference, node)
+        if added is None or not _is_zero(first, added[0]) or self._is_of_its_own(node):
             return
+        name, is_number = added
         match last:
-            case ast.Assign(targets=[ast.Name(id=given)], value=value) if _is_root(value, name):
+            case ast.Assign(targets=[ast.Name(id=given)], value=value) if _is_root(value, name, is_number):
                 target = given
             case _:
                 return
@@ -75,7 +76,7 @@ class _LoggedNorms(ObjectLeftOut):
             return
         start, end = self.source.span(first)[0], self.source.span(last)[1]
         if self.source.starts_line(first) and "#" not in self.source.text[start:end]:
-            self.instead[start, end] = self._call(first, target, _Norm(node.iter, is_number=True))
+            self.instead[start, end] = self._call(first, target, _Norm(node.iter, is_number))
 
     def of_function(self, node: ast.FunctionDef) -> None:
         """A function that gives the norm of what it is given: it goes, and its calls are of PyTorch's."""
@@ -150,14 +151,14 @@ def _of_function(inference: Inference, node: ast.FunctionDef) -> _Norm | None:
         case [ast.Assign(targets=[ast.Name(id=name)], value=value), ast.Return(value=ast.Name(id=given))]:
             one = _of_expression(inference, value, parameter) if name == given else None
         case [first, ast.For() as loop, *others, ast.Return(value=ast.expr() as value)]:
-            total = _adds_squares(inference, loop, parameter)
+            added = _adds_squares(inference, loop, parameter)
             match others:
                 case [ast.Assign(targets=[ast.Name(id=root)], value=inner)] if ast.unparse(value) == root:
                     value = inner
                 case [_, *_]:
                     return None
-            fits = total is not None and _is_zero(first, total) and _is_root(value, total)
-            one = _Norm(loop.iter, is_number=True) if fits else None
+            fits = added is not None and _is_zero(first, added[0]) and _is_root(value, *added)
+            one = _Norm(loop.iter, added[1]) if added is not None and fits else None
         case _:
             return None
     if one is None or isinstance(one.walked, ast.Name) and one.walked.id != parameter:
@@ -222,8 +223,11 @@ def _are_parameters(inference: Inference, node: ast.expr, parameter: str) -> boo
     return False
 
 
-def _adds_squares(inference: Inference, node: ast.For, parameter: str = "") -> str | None:
-    """The variable to which a loop over a module's parameters adds the squares of their gradients' norms."""
+def _adds_squares(inference: Inference, node: ast.For, parameter: str = "") -> tuple[str, bool] | None:
+    """The variable to which a loop over a module's parameters adds the squares of their gradients' norms.
+
+    And whether these are numbers of Python.
+    """
     if not isinstance(node.target, ast.Name) or node.orelse or not _are_parameters(inference, node.iter, parameter):
         return None
     walked, body = node.target.id, node.body
@@ -234,10 +238,11 @@ def _adds_squares(inference: Inference, node: ast.For, parameter: str = "") -> s
             ast.Assign(targets=[ast.Name(id=held)], value=norm),
             ast.AugAssign(op=ast.Add(), target=ast.Name(id=total), value=value),
         ] if _is_norm(inference, norm, walked):
-            wanted = f"{held} ** 2" if _is_item(norm) else f"{held}.item() ** 2"
-            return total if ast.unparse(value) == wanted else None
+            forms = {f"{held} ** 2": _is_item(norm), f"{held}.item() ** 2": True}
+            is_number = forms.get(ast.unparse(value))
+            return None if is_number is None else (total, is_number)
         case [ast.AugAssign(op=ast.Add(), target=ast.Name(id=total), value=value)]:
-            return total if _is_square(inference, value, walked) and _is_item(value) else None
+            return (total, _is_item(value)) if _is_square(inference, value, walked) else None
     return None
 
 
@@ -248,8 +253,9 @@ def _is_zero(node: ast.stmt, name: str) -> bool:
     return False
 
 
-def _is_root(value: ast.expr, name: str) -> bool:
-    return ast.unparse(value) in [root.format(name) for root in (*_ROOTS, *_NUMBERS)]
+def _is_root(value: ast.expr, name: str, is_number: bool) -> bool:
+    roots = (*_ROOTS, *(_NUMBERS if is_number else _TENSORS))
+    return ast.unparse(value) in [root.format(name) for root in roots]
 
 
 def _is_item(node: ast.expr) -> bool:

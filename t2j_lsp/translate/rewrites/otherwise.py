@@ -19,6 +19,7 @@ from .branch_zeroing import with_gradients_zeroed_in_branches
 from .called_backward import with_backward_passes_as_methods
 from .children_by_name import with_children_by_name
 from .class_patterns import with_class_patterns_as_conditions
+from .clipped_lists import with_clipped_lists_walked
 from .flag_setters import with_flag_setters_inlined
 from .inlined import with_parts_of_steps_inlined
 from .inlined_makers import with_makers_of_optimizers_inlined
@@ -78,6 +79,7 @@ _WAYS = (
     with_weighted_losses_summed,
     with_gradients_returned_at_once,
     with_asked_gradients_stored,
+    with_clipped_lists_walked,
     with_norms_of_gradients_called,
     with_scalers_left_out,
     with_optional_scalers_left_out,

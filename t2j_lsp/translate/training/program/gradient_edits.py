@@ -10,6 +10,7 @@ import ast
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 
 from t2j_lsp.symbols import walk
 
@@ -134,7 +135,10 @@ class _EditReader:
         return None
 
     def _is_gradient(self, node: ast.AST) -> bool:
-        """``p.grad``, ``p.grad.data``."""
+        """``p.grad``, ``p.grad.data``, ``p.grad[:]``."""
+        match node:
+            case ast.Subscript(slice=ast.Slice(lower=None, upper=None, step=None) | ast.Constant(value=EllipsisType())):
+                node = node.value
         if isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.value, ast.Attribute):
             node = node.value
         return isinstance(node, ast.Attribute) and node.attr == "grad" and is_name(node.value, self.parameter)

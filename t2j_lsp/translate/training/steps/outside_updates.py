@@ -226,7 +226,7 @@ class OutsideUpdates:
 
         def handler(renderer: ExpressionRenderer) -> Piece:
             self.ctx.report.count_converted()
-            self.ctx.report.note(node, "torch.optim.LRScheduler.load_state_dict", "note", COUNTED)
+            self.ctx.report.note(node, f"torch.optim.scheduler.{func.attr}", "note", COUNTED)
             return Piece(f"{renderer.render(func).text}({renderer.argument(node.args[0]).text})")
 
         self.ctx.plan.on_expression(node, handler)

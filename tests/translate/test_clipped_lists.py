@@ -84,3 +84,21 @@ def test_gradients_are_clipped_however_it_is_written(name: str) -> None:
 )
 def test_other_lists_stay(lines: str) -> None:
     assert convert(PROGRAM.format(function="", lines=lines)).gaps
+
+
+LIMITS = {
+    "a number": "limit = 0.1 * (1 + i)",
+    "of the one before": "limit = limit * 0.9",
+    "of the loss": "limit = 0.1 * loss.item() + 0.01",
+    "of the loss's tensor": "limit = 0.1 * loss.detach() + 0.01",
+    "behind what is kept": "losses.append(loss.item())\n    limit = 0.5 / (i + 1)",
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_limit_that_is_made_behind_the_backward_pass_is_this_steps(name: str) -> None:
+    """It was that of the step before."""
+    lines = f"{LIMITS[name]}\n    norm = {CLIP}(model.parameters(), limit)"
+    pair = sides(PROGRAM.format(function="limit = 1.0", lines=lines), "late_limits")
+    assert not pair.gaps()
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import Comprehension, FunctionNode, ScopeNode, ancestors, scopes_around
+from t2j_lsp.symbols import Comprehension, FunctionNode, ScopeNode, scopes_around
 from t2j_lsp.translate.inference.call_sites import bound_arguments
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import Object, Qual, is_tensor
+from t2j_lsp.translate.rule.definitions import Class, FunctionInfo
+from t2j_lsp.translate.rule.facts import is_tensor
 from t2j_lsp.translate.source.own_lines import units
 from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Fragment
+
+from .steady_arguments import is_steady
 
 _DIRECT = ast.Name | ast.Constant
 
@@ -185,23 +187,8 @@ class InlinedCall:
         text = _dotted(value)
         if text is None:
             return None
-        fact = self.inference.fact(value)
-        attributes = {
-            n.attr for s in self.body for n in symbols.walk(s) if isinstance(n, ast.Attribute) and not _is_load(n)
-        }
-        steady = is_module(fact) or is_tensor(fact) or isinstance(fact, Object | Function | Qual)
-        steady = steady or isinstance(fact, Instance) and self._is_made_once(text)
-        return text if steady and attributes.isdisjoint(text.split(".")) else None
-
-    def _is_made_once(self, text: str) -> bool:
-        """Whether constructors alone give attributes of these names a value: ``self.schedule``."""
-        for node in self.source.nodes:
-            if isinstance(node, ast.Attribute) and not _is_load(node) and node.attr in text.split(".")[1:]:
-                around = ancestors(node, self.source.parents)
-                function = next((at for at in around if isinstance(at, FunctionNode)), None)
-                if function is None or function.name != "__init__":
-                    return False
-        return "." in text
+        body = [*self.body, *([self.result] if self.result is not None else [])]
+        return text if is_steady(self.inference, value, text, body) else None
 
     def _own_name(self, parameter: str, value: ast.expr) -> str:
         """A name for a parameter that is bound: the argument's, if nothing else reads that."""

@@ -7,7 +7,7 @@ update.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import called_function, reached_functions
@@ -15,7 +15,9 @@ from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import Instance
 from t2j_lsp.translate.rule.facts import Fact, Object
 from t2j_lsp.translate.training.program.flow import DataFlow
+from t2j_lsp.translate.training.program.step_calls import Item, Phase, Refused, limits
 
+LATE_LIMIT = "What gradients are clipped to is computed behind the backward pass."
 BETWEEN = "Code between the backward pass and the step uses the module or the optimizer."
 
 
@@ -41,6 +43,23 @@ def concerns(inference: Inference, flow: DataFlow, node: ast.AST, trained: Colle
     return not used.isdisjoint(trained) or reaches_training(
         inference, node, {name.rpartition(".")[2] for name in trained}
     )
+
+
+def where_limits_are_made(flow: DataFlow, items: Sequence[Item], phase: Phase, call: int) -> int:
+    """Where a step is called that stands at ``call``: where it clips to what is computed behind its backward pass.
+
+    Raises Refused.
+    """
+    made, late = set[str](), call
+    for index in range(phase.backs[-1] + 1, max(phase.steps)):
+        clip = items[index].step_call
+        if clip is None:
+            made |= flow.writes(items[index].node)
+        elif clip.kind == "clip" and any(flow.reads(given) & made for given in limits(clip)):
+            late = index
+    if late != call and items[late].condition is not None:
+        raise Refused(LATE_LIMIT)
+    return late
 
 
 def names_training(inference: Inference, node: ast.AST) -> bool:

@@ -18,7 +18,7 @@ from t2j_lsp.translate.training.program.once import Acting, Drawn, Episode, Once
 from t2j_lsp.translate.training.program.slice import UpdateSlice, UpdateSlicer
 from t2j_lsp.translate.training.program.step_calls import Item, Phase, Reader, Refused, StepCall, limits
 
-from .between import BETWEEN, concerns, names_training, reaches_training
+from .between import BETWEEN, concerns, names_training, reaches_training, where_limits_are_made
 from .even_reach import EvenReach
 from .host_values import given_before
 from .jittable import Jittable, worst
@@ -126,6 +126,7 @@ class Updates:
         call = (
             phase.backs[-1] if condition is None else next(i for i, x in enumerate(items) if x.condition is condition)
         )
+        call = where_limits_are_made(self.flow, items, phase, call)
         self.updated.check_zeroed(items, phase, optimized, others)
         self.elsewhere.check(items, phase, optimized, self.updated)
         path = self._path(slicer, losses, optimized)
@@ -321,9 +322,10 @@ class Updates:
                 update.once = worst((update.once or None, problem)) or problem
             elif problem is not None:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
+        late = [update.items[index].node for index in update.slice.delayed]
         for clip in update.clips:
             self.updated.clip_target(clip, update.optimized)
-            if any(self.flow.reads(given) & self.flow.writes(s) for given in limits(clip) for s in moved):
+            if any(self.flow.reads(given) & self.flow.writes(s) for given in limits(clip) for s in [*moved, *late]):
                 raise Refused(CHANGED_BY_LOSS)
 
     def _exposed(self, update: Update) -> set[str]:

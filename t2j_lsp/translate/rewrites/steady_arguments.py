@@ -30,8 +30,9 @@ def is_steady(inference: Inference, argument: ast.expr, text: str, body: Sequenc
 def _is_made_once(inference: Inference, text: str) -> bool:
     """Whether constructors alone give attributes of these names a value: ``self.schedule``."""
     for node in inference.source.nodes:
-        stores = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
-        if stores and node.attr in text.split(".")[1:]:
+        if not isinstance(node, ast.Attribute) or isinstance(node.ctx, ast.Load):
+            continue
+        if node.attr in text.split(".")[1:]:
             around = ancestors(node, inference.source.parents)
             function = next((at for at in around if isinstance(at, FunctionNode)), None)
             if function is None or function.name != "__init__":

@@ -9,6 +9,7 @@ from ._arguments import rank_of
 from ._axes import axis
 from ._facts import reduced, same
 from .ordering import as_part
+from .reductions import euclidean
 
 SINGULAR = "For a singular matrix PyTorch raises; JAX gives inf or NaN."
 NOT_POSITIVE = "For a matrix that isn't positive definite PyTorch raises; JAX gives NaN."
@@ -238,7 +239,7 @@ def _of_order(call: Call, tensor: str) -> Piece:
 def norm(call: Call) -> Piece:
     tensor = "{input}.astype({dtype})" if call.given("dtype") else "{input}"
     if call["ord"].is_none:
-        return call.emit(f"euclidean_norm({tensor}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+        return euclidean(call, tensor)
     one_axis = isinstance(call["dim"].fact, Scalar) and not call["dim"].is_none
     if one_axis or (call["dim"].is_none and isinstance(call["input"].fact, Tensor) and call["input"].fact.rank == 1):
         return call.emit(f"vector_norm({tensor}, {{ord}}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
@@ -253,7 +254,7 @@ def norm(call: Call) -> Piece:
 def matrix_norm(call: Call) -> Piece:
     tensor = "{input}.astype({dtype})" if call.given("dtype") else "{input}"
     if call.literal("ord") == "fro":
-        return call.emit(f"euclidean_norm({tensor}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+        return euclidean(call, tensor)
     return _of_order(call, tensor)
 
 

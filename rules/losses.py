@@ -38,8 +38,8 @@ def _loss(signature: str, helper: str, result: Callable[[Call], Tensor] = loss_f
     rule(f"{F}.{signature}", jax=shown, result=result, value=helper.partition("(")[0])(emit)
 
 
-def _elementwise(signature: str, loss: str, helper: str) -> None:
-    """A loss that is a plain expression of each element under a literal reduction and without weights."""
+def _elementwise(signature: str, loss: str, helper: str, plain: Callable[[Call], bool] = lambda call: True) -> None:
+    """A loss that is a plain expression of each element under a literal reduction and without weights, where ``plain``."""
 
     def emit(call: Call) -> Piece | Refusal:
         said = with_reduction(call)
@@ -47,7 +47,7 @@ def _elementwise(signature: str, loss: str, helper: str) -> None:
             return said
         call, reduction = said, said.literal("reduction")
         weighted = any(name in call.arguments and not call[name].is_none for name in ("weight", "pos_weight"))
-        if weighted or reduction not in REDUCTIONS:
+        if weighted or reduction not in REDUCTIONS or not plain(call):
             return call.emit(helper)
         return call.emit(loss if reduction == "none" else f"jnp.{reduction}({loss})")
 
@@ -75,11 +75,16 @@ _elementwise(
     f"huber_loss({PAIR}, {REDUCE}, delta={{delta?}}, weight={{weight?}})",
 )
 _elementwise(
+    f"smooth_l1_loss(input, target, {OLD}, beta=1.0)",
+    "optax.huber_loss({input}, {target})",
+    f"smooth_l1_loss({PAIR}, {REDUCE}, beta={{beta?}})",
+    lambda call: call.literal("beta") == 1,
+)
+_elementwise(
     f"binary_cross_entropy_with_logits(input, target, weight=None, {OLD}, pos_weight=None)",
     "optax.sigmoid_binary_cross_entropy({input}, {target})",
     f"binary_cross_entropy_with_logits({PAIR}, weight={{weight?}}, {REDUCE}, pos_weight={{pos_weight?}})",
 )
-_loss(f"smooth_l1_loss(input, target, {OLD}, beta=1.0)", f"smooth_l1_loss({PAIR}, {REDUCE}, beta={{beta?}})")
 
 # Classes --------------------------------------------------------------------------------------------------------
 

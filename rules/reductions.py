@@ -5,7 +5,7 @@ Extremes and order statistics, which give indices too, are in ``ordering.py``; r
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import Fact, Tuple
+from t2j_lsp.translate.rule.facts import Fact, Scalar, Tuple
 from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Refusal, rule
 
 from ._axes import axis, listed_axis, spelled
@@ -144,6 +144,14 @@ def std_mean(call: Call) -> Piece:
 # Norms ----------------------------------------------------------------------------------------------------------
 
 
+def euclidean(call: Call, tensor: str) -> Piece:
+    """The square root of a sum of squares, whose gradient at zero is 0; optax's takes at most two axes."""
+    dim = call["dim"]
+    few = dim.is_none or isinstance(dim.fact, Scalar) or isinstance(dim.literal, tuple | list) and len(dim.literal) < 3
+    norm = f"optax.safe_norm({tensor}, 0" if few else f"euclidean_norm({tensor}"
+    return call.emit(f"{norm}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+
+
 def _norm(call: Call, order: str) -> Piece | Refusal:
     """A vector norm over ``dim``; of order 2 unless ``order`` says otherwise."""
     value = call[order].literal
@@ -153,14 +161,14 @@ def _norm(call: Call, order: str) -> Piece | Refusal:
     tensor = next(iter(call.arguments))
     cast = f"{{{tensor}}}.astype({{dtype}})" if call.given("dtype") else f"{{{tensor}}}"
     if value in ("fro", 2, None):
-        return call.emit(f"euclidean_norm({cast}, axis={{axis?}}, keepdims={{keepdim?}})", axis=axis(call))
+        return euclidean(call, cast)
     text = f"vector_norm({cast}, {{{order}}}, axis={{axis?}}, keepdims={{keepdim?}})"
     return call.emit(text, axis=axis(call))
 
 
 @rule(
     "torch.norm(input, p='fro', dim=None, keepdim=False, out=None, dtype=None)",
-    jax="euclidean_norm(x, axis)",
+    jax="optax.safe_norm(x, 0, axis=axis)",
     method=True,
     result=reduced,
 )
@@ -177,8 +185,8 @@ def vector_norm(call: Call) -> Piece | Refusal:
     return _norm(call, "ord")
 
 
-@rule("torch.dist(input, other, p=2)", jax="euclidean_norm(x - y)", method=True, result="scalar")
+@rule("torch.dist(input, other, p=2)", jax="optax.safe_norm(x - y, 0)", method=True, result="scalar")
 def dist(call: Call) -> Piece:
     if call.literal("p") == 2:
-        return call.emit("euclidean_norm({input} - {other})")
+        return call.emit("optax.safe_norm({input} - {other}, 0)")
     return call.emit("vector_norm({input} - {other}, {p})")

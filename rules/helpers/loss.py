@@ -7,6 +7,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from .math import absolute
 
@@ -37,19 +38,18 @@ def l1_loss(x: jax.Array, target: jax.Array, reduction: str = "mean", weight: ja
 
 def smooth_l1_loss(x: jax.Array, target: jax.Array, reduction: str = "mean", beta: float = 1.0) -> jax.Array:
     """The absolute difference, less beta / 2, and below `beta` its square / (2 * beta)."""
-    difference = absolute(x - target)
+    if beta == 1:
+        return reduce_loss(optax.huber_loss(x, target), reduction)
     if beta == 0:
-        return reduce_loss(difference, reduction)
-    loss = jnp.where(difference < beta, 0.5 * jnp.square(difference) / beta, difference - 0.5 * beta)
-    return reduce_loss(loss, reduction)
+        return reduce_loss(absolute(x - target), reduction)
+    return reduce_loss(optax.huber_loss(x, target, delta=beta) / beta, reduction)
 
 
 def huber_loss(
     x: jax.Array, target: jax.Array, reduction: str = "mean", delta: float = 1.0, weight: jax.Array | None = None
 ) -> jax.Array:
     """Half the squared difference, and above `delta` linear; with a `weight`, too, the mean is over the elements."""
-    difference = absolute(x - target)
-    loss = jnp.where(difference < delta, 0.5 * jnp.square(difference), delta * (difference - 0.5 * delta))
+    loss = optax.huber_loss(x, target, delta=delta)
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 

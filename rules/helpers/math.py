@@ -80,8 +80,7 @@ def standard_deviation(
 ) -> jax.Array:
     """Standard deviation as `torch.std`: the gradient of equal values is 0, where that of jnp.std is NaN."""
     variance = jnp.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
-    zero = variance == 0
-    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, variance)))
+    return jnp.where(variance == 0, 0, jnp.sqrt(jnp.where(variance == 0, 1, variance)))
 
 
 def euclidean_norm(x: jax.Array, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> jax.Array:
@@ -90,8 +89,7 @@ def euclidean_norm(x: jax.Array, axis: int | Sequence[int] | None = None, keepdi
     The gradient of a zero vector is 0, where that of jnp.linalg.norm is NaN.
     """
     total = jnp.sum(jnp.square(jnp.abs(x)), axis=axis, keepdims=keepdims)
-    zero = total == 0
-    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, total)))
+    return jnp.where(total == 0, 0, jnp.sqrt(jnp.where(total == 0, 1, total)))
 
 
 def vector_norm(

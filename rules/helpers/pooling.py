@@ -23,9 +23,9 @@ def hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def lowest(dtype: jnp.dtype) -> np.ndarray:
+def lowest(dtype: jnp.dtype) -> Any:
     """The smallest value of a dtype: minus infinity for floats."""
-    return np.array(-np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min, dtype)
+    return dtype.type(-jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min)
 
 
 def padding_to_fit(

@@ -138,9 +138,9 @@ class LRScheduler:
     def step(self, epoch: float | None = None) -> None:
         """Goes on to the next count (or to `epoch`)."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self.rate = self.schedule(self.last_epoch)
         for _, held in self.places:
-            held.set_value(jnp.asarray(self.rate, float))
+            self.rate = rate = self.schedule(self.last_epoch)
+            held.set_value(jnp.asarray(rate, float))
 
     def get_last_lr(self) -> list[float]:
         """The learning rate in use, in a list, as PyTorch has one for each parameter group."""

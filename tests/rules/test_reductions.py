@@ -46,15 +46,15 @@ SPREAD = [
 ]
 
 NORMS = [
-    ("x.norm()", "euclidean_norm(x)", "x"),
-    ("x.norm(dim=1, keepdim=True)", "euclidean_norm(x, axis=1, keepdims=True)", "x"),
-    ("torch.norm(x, p=2, dim=-1)", "euclidean_norm(x, axis=-1)", "x"),
+    ("x.norm()", "optax.safe_norm(x, 0)", "x"),
+    ("x.norm(dim=1, keepdim=True)", "optax.safe_norm(x, 0, axis=1, keepdims=True)", "x"),
+    ("torch.norm(x, p=2, dim=-1)", "optax.safe_norm(x, 0, axis=-1)", "x"),
     ("torch.norm(x, 1)", "vector_norm(x, 1)", "x"),
     ("x.norm(p=float('inf'), dim=2)", "vector_norm(x, float('inf'), axis=2)", "x"),
-    ("torch.linalg.vector_norm(x, dim=(1, 2))", "euclidean_norm(x, axis=(1, 2))", "x"),
-    ("torch.linalg.norm(x, dim=-1)", "euclidean_norm(x, axis=-1)", "x"),
+    ("torch.linalg.vector_norm(x, dim=(1, 2))", "optax.safe_norm(x, 0, axis=(1, 2))", "x"),
+    ("torch.linalg.norm(x, dim=-1)", "optax.safe_norm(x, 0, axis=-1)", "x"),
     ("torch.linalg.norm(x, 3, dim=-1)", "vector_norm(x, 3, axis=-1)", "x"),
-    ("torch.dist(x, y)", "euclidean_norm(x - y)", "xy"),
+    ("torch.dist(x, y)", "optax.safe_norm(x - y, 0)", "xy"),
 ]
 
 PAIRS = [

@@ -18,7 +18,7 @@ from .constants import folded, without_instances
 from .definitions import definition, is_given, nodes
 from .docstrings import switched_off
 from .family import Family
-from .given import given, lengths, never_none, unpassed_options, with_values
+from .given import given, known_calls, never_none, with_values
 from .idle_attributes import without_attribute
 from .literals import is_literal, literal
 from .signatures import NEW, without_methods, without_parameters
@@ -104,9 +104,7 @@ def _fold_constructor(texts: dict[str, str], name: str, family: Family) -> None:
         if every and (passed := given(function, every, unsure, shift=1)):
             texts[name] = never_none(texts[name], passed, NEW)
         if every and not bound:
-            sizes = {f"len({parameter})": str(size) for parameter, size in lengths(function, every, unsure, shift=1)}
-            known = {**sizes, **unpassed_options(function, every)}
-            texts[name] = with_values(texts[name], tuple(sorted(known.items())), NEW) if known else texts[name]
+            texts[name] = with_values(texts[name], known_calls(function, every, unsure, shift=1), NEW)
         return
     names = frozenset(known for known, _ in constants)
     texts[name] = without_parameters(folded(texts[name], constants, NEW), NEW, names, switched_off(constants))

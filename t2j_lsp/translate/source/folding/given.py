@@ -38,8 +38,16 @@ def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[st
     )
 
 
-def lengths(
+def known_calls(
     node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[str], shift: int = 0
+) -> tuple[tuple[str, str], ...]:
+    """Calls in a function whose answer its callers decide: `len(size)` of tuples, `options.get(key, default)`."""
+    sizes = {f"len({parameter})": str(size) for parameter, size in _lengths(node, calls, bound, shift)}
+    return tuple(sorted({**sizes, **_unpassed_options(node, calls)}.items()))
+
+
+def _lengths(
+    node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[str], shift: int
 ) -> tuple[tuple[str, int], ...]:
     """The parameters that every call passes a tuple of so many elements."""
     plain = [a.arg for a in positional_parameters(node)][shift:]
@@ -56,7 +64,7 @@ def tuple_length(node: ast.expr | None) -> int | None:
     return len(node.elts)
 
 
-def unpassed_options(node: ast.FunctionDef, calls: Sequence[HelperCall]) -> Mapping[str, str]:
+def _unpassed_options(node: ast.FunctionDef, calls: Sequence[HelperCall]) -> Mapping[str, str]:
     """What `options.get(key, default)` of the keywords that a function collects is, for keys that no call passes."""
     options = node.args.kwarg.arg if node.args.kwarg else None
     passed = {keyword.arg for call in calls for keyword in call.node.keywords}
@@ -73,6 +81,8 @@ def unpassed_options(node: ast.FunctionDef, calls: Sequence[HelperCall]) -> Mapp
 @cache
 def with_values(text: str, known: tuple[tuple[str, str], ...], function: str) -> str:
     """A definition with literals for some calls in the function or method of a name."""
+    if not known:
+        return text
     return of_parts(text, lambda part: _with_values(part, known, function) if is_function(part, function) else part)
 
 

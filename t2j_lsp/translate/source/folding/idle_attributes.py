@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from t2j_lsp.translate.source.assignments import assigned
 
@@ -20,6 +21,8 @@ def without_attribute(text: str, read: set[str]) -> str:
     counted = [n for n in nodes(node) if isinstance(n, ast.AugAssign)]
     read = read | {n.target.attr for n in counted if isinstance(n.target, ast.Attribute) and "vars(self)" in text}
     for statement in nodes(node):
+        if isinstance(statement, ast.Assign) and (shorter := _without_target(text, statement, read)) is not None:
+            return shorter
         added = [(statement.target, statement.value)] if isinstance(statement, ast.AugAssign) else []
         for index, (target, value) in enumerate([*added, *assigned(statement)]):
             if isinstance(target, ast.Name) and statement in node.body:
@@ -32,6 +35,19 @@ def without_attribute(text: str, read: set[str]) -> str:
                 assert isinstance(statement, ast.stmt)
                 return without_assignment(_without_remark(text, node, statement), statement, index)
     return text
+
+
+def _without_target(text: str, statement: ast.Assign, read: set[str]) -> str | None:
+    """A class in which ``self.rate = rate = value`` no longer sets an attribute that nothing names."""
+    for target, following in itertools.pairwise(statement.targets):
+        match target:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if name not in read:
+                assert target.end_lineno == following.lineno, "targets of one statement stand on one line"
+                lines = text.splitlines(keepends=True)
+                line = lines[target.lineno - 1]
+                lines[target.lineno - 1] = line[: target.col_offset] + line[following.col_offset :]
+                return "".join(lines)
+    return None
 
 
 def _without_remark(text: str, node: ast.ClassDef, statement: ast.stmt) -> str:

@@ -31,6 +31,7 @@ from .variables import is_pure
 MOST_LINES = 14
 """Lines of code of a function that reads well where it is called."""
 _LOOSE = ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.UnaryOp | ast.Tuple | ast.Starred
+_OF_ARRAYS = frozenset({"dtype", "ndim", "shape", "size"})
 _LATER = FunctionNode | ast.Lambda | Comprehension | ast.IfExp | ast.BoolOp
 """Where what stands inside is not worked out in its turn, or not once."""
 
@@ -83,8 +84,21 @@ def placed(caller: str, function: str, width: int) -> tuple[str, ...]:
     place = _place(calls[0], parents) if len(calls) == 1 else None
     if place is None or place.in_loop and any(isinstance(s, ast.FunctionDef) for s in made.body):
         return ()
+    if len(_body(made)) == 1:
+        function = _with_named_answer(function, made)
+        made = definition(function)
+        assert isinstance(made, ast.FunctionDef)
     ways = (_Placing(caller, function, made, place, moves).text(width) for moves in (True, False))
     return tuple(dict.fromkeys(text for text in ways if text is not None))
+
+
+def _with_named_answer(function: str, made: ast.FunctionDef) -> str:
+    """A function that is one expression, which is too long for where it is called: under the function's own name."""
+    answer, lines = made.body[-1], function.splitlines(keepends=True)
+    indent = " " * answer.col_offset
+    lines[answer.lineno - 1] = lines[answer.lineno - 1].replace("return ", f"{made.name} = ", 1)
+    end = answer.end_lineno or answer.lineno
+    return "".join([*lines[:end], f"{indent}return {made.name}\n", *lines[end:]])
 
 
 def _may_move(made: ast.FunctionDef) -> bool:
@@ -110,7 +124,6 @@ def _may_move(made: ast.FunctionDef) -> bool:
     return (
         not (made.decorator_list or made.args.vararg or made.args.kwarg)
         and not any(isinstance(n, other) for n in within)
-        and len(body) > 1
         and returns == body[-1:]
         and returns[0].value is not None
         and (body[-1].end_lineno or 0) - body[0].lineno < MOST_LINES
@@ -221,6 +234,7 @@ class _Placing:
                 kept[name] = value
             elif (
                 isinstance(value, ast.Name | ast.Constant)
+                or _is_of_array(value)
                 or self.moves
                 and len(reads) == 1
                 and self._moves(value, reads[0])
@@ -259,7 +273,7 @@ class _Placing:
             for n in nodes(one)
         }
         later = {n.id for n in apart if isinstance(n, ast.Name)}
-        named = {n.id for n in nodes(home) if isinstance(n, ast.Name)} | bound
+        named = {n.id for n in nodes(home) if isinstance(n, ast.Name) and n is not self.place.call.func} | bound
         last = isinstance(self.place.statement, ast.Return)
         for name in own & named:
             gone = last and name in bound or name in self.place.targets
@@ -311,6 +325,11 @@ class _Placing:
             answer = f"({answer})"
         start = (self.place.statement.lineno, self.place.statement.col_offset)
         return _replaced(whole, [(node, answer)], start)
+
+
+def _is_of_array(value: ast.expr) -> bool:
+    """Whether a value is ``x.dtype``, which costs nothing to ask for again."""
+    return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.attr in _OF_ARRAYS
 
 
 def _is_alone(around: ast.AST, node: ast.expr) -> bool:

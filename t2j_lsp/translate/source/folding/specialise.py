@@ -24,7 +24,7 @@ from .constants import folded, without_instances
 from .definitions import definition, free_names, is_given, members, nodes
 from .docstrings import switched_off
 from .evaluation import evaluated, pure_functions
-from .given import given, never_none, possible, tuple_length, value_kind, within
+from .given import given, known_calls, never_none, possible, tuple_length, value_kind, with_values, within
 from .hierarchy import merge_classes
 from .inlining import SHORT, expression_of, inlined
 from .joining import joined
@@ -232,6 +232,8 @@ def _fold_function(texts: dict[str, str], name: str, node: ast.FunctionDef, uses
     if not constants:
         if uses.known and (passed := given(node, uses.calls, uses.unsure)):
             texts[name] = never_none(texts[name], passed, name)
+        if uses.known and uses.calls and not uses.bound:
+            texts[name] = with_values(texts[name], known_calls(node, uses.calls, uses.unsure), name)
         return
     names = frozenset(known for known, _ in constants)
     text = without_parameters(folded(texts[name], constants), name, names, switched_off(constants))

@@ -6,6 +6,8 @@ Where JAX's function is the same in value and gradient the layer is that functio
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.layer import layer
 from t2j_lsp.translate.rule.library import Trait, trait
@@ -46,6 +48,25 @@ def _leaky_relu(call: Call) -> Piece | None:
     return call.emit("lambda x: jnp.where(x > 0, x, {negative_slope} * x)") if isinstance(slope, float | int) else None
 
 
+def _elu(function: str) -> Callable[[Call], Piece | None]:
+    """The function of an alpha that is known, alone where that is 1."""
+
+    def build(call: Call) -> Piece | None:
+        alpha = call.literal("alpha")
+        if not isinstance(alpha, float | int):
+            return None
+        return call.emit(function if alpha == 1 else f"lambda x: {function}(x, {{alpha}})")
+
+    return build
+
+
+def _softplus(call: Call) -> Piece | None:
+    threshold = call.literal("threshold")
+    if call.literal("beta") != 1 or not isinstance(threshold, float | int):
+        return None
+    return call.emit("lambda x: jnp.where(x > {threshold}, x, nnx.softplus(x))")
+
+
 def _softmax(function: str) -> object:
     def build(call: Call) -> Piece | None:
         if call.literal("dim") is None:
@@ -73,6 +94,33 @@ layer(
     elementwise=True,
     jax="lambda x: jnp.where(x > 0, x, negative_slope * x)",
 )
+for name, function in (("ELU", "nnx.elu"), ("CELU", "nnx.celu")):
+    layer(
+        f"torch.nn.{name}(alpha=1.0, inplace=False)",
+        _elu(function),
+        function=True,
+        random=False,
+        result=SAME,
+        elementwise=True,
+        jax=f"lambda x: {function}(x, alpha)",
+    )
+layer(
+    "torch.nn.Softplus(beta=1.0, threshold=20.0)",
+    _softplus,
+    function=True,
+    random=False,
+    result=SAME,
+    elementwise=True,
+    jax="lambda x: jnp.where(x > threshold, x, nnx.softplus(x))",
+)
+layer(
+    "torch.nn.Tanhshrink()",
+    "lambda x: x - jnp.tanh(x)",
+    function=True,
+    random=False,
+    result=SAME,
+    elementwise=True,
+)
 for name, function in (("Softmax", "nnx.softmax"), ("LogSoftmax", "nnx.log_softmax")):
     layer(
         f"torch.nn.{name}(dim=None)",
@@ -83,14 +131,10 @@ for name, function in (("Softmax", "nnx.softmax"), ("LogSoftmax", "nnx.log_softm
         jax=f"functools.partial({function}, axis=dim)",
     )
 for signature in (
-    "ELU(alpha=1.0, inplace=False)",
-    "CELU(alpha=1.0, inplace=False)",
     "Hardtanh(min_val=-1.0, max_val=1.0, inplace=False)",
     "Hardshrink(lambd=0.5)",
     "Softshrink(lambd=0.5)",
-    "Softplus(beta=1.0, threshold=20.0)",
     "Threshold(threshold, value, inplace=False)",
-    "Tanhshrink()",
 ):
     layer(f"torch.nn.{signature}", random=False, result=SAME, elementwise=True)
 for signature in ("GLU(dim=-1)", "Softmin(dim=None)", "Softmax2d()"):

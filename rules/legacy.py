@@ -22,6 +22,8 @@ _OF_AXES = frozenset(("numpy.arange", "numpy.linspace", "numpy.eye"))
 """Those that give arrays of at least one axis, whatever they are given: what is computed of these has one."""
 _OF_SIZES = {"normal": 2, "uniform": 2, "randint": 2, "random": 0, "zeros": 0, "ones": 0, "full": 0, "empty": 0}
 """Those that give arrays of a size, with the place of that."""
+_GENERATORS = frozenset(("numpy.random.RandomState", "numpy.random.default_rng"))
+"""What makes objects whose methods are those of ``numpy.random``."""
 
 
 def is_size(call: Call) -> bool | None:
@@ -60,6 +62,9 @@ def _named(call: Call, node: ast.Call) -> str:
 def _is_array_of_size(call: Call, node: ast.Call) -> bool:
     """Whether it is ``np.random.normal(0, 1, (n, 2))``, a function of NumPy's that is told a size."""
     library, _, name = _named(call, node).rpartition(".")
+    if isinstance(node.func, ast.Attribute) and not library:
+        made = {maker for maker, _ in call.site.made(node.func.value)}
+        library, name = "numpy.random" if made and made <= _GENERATORS else "", node.func.attr
     if library not in ("numpy", "numpy.random") or name not in _OF_SIZES:
         return False
     size = next((k.value for k in node.keywords if k.arg in ("size", "shape")), None)

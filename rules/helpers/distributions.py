@@ -168,12 +168,14 @@ class Categorical(Distribution):
 
     def sample(self, sample_shape: tuple[int, ...] = (), *, rngs: nnx.Rngs) -> jax.Array:
         """Indices."""
+        if sample_shape == ():
+            return rngs.categorical(jnp.log(self.probs))
         return rngs.categorical(jnp.log(self.probs), shape=self.extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability of indices."""
-        value = jnp.asarray(value, int)
-        return jnp.vectorize(jnp.take, signature="(n),()->()")(self.logits, value)
+        index = jnp.asarray(value, int)
+        return jnp.vectorize(jnp.take, signature="(n),()->()")(self.logits, index)
 
     def entropy(self) -> jax.Array:
         """The entropy of each index."""

@@ -46,15 +46,11 @@ def pull_back(pullbacks: Sequence[Any], cotangents: Any) -> nnx.State:
     grads = None
     for pullback, *parts_of_step in zip(pullbacks, *parts, strict=True):
         cotangent = jax.tree.unflatten(structure, parts_of_step)
-        grads = _pulled(pullback, cotangent) if grads is None else _added(grads, pullback, cotangent)
+        grads = _added(grads, pullback, cotangent)
     return grads
 
 
 @jax.jit
-def _pulled(pullback: Any, cotangent: Any) -> nnx.State:
-    return pullback(cotangent)[0]
-
-
-@jax.jit
-def _added(grads: nnx.State, pullback: Any, cotangent: Any) -> nnx.State:
-    return jax.tree.map(jnp.add, grads, pullback(cotangent)[0])
+def _added(grads: nnx.State | None, pullback: Any, cotangent: Any) -> nnx.State:
+    (new,) = pullback(cotangent)
+    return new if grads is None else jax.tree.map(jnp.add, grads, new)

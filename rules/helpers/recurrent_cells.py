@@ -20,10 +20,9 @@ def gru_update(inputs: jax.Array, hidden: jax.Array, h: jax.Array) -> jax.Array:
 
     The reset gate scales the projected state, its bias included.
     """
-    input_r, input_z, input_n = jnp.split(inputs, 3, axis=-1)
-    hidden_r, hidden_z, hidden_n = jnp.split(hidden, 3, axis=-1)
-    r, z = jax.nn.sigmoid(input_r + hidden_r), jax.nn.sigmoid(input_z + hidden_z)
-    n = jnp.tanh(input_n + r * hidden_n)
+    (x_r, x_z, x_n), (h_r, h_z, h_n) = (jnp.split(a, 3, axis=-1) for a in (inputs, hidden))
+    r, z = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_z + h_z)
+    n = jnp.tanh(x_n + r * h_n)
     return (1 - z) * n + z * h
 
 

@@ -86,7 +86,7 @@ def specialised(
         texts = without_idle_order(texts, UseFinder(index, definitions, written).uses, index, written)
     if any('"seek"' in text for text in texts.values()):
         definitions = {name: definition(text) for name, text in texts.items()}
-        texts = of_paths(texts, UseFinder(index, definitions, written).uses, user)
+        texts = of_paths(texts, UseFinder(index, definitions, written).uses, user, index.is_program)
     key = (tuple(texts.items()), _asked(texts, index, written, agreed), width)
     known = _known.get(key)
     if known is None:

@@ -337,6 +337,28 @@ def fed(tensors: str, loop: str = LOOP, parts: str = "{}", options: str = "batch
     )
 
 
+ROWS = """from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    def __init__(self):
+        self.x, self.y = torch.randn(5, 3), torch.arange(5) % 3
+    def __len__(self):
+        return 5
+    def __getitem__(self, i):
+        return {}
+def joined(batch):
+    x = torch.stack([one[0] for one in batch])
+    y = torch.zeros(len(batch), dtype=torch.long)
+    return x, y
+model = nn.Linear(1, 1)
+"""
+
+
+def of_class(row: str, loop: str = "for x, y in made:", target: str = "y", options: str = "batch_size=2") -> str:
+    """A program whose loop gets batches of a dataset of the file's own, which says what a row is."""
+    printed = f"    print(F.cross_entropy(model(1), {target}))\n"
+    return ROWS.replace("return {}", f"return {row}") + f"made = DataLoader(Rows(), {options})\n{loop}\n{printed}"
+
+
 OF_LABELS = {
     "labels of one axis": (f"{LABELS}print(F.cross_entropy(x, y))", False, False),
     "labels of one axis, given to a layer": (f"{LABELS}f = nn.CrossEntropyLoss()\nprint(f(x, target=y))", False, False),
@@ -344,6 +366,23 @@ OF_LABELS = {
     "labels in batches": (fed("xs, ys"), False, False),
     "labels in batches that an object has": (fed("xs, ys", OBJECT), False, False),
     "labels in batches of a split": (fed("xs, ys", LOOP, "random_split({}, [3, 2])"), False, False),
+    "labels of a dataset's own rows": (of_class("self.x[i], self.y[i]"), False, False),
+    "labels of rows with names": (
+        of_class("{'x': self.x[i], 'y': self.y[i]}", "for one in made:", "one['y'].to('cpu')"), False, False
+    ),
+    "whole numbers of rows": (of_class("self.x[i], len(self)"), False, False),
+    "labels of loaders in turn": (
+        of_class("self.x[i], self.y[i]", "for _, one in (('a', made), ('b', made)):\n  for x, y in one:"), False, False
+    ),
+    "labels that a function of the file puts together": (
+        of_class("self.x[i], 0", options="collate_fn=joined"), False, False
+    ),
+    "another part of rows": (of_class("self.x[i], self.y[i]", target="x"), True, True),
+    "another part of what is put together": (of_class("self.x[i], 0", "for y, x in made:", options="collate_fn=joined"), True, True),
+    "rows that differ": (of_class("(self.x[i], self.y[i])\n        return (self.x[i], self.x[i])"), True, True),
+    "rows with another name": (of_class("{'x': self.x[i]}", "for one in made:", "one['y']"), True, True),
+    "rows of anything": (of_class("self.rows[i]"), True, True),
+    "rows of fractions": (of_class("self.x[i], 0.5"), True, True),
     "probabilities in batches": (fed("xs, xs"), True, True),
     "batches that a function puts together": (fed("xs, ys", LOOP, "{}", "collate_fn=f"), True, True),
     "batches with and without labels": (fed("xs, ys", f"{LOOP}fit(DataLoader(TensorDataset(xs, xs)))\n"), True, True),

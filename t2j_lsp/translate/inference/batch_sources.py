@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Set
+from dataclasses import replace
 from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.binding import argument
-from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual, Tensor
+from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.assignments import value_of
 
@@ -24,8 +25,8 @@ _SAME_VALUES = names_with(Trait.SAME_VALUES)
 _SAME = frozenset({"batch_size", "shuffle", "sampler", "num_workers", "pin_memory", "drop_last", "generator"})
 """Options of a loader that leave the rows of its dataset as they are, one batch a stack of them."""
 
-Place = tuple[int, ...]
-"""Where a value stands in tuples of tuples."""
+Place = tuple[int | str, ...]
+"""Where a value stands in tuples and dictionaries inside each other."""
 
 
 class BatchSources:
@@ -54,7 +55,7 @@ class BatchSources:
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _SAME_VALUES or self._moves(node):
                 yield from self._cut(owner, at, depth + 1)
-            case ast.Subscript(value=value, slice=ast.Constant(value=int() as index)) if index >= 0:
+            case ast.Subscript(value=value, slice=ast.Constant(value=str() | int() as index)) if _counts_on(index):
                 yield from self._cut(value, (index, *at), depth + 1)
             case ast.Tuple(elts=items) if at and not any(isinstance(item, ast.Starred) for item in items):
                 yield from self._cut(_item(items, at[0]), at[1:], depth + 1)
@@ -106,23 +107,31 @@ class BatchSources:
         match loop:
             case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]) if at and at[0] == 1:
                 yield from self._rows(inner, at[1:], depth + 1)
+            case ast.Call(func=func, args=[inner, *_]) if self._shows_progress(func):
+                yield from self._rows(inner, at, depth + 1)
             case _:
                 for loader in self._made(loop, _LOADERS, depth + 1):
                     yield self._part(loader, at, depth + 1)
 
     def _part(self, loader: ast.Call, at: Place, depth: int) -> Tensor:
         """The tensor of a loader's dataset from which a part of each batch is stacked."""
-        if len(at) != 1 or len(loader.args) > 3 or not {k.arg for k in loader.keywords} <= _SAME | {"dataset"}:
+        collate = next((k.value for k in loader.keywords if k.arg == "collate_fn"), None)
+        others = {k.arg for k in loader.keywords} - _SAME - {"dataset"}
+        if len(at) != 1 or len(loader.args) > 3 or others - {"collate_fn"}:
             raise _Unknown
         size = argument(loader, 1, "batch_size")
         data = argument(loader, 0, "dataset")
         if data is None or isinstance(size, ast.Constant) and size.value is None:
             raise _Unknown
-        facts: set[Fact] = set()
-        for made in self._made(data, _DATASETS, depth):
-            if any(isinstance(a, ast.Starred) for a in made.args):
+        facts: set[Fact] = set() if collate is None else set(self._collated(collate, at[0]))
+        for made in self._made(data, _DATASETS, depth) if collate is None else ():
+            own = self._own_rows(made)
+            if own is None and any(isinstance(a, ast.Starred) for a in made.args):
                 raise _Unknown
-            facts.add(self.facts.get(_item(made.args, at[0]), UNKNOWN))
+            if own is None:
+                facts.add(self.facts.get(_item(made.args, at[0]), UNKNOWN))
+            else:
+                facts.update(self._stacked(own, at[0]))
         match list(facts):
             case [Tensor() as only]:
                 return only
@@ -132,11 +141,50 @@ class BatchSources:
         """The calls of some classes of PyTorch that a value comes from, one at least. Raises _Unknown."""
         if depth > DEPTH:
             raise _Unknown
-        if isinstance(node, ast.Call) and self._is_one(node.func, names):
+        own = names is _DATASETS and isinstance(node, ast.Call) and self._own_rows(node) is not None
+        if isinstance(node, ast.Call) and (own or self._is_one(node.func, names)):
             yield node
             return
         for value in self._values(node, depth):
             yield from self._made(value, names, depth + 1)
+
+    def _shows_progress(self, func: ast.expr) -> bool:
+        """Whether it is tqdm's, which yields what it is given."""
+        fact = self.facts.get(func)
+        return isinstance(fact, Qual) and fact.name.partition(".")[0] == "tqdm" and fact.name.endswith(".tqdm")
+
+    def _own_rows(self, made: ast.Call) -> FunctionInfo | None:
+        """The method of a class of the file that gives a row, where it makes one of that."""
+        fact = self.facts.get(made.func)
+        method = fact.info.method("__getitem__") if isinstance(fact, Class) else None
+        return method if method is not None and method.node in self.functions else None
+
+    def _collated(self, function: ast.expr, at: int | str) -> Iterator[Fact]:
+        """A part of the batches that a function of the file makes of rows."""
+        fact = self.facts.get(function)
+        if not isinstance(fact, Function) or fact.info.node not in self.functions:
+            raise _Unknown
+        for returned in _returned_by(fact.info.node):
+            yield self.facts.get(_part_of(returned, at), UNKNOWN)
+
+    def _stacked(self, rows: FunctionInfo, at: int | str) -> Iterator[Fact]:
+        """What a loader makes of a part of the rows that a method gives: tensors are stacked, whole numbers as well."""
+        for returned in _returned_by(rows.node):
+            part = _part_of(returned, at)
+            match part, self.facts.get(part, UNKNOWN):
+                case ast.Subscript(value=whole, slice=ast.Name() as place), Tensor() if self._is_number_of(place, rows):
+                    yield self.facts.get(whole, UNKNOWN)
+                case _, Tensor(rank=rank) as one:
+                    yield replace(one, rank=None if rank is None else rank + 1)
+                case _, Scalar(kind="int"):
+                    yield Tensor(1, "int64", sure=True)
+                case _:
+                    raise _Unknown
+
+    def _is_number_of(self, name: ast.Name, rows: FunctionInfo) -> bool:
+        """Whether a name is the number of the row that a method is asked for."""
+        plain = symbols.positional_parameters(rows.node)
+        return len(plain) == 2 and plain[1].arg == name.id and (rows.node, name.id) not in self._stores
 
     def _is_one(self, func: ast.expr, names: Set[str]) -> bool:
         fact = self.facts.get(func)
@@ -152,9 +200,18 @@ class BatchSources:
             case ast.Name():
                 for binding in self._bindings(node, depth):
                     stored = isinstance(binding, ast.Name) and not isinstance(binding.ctx, ast.Load)
-                    yield self._value(binding) if stored else binding
+                    yield from self._given(binding) if stored else [binding]
             case _:
                 raise _Unknown
+
+    def _given(self, binding: ast.expr) -> list[ast.expr]:
+        """What a name is given: one value, or those that a loop over a written tuple of tuples gives it in turn."""
+        parent = self.source.parents.get(binding)
+        match self.source.parents.get(parent) if isinstance(parent, ast.Tuple) else None:
+            case ast.For(target=ast.Tuple(elts=names) as target, iter=ast.Tuple(elts=turns) | ast.List(elts=turns)):
+                if target is parent and all(isinstance(t, ast.Tuple) and len(t.elts) == len(names) for t in turns):
+                    return [_item(t.elts, names.index(binding)) for t in turns if isinstance(t, ast.Tuple)]
+        return [self._value(binding)]
 
     def _value(self, binding: ast.expr) -> ast.expr:
         """What a name is given; a part of a dataset has its rows."""
@@ -175,18 +232,9 @@ class BatchSources:
         """What a function of the file returns."""
         fact = self.facts.get(call.func)
         node = fact.info.node if isinstance(fact, Function) else None
-        if node is None or node not in self.functions or isinstance(node, ast.Lambda):
+        if node is None or node not in self.functions:
             raise _Unknown
-        inside = list(symbols.walk(node))
-        returned = [n.value for n in inside if isinstance(n, ast.Return)]
-        if not returned or any(
-            isinstance(n, ast.Yield | ast.YieldFrom | FunctionNode) for n in inside if n is not node
-        ):
-            raise _Unknown
-        for value in returned:
-            if value is None:
-                raise _Unknown
-            yield value
+        yield from _returned_by(node)
 
     # --- where names and attributes get their values --------------------------------------------------------------
 
@@ -275,8 +323,36 @@ class _Unknown(Exception):
     """A value that can't be followed to a dataset."""
 
 
-def _item(items: list[ast.expr], index: int) -> ast.expr:
-    if index >= len(items):
+def _returned_by(function: ast.AST) -> Iterator[ast.expr]:
+    """The values that a function returns, if it says so plainly."""
+    inside = [n for n in symbols.walk(function) if n is not function]
+    returned = [n.value for n in inside if isinstance(n, ast.Return)]
+    if not returned or any(isinstance(n, ast.Yield | ast.YieldFrom | FunctionNode) for n in inside):
+        raise _Unknown
+    for value in returned:
+        if value is None:
+            raise _Unknown
+        yield value
+
+
+def _part_of(value: ast.expr, at: int | str) -> ast.expr:
+    """A part of a tuple or a dictionary that is written out."""
+    match value:
+        case ast.Tuple(elts=items) if not any(isinstance(item, ast.Starred) for item in items):
+            return _item(items, at)
+        case ast.Dict(keys=keys, values=values) if all(isinstance(k, ast.Constant) for k in keys):
+            named = [v for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant) and k.value == at]
+            return _item(named, 0)
+    raise _Unknown
+
+
+def _counts_on(index: int | str) -> bool:
+    """Whether it is the name of a part, or its place from the first on."""
+    return isinstance(index, str) or index >= 0
+
+
+def _item(items: list[ast.expr], index: int | str) -> ast.expr:
+    if isinstance(index, str) or index >= len(items):
         raise _Unknown
     return items[index]
 

@@ -361,6 +361,7 @@ def of_class(row: str, loop: str = "for x, y in made:", target: str = "y", optio
 
 OF_LABELS = {
     "labels of one axis": (f"{LABELS}print(F.cross_entropy(x, y))", False, False),
+    "labels of one axis, smoothed": (f"{LABELS}print(F.cross_entropy(x, y, label_smoothing=0.1))", False, False),
     "labels of one axis, given to a layer": (f"{LABELS}f = nn.CrossEntropyLoss()\nprint(f(x, target=y))", False, False),
     "axes that differ": ("def f(x):\n    print(F.cross_entropy(x.view(-1, 3), x.y.view(-1)))\nf(1)", False, False),
     "labels in batches": (fed("xs, ys"), False, False),

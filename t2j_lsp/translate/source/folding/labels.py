@@ -17,16 +17,17 @@ _AXES = {"cross_entropy": "min(logits.ndim - 1, 1)", "nll_loss": "min(log_probs.
 def label_axes(
     uses: Mapping[str, HelperUses], written: Mapping[str, str], labels: Mapping[str, int | None]
 ) -> tuple[tuple[str, int | None], ...]:
-    """The losses that only the user's code calls, always with labels, and how many axes these have."""
-    losses = []
+    """The losses that only the user's code calls, or another of them, always with labels, and these labels' axes."""
+    losses: dict[str, int | None] = {}
     for name in _AXES:
         if name not in uses or not uses[name].known or not uses[name].calls:
             continue
-        called = {_called(call.node.func, name, written) if call.home is None else "" for call in uses[name].calls}
-        if called <= labels.keys():
-            axes = {labels[one] for one in called}
-            losses.append((name, axes.pop() if len(axes) == 1 else None))
-    return tuple(losses)
+        homes = {call.home for call in uses[name].calls if call.home is not None}
+        called = {_called(call.node.func, name, written) for call in uses[name].calls if call.home is None}
+        if homes <= losses.keys() and called <= labels.keys():
+            axes = {losses[one] for one in homes} | {labels[one] for one in called}
+            losses[name] = axes.pop() if len(axes) == 1 else None
+    return tuple(losses.items())
 
 
 def _called(func: object, name: str, written: Mapping[str, str]) -> str:

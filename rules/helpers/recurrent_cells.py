@@ -20,9 +20,9 @@ def gru_update(inputs: jax.Array, hidden: jax.Array, h: jax.Array) -> jax.Array:
 
     The reset gate scales the projected state, its bias included.
     """
-    (x_r, x_z, x_n), (h_r, h_z, h_n) = (jnp.split(a, 3, axis=-1) for a in (inputs, hidden))
-    r, z = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_z + h_z)
-    n = jnp.tanh(x_n + r * h_n)
+    (xr, xz, xn), (hr, hz, hn) = (jnp.split(a, 3, -1) for a in (inputs, hidden))
+    r, z = jax.nn.sigmoid(xr + hr), jax.nn.sigmoid(xz + hz)
+    n = jnp.tanh(xn + r * hn)
     return (1 - z) * n + z * h
 
 

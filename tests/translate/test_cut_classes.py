@@ -90,7 +90,7 @@ DRAWS = (
 def test_a_distribution_is_made_of_what_it_is_given(given: str, gone: str) -> None:
     text = ast.unparse(definitions(DRAWS.format(given))["Categorical"])
     assert gone not in text and "None.sum" not in text and "event_shape" not in text
-    assert "shape=self.batch_shape" in text
+    assert "rngs.categorical(jnp.log(self.probs))" in text and "batch_shape" not in text
 
 
 HOOKED = (

@@ -100,8 +100,7 @@ def conv_transpose_nd(
 
 def conv(inputs: int, outputs: int, kernel: Sequence[int], **options: Any) -> nnx.Conv:
     """`nnx.Conv` with PyTorch's initial values: kernel and bias uniform in +-1/sqrt(fan_in)."""
-    width = inputs // options.get("feature_group_count", 1)
-    fan_in = kernel[0] * kernel[1] * width if len(kernel) == 2 else math.prod(kernel) * width
+    fan_in = math.prod(kernel) * (inputs // options.get("feature_group_count", 1))
     return nnx.Conv(inputs, outputs, kernel, **uniform_init(fan_in), **options)
 
 
@@ -214,8 +213,7 @@ class ChannelsFirstConv(nnx.Conv):
 
     def __init__(self, inputs: int, outputs: int, kernel: Sequence[int], **options: Any):
         self.channel_axis = -len(kernel) - 1
-        width = inputs // options.get("feature_group_count", 1)
-        fan_in = kernel[0] * kernel[1] * width if len(kernel) == 2 else math.prod(kernel) * width
+        fan_in = math.prod(kernel) * (inputs // options.get("feature_group_count", 1))
         super().__init__(inputs, outputs, kernel, **options, **uniform_init(fan_in))
 
     def __call__(self, x: jax.Array) -> jax.Array:
@@ -320,7 +318,7 @@ class ChannelsFirstConvTranspose(nnx.ConvTranspose):
 
     def __init__(self, inputs: int, outputs: int, kernel: Sequence[int], **options: Any):
         self.channel_axis = -len(kernel) - 1
-        options |= uniform_init(kernel[0] * kernel[1] * outputs if len(kernel) == 2 else math.prod(kernel) * outputs)
+        options |= uniform_init(math.prod(kernel) * outputs)
         super().__init__(inputs, outputs, kernel, transpose_kernel=True, **options)
 
     def __call__(self, x: jax.Array) -> jax.Array:

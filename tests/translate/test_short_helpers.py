@@ -125,11 +125,11 @@ class Net(nn.Module):
         return x
 """
 CONVOLUTIONS = {
-    "of one rank": ("nn.Conv2d(4, 6, 3), nn.Conv2d(6, 4, (2, 1))", "inputs * math.prod(kernel)", "-3"),
-    "of two ranks": ("nn.Conv2d(4, 6, 3), nn.Conv1d(6, 4, 1)", "inputs * math.prod(kernel)", "self.channel_axis"),
+    "of one rank": ("nn.Conv2d(4, 6, 3), nn.Conv2d(6, 4, (2, 1))", "kernel[0] * kernel[1] * inputs", "-3"),
+    "of two ranks": ("nn.Conv2d(4, 6, 3), nn.Conv1d(6, 4, 1)", "math.prod(kernel) * inputs", "self.channel_axis"),
     "with groups": (
         "nn.Conv1d(4, 6, 3), nn.Conv1d(6, 4, 1, groups=2)",
-        "inputs // options.get('feature_group_count', 1) * math.prod(kernel)",
+        "kernel[0] * (inputs // options.get('feature_group_count', 1))",
         "-2",
     ),
 }
@@ -155,7 +155,7 @@ def test_a_call_of_a_function_to_itself_decides_no_parameter() -> None:
 
 def test_a_recurrent_layer_of_one_layer_holds_one_state() -> None:
     code = ast.unparse(definitions(RECURRENT.format("return self.rnn(x)") + PROGRAM)["GRU"])
-    assert "state = h[0]" in code and "tuple(" not in code and "def scan" not in code
+    assert "jax.lax.scan(step, h[0], xs)" in code and "tuple(" not in code and "def scan" not in code
     code = ast.unparse(definitions(RECURRENT.replace("GRU", "LSTM").format("return self.rnn(x)") + PROGRAM)["LSTM"])
     assert "self.scan(x, (h[0], h[0]))" in code or "(state[0][0], state[1][0])" in code
 

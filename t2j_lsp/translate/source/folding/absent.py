@@ -199,7 +199,7 @@ def _short_table(text: str) -> str | None:
     return None
 
 
-MOST_IN_PLACE = 2
+MOST_IN_PLACE = 3
 """Classes that are written where they are asked for, rather than in a tuple of their own."""
 
 

@@ -21,6 +21,8 @@ from .parts import is_function, of_parts, words
 from .transformer import Transformer, code, transformed
 from .uses import HelperCall, HelperUses
 
+_PRODUCT = "math.prod({})"
+
 
 def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[str], shift: int = 0) -> frozenset[str]:
     """The parameters that have a default and are never None: every call passes something else, or has the default.
@@ -41,9 +43,15 @@ def given(node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[st
 def known_calls(
     node: ast.FunctionDef, calls: Sequence[HelperCall], bound: Iterable[str], shift: int = 0
 ) -> tuple[tuple[str, str], ...]:
-    """Calls in a function whose answer its callers decide: `len(size)` of tuples, `options.get(key, default)`."""
-    sizes = {f"len({parameter})": str(size) for parameter, size in _lengths(node, calls, bound, shift)}
-    return tuple(sorted({**sizes, **_unpassed_options(node, calls)}.items()))
+    """Calls in a function whose answer its callers decide: `len(size)` of tuples, `options.get(key, default)`.
+
+    So is `math.prod(size)` of one or two numbers, as the first factor.
+    """
+    lengths = dict(_lengths(node, calls, bound, shift))
+    sizes = {f"len({parameter})": str(size) for parameter, size in lengths.items()}
+    short = {parameter: range(size) for parameter, size in lengths.items() if size in (1, 2)}
+    products = {_PRODUCT.format(name): " * ".join(f"{name}[{i}]" for i in places) for name, places in short.items()}
+    return tuple(sorted({**sizes, **products, **_unpassed_options(node, calls)}.items()))
 
 
 def _lengths(
@@ -106,8 +114,12 @@ class _WithValues(Transformer):
         return updated_node
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        value = self.known.get(code(original_node).replace('"', "'")) if self.around[:1] == [self.function] else None
+        called = code(original_node)
+        value = None if called.startswith(_PRODUCT.partition("{")[0]) else self._value(called)
         return updated_node if value is None else cst.parse_expression(value)
+
+    def _value(self, text: str) -> str | None:
+        return self.known.get(text.replace('"', "'")) if self.around[:1] == [self.function] else None
 
     def leave_BinaryOperation(
         self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
@@ -115,7 +127,8 @@ class _WithValues(Transformer):
         match updated_node:
             case cst.BinaryOperation(operator=cst.FloorDivide(), right=cst.Integer("1")):
                 return updated_node.left
-        return updated_node
+        product = self._value(code(original_node.left)) if isinstance(original_node.operator, cst.Multiply) else None
+        return updated_node if product is None else updated_node.with_changes(left=cst.parse_expression(product))
 
 
 Values = Mapping[str, frozenset[str]]

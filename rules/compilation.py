@@ -237,6 +237,7 @@ trait(Trait.FALSE, *(f"torch.{name}" for name in ENABLED))
 trait(Trait.FALSE, "torch.compiler.is_compiling", "torch.compiler.is_dynamo_compiling", "torch._dynamo.is_compiling")
 for kind in ("", "_unary", "_variadic"):
     trait(Trait.FALSE, f"torch.overrides.has_torch_function{kind}")
+trait(Trait.RECOMPUTES, "torch.utils.checkpoint.checkpoint")
 for name in ("checkpoint", "checkpoint_sequential"):
     trait(Trait.TRACES, f"torch.utils.checkpoint.{name}")
 refuse(

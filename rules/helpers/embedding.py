@@ -86,7 +86,7 @@ def embedding_bag(
         bags = ids.shape[0]
         bag = jnp.repeat(jnp.arange(bags), ids.shape[1])
     else:
-        bags = offsets.size - include_last_offset
+        bags = offsets.size - 1 if include_last_offset else offsets.size
         bag = jnp.searchsorted(offsets[:bags], jnp.arange(ids.size), side="right") - 1
         bag = jnp.where(ids < 0, bags, bag)  # negative ids fill the row up, and are in no bag
     flat = ids.reshape(-1)

@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.pieces import ATOM, NOT, UNARY, Piece, bracket, prec
 from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
 
 from .copying import Copier
-from .device_branches import differ_by_device
+from .alike_branches import say_the_same
 from .fold import asked_platforms, fold
 from .given_values import is_given
 from .handlers import ExpressionRenderer
@@ -75,7 +75,7 @@ class Operators:
     def conditional(self, node: ast.IfExp) -> Piece | None:
         """``a if torch.jit.is_scripting() else b`` is one of the two."""
         known = fold(node.test, self.inference)
-        if known is None and differ_by_device(node, self.inference):
+        if known is None and say_the_same(node, self.inference):
             return self.renderer.render(node.orelse)
         if known is None:
             self.truth.condition(node.test)

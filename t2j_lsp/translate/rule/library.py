@@ -122,6 +122,7 @@ class Trait(Enum):
     NUMBER = "a number that a library has a name for"
     OF_A_NUMBER = "a function of numpy that gives a number for a number, and an array for an array"
     TRACES = "a call whose function JAX traces"
+    RECOMPUTES = "a call whose function is called once more where gradients are taken, and nothing of it is kept"
     COMPILES = "a decorator that goes with a word on nnx.jit"
     PLAIN_ANNOTATION = "a generic type that stands for its argument"
     FALSE = "a function that asks for something that JAX has not: False"

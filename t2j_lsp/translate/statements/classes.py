@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.expressions.alike_branches import unasked_tests
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
@@ -79,7 +80,8 @@ class Classes:
         """What a module gets at its top: the mode flag it reads, and a constructor that takes rngs."""
         self.ctx.report.count_converted()
         lines: list[str] = []
-        if _reads_training(node, self.ctx.plan.done_by_base) or self._is_asked_for_training(info):
+        unread = {*self.ctx.plan.done_by_base, *unasked_tests(node, self.ctx.inference)}
+        if _reads_training(node, unread) or self._is_asked_for_training(info, unread):
             lines += ["deterministic: bool = False  # set by train() and eval()", ""]
         if not any(isinstance(c, ast.FunctionDef) and c.name == "__init__" for c in node.body):
             lines += self._constructor(info)
@@ -97,13 +99,13 @@ class Classes:
         else:
             self.ctx.edits.insert_before(first, lines, priority=1)
 
-    def _is_asked_for_training(self, info: ClassInfo) -> bool:
+    def _is_asked_for_training(self, info: ClassInfo, unread: Collection[ast.AST]) -> bool:
         """Whether the mode of an instance is read elsewhere: ``net.training`` in a function."""
         inference = self.ctx.inference
         if "training" not in inference.source.words:
             return False
         reads = inference.attribute_reads.get((info, "training"), ())
-        owners = (inference.fact(read.value) for read in reads if read not in self.ctx.plan.done_by_base)
+        owners = (inference.fact(read.value) for read in reads if read not in unread)
         return any(isinstance(owner, Instance) and owner.cls.info is info for owner in owners)
 
     def _constructor(self, info: ClassInfo) -> list[str]:

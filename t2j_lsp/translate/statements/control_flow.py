@@ -8,7 +8,7 @@ from collections.abc import Callable
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
-from t2j_lsp.translate.expressions.device_branches import differ_by_device
+from t2j_lsp.translate.expressions.alike_branches import recomputes, say_the_same
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
@@ -58,8 +58,10 @@ class ControlFlow:
         known = fold(node.test, self.ctx.inference)
         if known is not None and self._take_branch(node, node.body if known else node.orelse):
             return True
-        if differ_by_device(node, self.ctx.inference) and self._take_branch(node, node.orelse):
-            return True
+        if say_the_same(node, self.ctx.inference):
+            said = node.body if recomputes(node.body, self.ctx.inference) else node.orelse  # its rule has a note
+            if self._take_branch(node, said):
+                return True
         self.truth.condition(node.test)
         self.header.expression(node, "test", node.test)
         self.statements.block(node.body)

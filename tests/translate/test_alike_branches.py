@@ -1,4 +1,4 @@
-"""Branches that differ in the device alone are one; others stay."""
+"""Branches that differ in the device alone, or in what is recomputed, are one; others stay."""
 
 from __future__ import annotations
 
@@ -62,3 +62,46 @@ def test_a_device_that_other_files_import_stays(source: str) -> None:
     used = convert(source, used_elsewhere=frozenset)
     assert not used.gaps
     assert "device = jax.devices()[0]\n" in used.code
+
+
+BLOCKS = """import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Net(nn.Module):
+    def __init__(self, saves=True):
+        super().__init__()
+        self.block, self.saves = nn.Linear(2, 2), saves
+
+    def forward(self, x, asks):
+        {}
+        return x
+"""
+RECOMPUTED = [
+    "if self.saves and self.training:\n            x = checkpoint(self.block, x, use_reentrant=False)\n"
+    "        else:\n            x = self.block(x)",
+    "if not self.saves:\n            x = self.block(x)\n        else:\n            x = checkpoint(self.block, x)",
+    "x = checkpoint(self.block, x) if self.training and self.saves else self.block(x)",
+]
+OTHERWISE = [
+    "if self.training:\n            x = checkpoint(self.block, x + 1)\n        else:\n            x = self.block(x)",
+    "if asks():\n            x = checkpoint(self.block, x)\n        else:\n            x = self.block(x)",
+    "if self.training:\n            x = self.block(x)\n        else:\n            x = self.block(x)",
+]
+
+
+@pytest.mark.parametrize("lines", RECOMPUTED)
+def test_what_is_recomputed_to_save_memory_says_the_same(lines: str) -> None:
+    done = convert(BLOCKS.format(lines))
+    assert "x = self.block(x)\n        return x" in done.code and "if " not in done.code.partition("def __call__")[2]
+    assert "deterministic" not in done.code and not done.gaps
+
+
+def test_a_word_is_said_about_memory() -> None:
+    assert any("nnx.remat" in finding.message for finding in convert(BLOCKS.format(RECOMPUTED[0])).findings)
+
+
+@pytest.mark.parametrize("lines", OTHERWISE)
+def test_what_may_be_another_value_stays_a_branch(lines: str) -> None:
+    assert "if " in convert(BLOCKS.format(lines)).code.partition("def __call__")[2]

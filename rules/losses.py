@@ -39,7 +39,7 @@ def _loss(signature: str, helper: str, result: Callable[[Call], Tensor] = loss_f
 
 
 def _elementwise(signature: str, loss: str, helper: str, plain: Callable[[Call], bool] = lambda call: True) -> None:
-    """A loss that is a plain expression of each element under a literal reduction and without weights, where ``plain``."""
+    """A loss that is a plain expression of each element, without weights and where ``plain`` says so."""
 
     def emit(call: Call) -> Piece | Refusal:
         said = with_reduction(call)

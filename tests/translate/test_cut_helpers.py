@@ -379,7 +379,9 @@ OF_LABELS = {
         of_class("self.x[i], 0", options="collate_fn=joined"), False, False
     ),
     "another part of rows": (of_class("self.x[i], self.y[i]", target="x"), True, True),
-    "another part of what is put together": (of_class("self.x[i], 0", "for y, x in made:", options="collate_fn=joined"), True, True),
+    "another part of what is put together": (
+        of_class("self.x[i], 0", "for y, x in made:", options="collate_fn=joined"), True, True
+    ),
     "rows that differ": (of_class("(self.x[i], self.y[i])\n        return (self.x[i], self.x[i])"), True, True),
     "rows with another name": (of_class("{'x': self.x[i]}", "for one in made:", "one['y']"), True, True),
     "rows of anything": (of_class("self.rows[i]"), True, True),

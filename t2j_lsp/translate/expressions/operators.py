@@ -15,8 +15,8 @@ from t2j_lsp.translate.rule.names import is_dtype
 from t2j_lsp.translate.rule.pieces import ATOM, NOT, UNARY, Piece, bracket, precedence, slot
 from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
 
-from .copying import Copier
 from .alike_branches import say_the_same
+from .copying import Copier
 from .fold import asked_platforms, fold
 from .given_values import is_given
 from .handlers import ExpressionRenderer

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.expressions.alike_branches import recomputes, say_the_same
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
-from t2j_lsp.translate.expressions.alike_branches import recomputes, say_the_same
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.tensor_code import TensorCode

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.alike_branches import DEVICE_TESTS
+from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.rngs import seeded_generator
 from t2j_lsp.translate.expressions.scope import CurrentStatement

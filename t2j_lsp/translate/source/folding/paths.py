@@ -58,7 +58,7 @@ def _paths(texts: Mapping[str, str], uses: Mapping[str, HelperUses], variables: 
 
 
 def _path_variables(user: ast.Module, is_program: bool) -> set[Parameter]:
-    """The variables, parameters and options of a file that only ever are paths: all, less those given something else."""
+    """The variables, parameters and options of a file that only ever are paths: all, less those given others."""
     nodes = list(symbols.walk(user))
     bound: dict[str, int] = defaultdict(int)
     made: dict[str, list[list[ast.expr]]] = defaultdict(list)

@@ -31,7 +31,6 @@ from .variables import is_pure
 MOST_LINES = 14
 """Lines of code of a function that reads well where it is called."""
 _LOOSE = ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.UnaryOp | ast.Tuple | ast.Starred
-_OF_ARRAYS = frozenset({"dtype", "ndim", "shape", "size"})
 _LATER = FunctionNode | ast.Lambda | Comprehension | ast.IfExp | ast.BoolOp
 """Where what stands inside is not worked out in its turn, or not once."""
 
@@ -234,7 +233,7 @@ class _Placing:
                 kept[name] = value
             elif (
                 isinstance(value, ast.Name | ast.Constant)
-                or _is_of_array(value)
+                or _is_dtype(value)
                 or self.moves
                 and len(reads) == 1
                 and self._moves(value, reads[0])
@@ -327,9 +326,9 @@ class _Placing:
         return _replaced(whole, [(node, answer)], start)
 
 
-def _is_of_array(value: ast.expr) -> bool:
+def _is_dtype(value: ast.expr) -> bool:
     """Whether a value is ``x.dtype``, which costs nothing to ask for again."""
-    return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.attr in _OF_ARRAYS
+    return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.attr == "dtype"
 
 
 def _is_alone(around: ast.AST, node: ast.expr) -> bool:

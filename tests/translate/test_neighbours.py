@@ -267,3 +267,20 @@ def test_a_namespace_that_an_import_of_everything_brings_is_said_where_it_is_not
     (gap,) = convert(text.format("F.conv2d(x, w)")).gaps
     assert "what F is isn't in sight" in gap.reason
     assert not convert(text.format("x")).gaps
+
+
+def test_what_a_body_asks_for_first_is_of_the_module_level(package: Callable[..., Path]) -> None:
+    """`fill` is asked for while `Blocks.__init__` is read, and is no function inside it."""
+    parts = (
+        TORCH + "def fill(m):\n    nn.init.xavier_uniform_(m.weight)\n\n\n"
+        "class Blocks(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.one = Block()\n\n\n"
+        "class Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(3, 3)\n        fill(self.fc)\n"
+    )
+    net = (
+        TORCH + "from . import parts\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.blocks = parts.Blocks()\n        self.fc = nn.Linear(3, 3)\n"
+        "        parts.fill(self.fc)\n"
+    )
+    code = converted(package(parts=parts, net=net) / "net.py")
+    assert "        parts.fill(self.fc, rngs=rngs)\n" in code and "Blocks(rngs=rngs)" in code

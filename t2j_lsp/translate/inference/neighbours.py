@@ -20,6 +20,7 @@ from t2j_lsp.translate.source.scopes import Resolve, star_names
 from t2j_lsp.translate.source.text import Source
 
 from .file import Inference, Parts
+from .forward_pass import Body
 from .module_level import ModuleLevel
 
 MOST_FILES = 200
@@ -81,9 +82,14 @@ class Neighbour(Inference):
             self.infer_function(info)
 
     def _infer(self, statement: ast.stmt) -> None:
+        """Infer a statement of the module level, which a body may have asked for that is being read."""
+        state = self.state
+        saved = state.function, state.class_info, state.body
+        state.function, state.class_info, state.body = None, None, Body()
         self.parts.declarations.declare([statement])
         if not isinstance(statement, ast.ClassDef | ast.Import | ast.ImportFrom):
             self.parts.flow.statement(statement, self.env)
+        state.function, state.class_info, state.body = saved
 
     def _ask_each(self, names: Iterable[str]) -> None:
         for name in names:

@@ -416,3 +416,16 @@ class Bank(nnx.Module):
 def test_what_an_earlier_conversion_left_unmarked_stays() -> None:
     code = convert(DATA).code
     assert "self.blur = nnx.Linear(3, 3, rngs=rngs)\n" in code and code.count("nnx.data(") == 1
+
+
+def test_a_first_batch_whose_order_is_kept_is_made_arrays_once() -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader\n\n\ndef run(data):\n"
+        "    loader = DataLoader(data)\n    batch = next(iter(loader))\n    for k, v in batch.items():\n"
+        "        print(k, torch.relu(v))\n    for x, y in loader:\n        print(torch.relu(x))\n\n\n"
+        "def other(y):\n    return y + 1\n"
+    )
+    once = convert(text).code
+    assert "jax.tree.map(jnp.asarray, OrderedDict(next(iter(loader))))" in once
+    assert "x = jnp.asarray(x)" in once and "y = " not in once
+    assert convert(once).code == once

@@ -11,10 +11,9 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.definitions import Instance
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Object, Qual, Tensor, Tuple
-from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import ATOM, Piece
 from t2j_lsp.translate.training.program.dict_order import DictOrder, shown_dicts
-from t2j_lsp.translate.training.program.kept_values import as_arrays, last_given, makes_numpy
+from t2j_lsp.translate.training.program.kept_values import as_arrays, last_given, makes_arrays, makes_numpy
 from t2j_lsp.translate.training.program.objects import Objects
 
 from .batch_loops import batch_targets, goes_over_dict, is_loader, is_object, is_walked, loader_of, names_in, zipped
@@ -175,7 +174,7 @@ class Batches:
     def _comprehension(self, node: ast.comprehension) -> None:
         """``[model(x) for x, _ in loader]``: what it goes over are batches of arrays."""
         around = self.ctx.source.parents[node]
-        if not self._makes_arrays(getattr(around, "elt", around)):
+        if not makes_arrays(self.ctx, getattr(around, "elt", around)):
             for loader in [iterable for _, iterable in zipped(node)] or [loader_of(node.iter)]:
                 self._walk(loader)
 
@@ -203,7 +202,7 @@ class Batches:
     def _take(self, node: ast.expr, batches: str, loader: ast.expr) -> None:
         """Have a list of all batches stand for an expression, as arrays."""
         parent = self.ctx.source.parents.get(node)
-        if parent is not None and not self._makes_arrays(parent):
+        if parent is not None and not makes_arrays(self.ctx, parent):
             report, mixed = self.ctx.report, self._may_be_mixed(loader)
             self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, batches, False, mixed=mixed))
 
@@ -266,7 +265,12 @@ class Batches:
         parent = self.ctx.source.parents.get(node)
         if not isinstance(getattr(node, "ctx", None), ast.Load) or self.ctx.plan.keeps(node, self.ctx.source.parents):
             return
-        if parent is not None and self._makes_arrays(parent) or isinstance(parent, ast.Call) and parent.func is node:
+        if (
+            parent is not None
+            and makes_arrays(self.ctx, parent)
+            or isinstance(parent, ast.Call)
+            and parent.func is node
+        ):
             return
         if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):
             return
@@ -280,19 +284,11 @@ class Batches:
             return is_loader(self.ctx.fact(node.value))
         return _is_dataset(self.ctx.fact(node))
 
-    def _makes_arrays(self, node: ast.AST) -> bool:
-        """Whether it is a call of JAX, in a file that was converted before; a dict's order is kept for that."""
-        fact = self.ctx.fact(node.func) if isinstance(node, ast.Call) else None
-        if not isinstance(fact, Qual):
-            return False
-        around = self.ctx.source.parents.get(node) if fact.name == "collections.OrderedDict" else None
-        return is_jax(fact.name) or around is not None and self._makes_arrays(around)
-
     def _is_jax(self, statement: ast.stmt) -> bool:
         """Whether a statement makes arrays of the batch already, in a file that was converted before."""
         calls = [n for n in symbols.walk(statement) if isinstance(n, ast.Call)]
         return isinstance(statement, ast.Assign) and any(
-            self._makes_arrays(n) or makes_numpy(self.ctx, n) for n in calls
+            makes_arrays(self.ctx, n) or makes_numpy(self.ctx, n) for n in calls
         )
 
     def _names(self, node: ast.AST) -> set[str]:

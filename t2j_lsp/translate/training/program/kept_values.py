@@ -12,6 +12,7 @@ from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.definitions import ClassInfo
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Tensor, Tuple, is_number
 from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import CONDITIONAL, Piece
 
 
@@ -83,6 +84,16 @@ def assigned_to(value: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> ast.Name
                     one = targets[values.index(value)]
                     return one if isinstance(one, ast.Name) else None
     return None
+
+
+def makes_arrays(ctx: Context, node: ast.AST | None) -> bool:
+    """Whether it is a call of JAX, in a file that was converted before, or a dict in order for one."""
+    fact = ctx.fact(node.func) if isinstance(node, ast.Call) else None
+    if node is None or not isinstance(fact, Qual):
+        return False
+    return (
+        is_jax(fact.name) or fact.name == "collections.OrderedDict" and makes_arrays(ctx, ctx.source.parents.get(node))
+    )
 
 
 def makes_numpy(context: Context, call: ast.Call) -> bool:

@@ -12,14 +12,13 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, Object, Qual, Tensor
 from t2j_lsp.translate.rule.join import join_all
-from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.assignments import target_of
 from t2j_lsp.translate.training.data.pipelines import Data
 from t2j_lsp.translate.training.data.spread_arguments import given_arguments
 from t2j_lsp.translate.training.program.dict_order import DictOrder
-from t2j_lsp.translate.training.program.kept_values import as_arrays, holds_tensors, knows_parts
+from t2j_lsp.translate.training.program.kept_values import as_arrays, holds_tensors, knows_parts, makes_arrays
 from t2j_lsp.translate.training.program.objects import VariableScope
 
 _OWN_FUNCTION = (
@@ -195,7 +194,7 @@ class KeptUses:
             return
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "len":
             return
-        if isinstance(parent, ast.Call) and self._is_jax(parent.func):
+        if makes_arrays(self.ctx, parent):
             return  # converted before
         if isinstance(parent, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in parent.ops):
             return  # ``if labels is not None``
@@ -205,10 +204,6 @@ class KeptUses:
         self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, alone, mixed=mixed))
         self.ctx.plan.kept_tensors.add(node)
 
-    def _is_jax(self, node: ast.expr) -> bool:
-        fact = self.ctx.fact(node)
-        return isinstance(fact, Qual) and is_jax(fact.name)
-
     def _first_batch(self, node: ast.Call) -> None:
         """``images, labels = next(iter(loader))``, and ``next(batches)`` of a variable for such an iterator."""
         match node:
@@ -217,7 +212,7 @@ class KeptUses:
             case _:
                 return
         around = self.ctx.source.parents.get(node)
-        converted = isinstance(around, ast.Call) and self._is_jax(around.func)
+        converted = makes_arrays(self.ctx, around)
         if isinstance(fact, Object) and fact.kind == "batches" and not converted:
             text, report = self.ctx.source.segment(node), self.ctx.report
             targets = around.targets if isinstance(around, ast.Assign) else []

@@ -273,7 +273,8 @@ def test_what_a_body_asks_for_first_is_of_the_module_level(package: Callable[...
     """`fill` is asked for while `Blocks.__init__` is read, and is no function inside it."""
     parts = (
         TORCH + "def fill(m):\n    nn.init.xavier_uniform_(m.weight)\n\n\n"
-        "class Blocks(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.one = Block()\n\n\n"
+        "class Blocks(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.one = Block()\n\n\n"
         "class Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.fc = nn.Linear(3, 3)\n        fill(self.fc)\n"
     )

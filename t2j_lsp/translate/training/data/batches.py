@@ -265,12 +265,7 @@ class Batches:
         parent = self.ctx.source.parents.get(node)
         if not isinstance(getattr(node, "ctx", None), ast.Load) or self.ctx.plan.keeps(node, self.ctx.source.parents):
             return
-        if (
-            parent is not None
-            and makes_arrays(self.ctx, parent)
-            or isinstance(parent, ast.Call)
-            and parent.func is node
-        ):
+        if makes_arrays(self.ctx, parent) or isinstance(parent, ast.Call) and parent.func is node:
             return
         if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):
             return

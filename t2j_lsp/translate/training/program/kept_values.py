@@ -91,9 +91,9 @@ def makes_arrays(ctx: Context, node: ast.AST | None) -> bool:
     fact = ctx.fact(node.func) if isinstance(node, ast.Call) else None
     if node is None or not isinstance(fact, Qual):
         return False
-    return (
-        is_jax(fact.name) or fact.name == "collections.OrderedDict" and makes_arrays(ctx, ctx.source.parents.get(node))
-    )
+    if fact.name == "collections.OrderedDict":
+        return makes_arrays(ctx, ctx.source.parents.get(node))
+    return is_jax(fact.name)
 
 
 def makes_numpy(context: Context, call: ast.Call) -> bool:

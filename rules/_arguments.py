@@ -250,6 +250,15 @@ def without_stop_gradient(argument: Argument) -> Piece:
     return argument.piece
 
 
+def flag_of(argument: Argument, call: Call) -> str | None:
+    """The variable that ``requires_grad`` is read of, where another tensor is given it; else None."""
+    match argument.node:
+        case ast.Attribute(value=ast.Attribute() as other, attr="requires_grad"):
+            variable = call.site.parameter(other)
+            return variable[0] if variable is not None else None
+    return None
+
+
 def use_bias(call: Call) -> str:
     """The argument ``use_bias`` of a layer in Flax, which takes no None: ``nn.Linear(2, 3, bias=None)`` has none."""
     bias = call.literal("bias")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Row, refuse, rule
+import ast
+
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import array_text
 
@@ -28,11 +30,21 @@ GRADIENTS = "JAX returns gradients instead of storing them: take them from jax.v
 refuse("torch.Tensor.grad", GRADIENTS, result="same")
 for name in ("grad_fn", "is_leaf", "retains_grad", "output_nr"):
     refuse(f"torch.Tensor.{name}", "JAX keeps no graph on arrays: it traces the function that is differentiated.")
-refuse(
-    "torch.Tensor.requires_grad",
+NO_FLAG = (
     "JAX arrays carry no such flag: which arrays get gradients is said where the gradient is taken (argnums, or "
-    "nnx.DiffState with a filter).",
+    "nnx.DiffState with a filter)."
 )
+
+
+@rule("torch.Tensor.requires_grad", jax='p.get_metadata("trainable", True)', result="bool")
+def requires_grad(call: Call) -> Piece | Refusal:
+    """A parameter's flag that another one is given: whoever writes that takes it from the variable."""
+    node = call["self"].node
+    variable = call.site.parameter(node) if isinstance(node, ast.Attribute) and call.site.hands_flag else None
+    if variable is None:
+        return call.refuse(NO_FLAG)
+    return call.emit('{variable}.get_metadata("trainable", True)', variable=Piece(variable[0]))
+
 
 # Places and layouts ---------------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, rule
 
+from ._arguments import flag_of
+
 PARAMETER = Tensor(variable=True)
 
 
@@ -37,6 +39,9 @@ def parameter(call: Call) -> Piece:
         return call.emit("nnx.Param({data})")
     if trained is False:
         return call.emit("Buffer({data})")
+    other = flag_of(call["requires_grad"], call)
+    if other is not None:  # a variable of the same kind, frozen or trained
+        return call.emit("{other}.replace({data})", other=Piece(other))
     return call.emit("(nnx.Param if {requires_grad} else Buffer)({data})")
 
 

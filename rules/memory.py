@@ -12,7 +12,7 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
 from t2j_lsp.translate.rule.tensors import behind_data, same_rank
 
-from ._arguments import array_text, is_written_as_float, without_stop_gradient
+from ._arguments import array_text, flag_of, is_written_as_float, without_stop_gradient
 from ._facts import is_bool, is_float, is_integer
 
 # Copies ---------------------------------------------------------------------------------------------------------
@@ -203,6 +203,12 @@ def is_part(tensor: Argument) -> bool:
 
 @rule("torch.Tensor.requires_grad_(self, requires_grad=True)", jax="x", result="same")
 def requires_grad_(call: Call) -> Piece | Refusal:
+    """``new.weight.requires_grad_(old.weight.requires_grad)`` hands a flag of the variable on."""
+    target = call.site.parameter(call["self"].node) if isinstance(call["self"].node, ast.Attribute) else None
+    other = flag_of(call["requires_grad"], call)
+    if target is not None and other is not None and call.site.statement:
+        flag = f'trainable={other}.get_metadata("trainable", True)'
+        return call.emit(f"{{target}}.set_metadata({flag})", target=Piece(target[0]))
     if call["requires_grad"].literal is not True and not is_part(call["self"]):
         return call.refuse(FREEZE)
     return call.emit("{self}")

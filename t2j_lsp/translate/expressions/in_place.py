@@ -24,6 +24,7 @@ from .any_layer import ParametersOfAnyLayer
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
+from .own_parameters import is_handed_flag
 from .scope import CurrentStatement
 from .subscripts import Subscripts
 from .variables import Variables
@@ -74,7 +75,9 @@ class InPlace:
         if isinstance(before, Tensor) and _yields_bool(node) and before.dtype != "bool":
             piece = self._of_its_dtype(receiver, piece)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-            # A flag that JAX does not have: the array is what it was.
+            # A flag that JAX does not have: the array is what it was, and a variable takes over that of another.
+            if node.args and is_handed_flag(node.args[0], self.ctx.source.parents):
+                return piece
             if alone and statement is not None and not self.ctx.report.quiet:
                 self.ctx.edits.delete(statement.node)
                 return Piece(self.ctx.source.segment(node))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import is_known
@@ -62,3 +62,13 @@ def _parts(fact: Fact) -> Iterator[Fact]:
                 yield from _parts(item)
         case _:
             yield fact
+
+
+def is_handed_flag(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a read of ``requires_grad`` is what another tensor is given, as it is made or by ``requires_grad_``."""
+    match parents.get(node):
+        case ast.keyword(arg="requires_grad"):
+            return True
+        case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[given]):
+            return given is node and isinstance(node, ast.Attribute)
+    return False

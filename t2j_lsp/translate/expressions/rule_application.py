@@ -43,7 +43,7 @@ from .known_values import KnownValues
 from .needs import NeededNames
 from .own_files import resumes_optimizer, was_written
 from .own_lists import is_own_list
-from .own_parameters import walked_parameters
+from .own_parameters import is_handed_flag, walked_parameters
 from .rngs import rngs_expression
 from .variables import Variables
 
@@ -80,6 +80,10 @@ class CallSite:
         if all(finding.reason != INITIAL_VALUES for finding in self.ctx.report.findings):
             self.note(INITIAL_VALUES)
         return ""
+
+    @property
+    def hands_flag(self) -> bool:
+        return is_handed_flag(self.node, self.ctx.source.parents)
 
     @property
     def copies(self) -> bool:

@@ -167,6 +167,11 @@ class Site(Protocol):
         ...
 
     @property
+    def hands_flag(self) -> bool:
+        """Whether what is read is the flag that another tensor is given: ``requires_grad=p.requires_grad``."""
+        ...
+
+    @property
     def copies(self) -> bool:
         """Whether what the call gives must be a copy: the array is written into, or what it was made from."""
         ...

@@ -189,6 +189,7 @@ class SilentSite:
     without_gradient: bool = False
     traced: bool = False
     copies: bool = False
+    hands_flag: bool = False
     rereads: bool = False
     resumes: bool = False
     renames: Mapping[str, str] = field(default_factory=dict)

@@ -20,6 +20,14 @@ class Buffer(nnx.Variable[jax.Array]):
     """
 
 
+def freeze(module: nnx.Module) -> None:
+    """Makes the parameters of a module buffers: `requires_grad_(False)` of what is never trained."""
+    for _, part in nnx.iter_modules(module):
+        for name, variable in list(vars(part).items()):
+            if isinstance(variable, nnx.Param):
+                setattr(part, name, Buffer(variable[...]))
+
+
 class IndexedSequential(nnx.Sequential):
     """An `nnx.Sequential` that is indexed, sliced and iterated as PyTorch's is: like the list of its layers."""
 

@@ -119,7 +119,6 @@ class CallSite:
         return [(fact.name, call) for call in near if isinstance(fact := self.ctx.fact(call.func), Qual)]
 
     def computed(self, node: ast.expr) -> bool:
-        """Whether a value is arithmetic, or a variable that is given some in the same function."""
         function = _function(node, self.ctx.source.parents)
         if isinstance(node, ast.BinOp) or not isinstance(node, ast.Name) or function is None:
             return isinstance(node, ast.BinOp)
@@ -237,7 +236,6 @@ class CallSite:
         return rngs_expression(self.ctx)
 
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
-        """The ``nnx.Variable`` that a node names, and whether it has Flax's layout; None if it is not one."""
         return self._variables().parameter(node, constant)
 
     def walked_parameters(self) -> tuple[list[Tensor], bool]:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.frozen_parameters import is_frozen_as_made
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.expressions.module_methods import ModuleMethods, registration
+from t2j_lsp.translate.expressions.module_methods import DROPPED_METHODS, ModuleMethods, registration
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
 from t2j_lsp.translate.expressions.variables import Variables
@@ -67,7 +68,11 @@ class ModuleStatements:
             return self._add_module(node, call, func)
         if name == "apply" and len(call.args) == 1:
             return self._apply(node, call, func)
-        if name in ("to", "cuda", "cpu", "float", "double", "requires_grad_", "compile", "share_memory", "to_empty"):
+        if name in DROPPED_METHODS | {"to", "double", "to_empty"}:
+            if name == "requires_grad_" and is_frozen_as_made(self.ctx, call):
+                self.ctx.edits.replace(node, f"{self.renderer.need('freeze')}({self.renderer.render(func.value).text})")
+                self.ctx.report.count_converted()
+                return True
             if name == "requires_grad_" and call.args:
                 self.ctx.report.gap(
                     node,

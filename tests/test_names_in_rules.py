@@ -87,7 +87,6 @@ METHOD_TABLES = {
     ("training/steps/unit_test_losses.py", "_MODES"): FLAGS,
     ("training/program/gradient_forms.py", "CHANGES"): "operators, and the methods that they are",
     ("inference/module_methods.py", "ModuleMethodFacts"): OF_MODULE,
-    ("statements/module_statements.py", "ModuleStatements"): OF_MODULE,
     ("source/folding/absent.py", "HELD_BY"): "names in Flax's code, which a test compares with it",
     ("source/folding/absent.py", "_OTHER_WORDS"): "names in Flax's code",
     ("source/folding/classes.py", "_FLAX_WORDS"): "names in Flax's code, which a test compares with it",

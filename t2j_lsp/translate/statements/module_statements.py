@@ -12,6 +12,7 @@ from t2j_lsp.translate.expressions.module_methods import DROPPED_METHODS, Module
 from t2j_lsp.translate.expressions.rngs import rngs_expression
 from t2j_lsp.translate.expressions.unknown_makers import report_unknown_makers
 from t2j_lsp.translate.expressions.variables import Variables
+from t2j_lsp.translate.expressions.wrapped_layers import LOST, filler_of_computed_weight
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import (
     Class,
@@ -49,6 +50,11 @@ class ModuleStatements:
             return False
         if is_super_init(call):
             return self._super_init(node, call)
+        if (filler := filler_of_computed_weight(self.ctx, call)) is not None:
+            self.ctx.report.note(node, filler, "note", LOST)
+            self.ctx.edits.delete(node)
+            self.ctx.report.count_converted()
+            return True
         owner = self.ctx.fact(func.value)
         if func.attr == "__init__" and self._is_module_init(call, owner):
             self._delete_super(node)

@@ -102,3 +102,52 @@ def test_a_limit_that_is_made_behind_the_backward_pass_is_this_steps(name: str) 
     pair = sides(PROGRAM.format(function="limit = 1.0", lines=lines), "late_limits")
     assert not pair.gaps()
     np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
+
+
+BRANCH = """\
+import argparse
+import torch
+from torch import nn
+
+args = argparse.Namespace(clip={clip})
+x = torch.linspace(-1, 1, 24).reshape(8, 3)
+model = nn.Linear(3, 2)
+nn.init.constant_(model.weight, 0.3)
+nn.init.constant_(model.bias, 0.1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+losses = []
+
+
+def run(phase):
+    for i in range(3):
+        loss = (model(x) - 3).pow(2).mean()
+        if phase == "train":
+            opt.zero_grad()
+            loss.backward()
+            if {test}:
+                {lines}
+            opt.step()
+        losses.append(loss.item())
+
+
+run("train")
+run("val")
+"""
+OPTIONAL = (
+    ("args.clip is not None", f"{CLIP}(model.parameters(), args.clip)"),
+    ("args.clip", f"norm = {CLIP}(model.parameters(), max_norm=args.clip)\n                losses.append(norm.item())"),
+)
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+@pytest.mark.parametrize(("test", "lines"), OPTIONAL)
+def test_a_branch_that_trains_clips_if_it_is_asked_to(clip: float | None, test: str, lines: str) -> None:
+    pair = sides(BRANCH.format(clip=clip, test=test, lines=lines), "optional_clips")
+    assert not pair.gaps()
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
+
+
+def test_a_norm_that_is_read_where_nothing_was_clipped_stays() -> None:
+    test, lines = "args.clip", f"norm = {CLIP}(model.parameters(), args.clip)"
+    source = BRANCH.format(clip=0.5, test=test, lines=lines)
+    assert convert(source.replace("losses.append(loss.item())", "losses.append(norm.item())")).gaps

@@ -39,6 +39,7 @@ from .named_lambdas import with_named_lambdas_as_functions
 from .names_given_again import with_names_of_their_own
 from .numbers_of_losses import with_old_items_as_numbers
 from .optimizers_apart import with_optimizers_of_groups_apart
+from .optional_clips import with_optional_clips_unconditional
 from .optional_scalers import with_optional_scalers_left_out
 from .placeholders import without_placeholders
 from .plain_forms import with_plain_forms
@@ -81,6 +82,7 @@ _WAYS = (
     with_asked_gradients_stored,
     with_clipped_lists_walked,
     with_norms_of_gradients_called,
+    with_optional_clips_unconditional,
     with_scalers_left_out,
     with_optional_scalers_left_out,
     without_placeholders,

@@ -23,6 +23,7 @@ from t2j_lsp.translate.training.program.kept_values import handed_on, holds_tens
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 from .batch_loops import names_in
+from .checkpoint_reads import reads_checkpoint
 from .feeding_classes import feeds_alone, makes_one
 from .sample_parts import SampleParts
 from .spread_arguments import given_arguments
@@ -282,6 +283,8 @@ class Data:
         return self._written[home.node]
 
     def _keep_if_torch(self, statement: ast.stmt) -> None:
+        if reads_checkpoint(self.ctx.inference, statement):
+            return
         in_torch = self._uses_torch(statement) and not self._only_pipeline(statement)
         if in_torch or makes_one(self.ctx, statement, self.kept):
             self._keep(statement)

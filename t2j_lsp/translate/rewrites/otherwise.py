@@ -41,6 +41,7 @@ from .numbers_of_losses import with_old_items_as_numbers
 from .optimizers_apart import with_optimizers_of_groups_apart
 from .optional_clips import with_optional_clips_unconditional
 from .optional_scalers import with_optional_scalers_left_out
+from .parameter_names import with_parameters_under_their_names
 from .placeholders import without_placeholders
 from .plain_forms import with_plain_forms
 from .renamed_to_itself import with_modes_as_statements
@@ -74,6 +75,7 @@ _WAYS = (
     with_flag_setters_inlined,
     with_trained_flags_by_name,
     with_masks_of_kernels_renamed,
+    with_parameters_under_their_names,
     with_class_patterns_as_conditions,
     with_modes_as_statements,
     with_backward_passes_as_methods,

@@ -31,8 +31,8 @@ WRITES = {
     "a method": "w = self.fc.weight\n        n = w.shape[0]\n        w.mul_(scale * n)",
     "of its data": "w = self.fc.weight.data\n        w.mul_(scale * w.shape[0])",
     "two on a line": "w = self.fc.weight; n = w.shape[0]\n        w.mul_(scale * n)",
-    "in a loop": "for m in self.modules():\n            if isinstance(m, nn.Linear):\n                w = m.weight  # (out, in)\n"
-    "                w.mul_(scale * w.shape[0])",
+    "in a loop": "for m in self.modules():\n            if isinstance(m, nn.Linear):\n"
+    "                w = m.weight  # (out, in)\n                w.mul_(scale * w.shape[0])",
 }
 
 

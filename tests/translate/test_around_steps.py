@@ -222,3 +222,59 @@ for i in range(5):
 def test_a_step_under_another_header_leaves_the_block_above_alone(head: str, otherwise: str, comment: str) -> None:
     code = trained(OTHERWISE.format(head=head, otherwise=otherwise, comment=comment)).translation.code
     assert "        losses.append(-1.0)\n" in code and "train_step(model, optimizer, data)" in code
+
+
+EVALUATED = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+{more}
+
+def error(model, x, y):
+    with torch.no_grad():
+        out = model(x)
+    return F.mse_loss(out, y)
+
+
+def report(model):
+    print(error(model, x, y).item())
+
+
+def main():
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = F.mse_loss(model(x), y){loss}
+        loss.backward()
+        opt.step()
+    report(model){behind}
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "loss", "behind", "stops"),
+    [
+        ("", "", "", False),
+        ("", " + error(model, x, y)", "", True),
+        ("", "", "\n    each = map(error, [model], [x], [y])", True),
+        ("class Net(nn.Module):\n    def forward(self, m):\n        return error(m, x, y)\n", "", "", True),
+        ("def slope(x):\n    return torch.autograd.grad(x.sum(), x)[0]\n", "", "", True),
+        ("f = lambda m: error(m, x, y)\n", "", "", True),
+    ],
+)
+def test_functions_that_nothing_differentiated_calls_need_no_stop(
+    more: str, loss: str, behind: str, stops: bool
+) -> None:
+    code = convert(EVALUATED.format(more=more, loss=loss, behind=behind)).code
+    assert ("stop_gradient" in code.partition("def error")[2].partition("def report")[0]) is stops
+
+
+def test_a_module_that_others_may_differentiate_stops() -> None:
+    code = convert(EVALUATED.format(more="", loss="", behind="").removesuffix("\n\nmain()\n") + "\n").code
+    assert "stop_gradient" in code.partition("def error")[2].partition("def report")[0]

@@ -15,7 +15,7 @@ from .pooling import per_axis
 def pad(x: jax.Array, padding: Sequence[int], mode: str = "constant", value: float | None = None) -> jax.Array:
     """Pads the last axes of `x` by pairs (before, after), the last axis first; negative numbers crop.
 
-    Modes: constant (filled with `value`, 0 for None), reflect, replicate, circular.
+    `mode` is constant (filled with `value`, 0 for None), reflect, replicate or circular.
     """
     padded = list(zip(padding[::2], padding[1::2], strict=True))[::-1]
     pairs = [(0, 0)] * (x.ndim - len(padded)) + padded

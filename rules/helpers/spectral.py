@@ -29,7 +29,7 @@ def stft(
     """`torch.stft` of signals (..., time): complex (..., frequencies, frames)."""
     hop = n_fft // 4 if hop_length is None else hop_length
     if center:
-        mode = {"replicate": "edge", "circular": "wrap"}.get(pad_mode, pad_mode)
+        mode = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}[pad_mode]
         x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(n_fft // 2, n_fft // 2)], mode)
     starts = jnp.arange(0, x.shape[-1] - n_fft + 1, hop)
     frames = x[..., starts[:, None] + jnp.arange(n_fft)] * padded_window(window, win_length, n_fft, x.real.dtype)

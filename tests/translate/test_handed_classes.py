@@ -136,3 +136,34 @@ def make(kind, *, rngs):
 """
     part = "from torch import nn\n\n\nclass Shifted(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     assert convert(source, resolve=lambda level, name: part).code == source.replace("import torch\n", "")
+
+
+def test_a_forward_pass_runs_what_its_parameter_is_given_to_though_a_default_is_a_class() -> None:
+    """`Block(norm=Norm(3))`, where `norm=Norm` is the default that nobody takes."""
+    source = """import torch
+from torch import nn
+
+class Norm(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.w = nn.Parameter(torch.full((d,), 2.0))
+
+    def forward(self, x):
+        return x * self.w
+
+class Block(nn.Module):
+    def __init__(self, norm=Norm, act=nn.ReLU):
+        super().__init__()
+        self.norm = norm
+        self.act = act
+
+    def forward(self, x):
+        return self.act()(self.norm(x))
+
+block = Block(Norm(3))
+print(block(torch.ones(2, 3)).sum().item())
+"""
+    result = convert(source)
+    assert not result.gaps
+    assert "self.norm(x)" in result.code and "self.act(rngs=self.rngs)" in result.code
+    assert printed(result.code) == printed(source)

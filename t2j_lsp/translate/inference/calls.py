@@ -48,6 +48,7 @@ from .einops_calls import einops_value
 from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, Env, Infer, State, UnknownParameter, contents
 from .methods import Methods
+from .module_methods import runs_on_parameter
 from .operators import as_number
 
 _PARAMETERS = names_with(Trait.PARAMETER)
@@ -156,7 +157,10 @@ class CallFacts:
     def _called(self, node: ast.Call, env: Env) -> Fact:
         if isinstance(node.func, ast.Name) and node.func.id == "super":
             return UNKNOWN
-        return self.infer.expr(node.func, env)
+        fact = self.infer.expr(node.func, env)
+        if isinstance(fact, ModuleClass) and runs_on_parameter(node, self.state.function):
+            fact = self.state.facts[node.func] = AnyModule()
+        return fact
 
     def _base_call(self, function: Instance) -> Fact:
         base = function.cls.info.layer_base

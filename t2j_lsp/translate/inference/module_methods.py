@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
-from t2j_lsp.translate.rule.definitions import ClassInfo, Function, Instance, layer_names
+from t2j_lsp import symbols
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, layer_names
 from t2j_lsp.translate.rule.facts import NONE, STR, UNKNOWN, AnyModule, Fact, Layer, ListOf, Tensor, Tuple
 from t2j_lsp.translate.rule.join import assign
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -34,6 +35,16 @@ def resets_layers(source: Source, classes: Iterable[ClassInfo]) -> bool:
 def calls_forward(node: ast.Call) -> bool:
     """``model.forward(x)``."""
     return isinstance(node.func, ast.Attribute) and node.func.attr == "forward" and bool(node.args or node.keywords)
+
+
+def runs_on_parameter(node: ast.Call, function: FunctionInfo | None) -> bool:
+    """Whether ``self.norm(x)`` of what a forward pass is given runs a module, though its default may be a class."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name()), args=[ast.Name(id=name), *_]):
+            if function is None or function.owner is None or function.name not in ("forward", "__call__"):
+                return False
+            return any(a.arg == name for a in symbols.positional_parameters(function.node)[1:])
+    return False
 
 
 def forward_is_of_modules(classes: Iterable[ClassInfo]) -> bool:

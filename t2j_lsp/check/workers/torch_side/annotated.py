@@ -41,7 +41,7 @@ def by_annotation(kind: Any, spec: Any) -> Any:
         return None  # a tensor takes attributes as a module does, and may have methods of the same names
     if (made := _of_kind(kind, spec)) is not None:
         return made
-    if re.search(r"(List|list|Sequence|Tuple|tuple)\[.*Tensor", str(kind)):
+    if re.search(r"(List|list|Sequence|Tuple|tuple)\[[^|]*Tensor", str(kind)):
         return [spec, spec]
     if re.match(r"(typing\.)?(List|list|Sequence|Tuple|tuple)\[int\b", str(kind)):
         return [1, 2]

@@ -194,12 +194,16 @@ class Guesser:
             yield annotated | several | {name: value for name, value in self.known.items() if name in annotated}
 
     def _evaluated(self) -> dict[str, Any]:
-        """Annotations as values: in a slice they are text, mostly with names of ``typing`` and torch."""
+        """Annotations as values: in a slice they are text, mostly with names of ``typing`` and torch.
+
+        Where the program has them as text already, that is the text of a text.
+        """
         values = {}
         for parameter in self.parameters:
-            if isinstance(parameter.annotation, str):
-                with contextlib.suppress(Exception):  # evaluating what a program says may raise anything
-                    values[parameter.name] = eval(parameter.annotation, dict(NAMES))
+            kind = parameter.annotation
+            with contextlib.suppress(Exception):  # evaluating what a program says may raise anything
+                while isinstance(kind, str):
+                    kind = values[parameter.name] = eval(kind, dict(NAMES))
         return values
 
     def _by_name(self, name: str, main: Spec, index: int) -> Any:

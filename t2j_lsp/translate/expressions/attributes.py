@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
-from t2j_lsp.translate.inference.attributes import MODULE_NAMES, has_shape
+from t2j_lsp.translate.inference.attributes import has_shape
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.looked_up import asks_for_rngs
@@ -27,6 +27,7 @@ from .context import Context
 from .handlers import ExpressionRenderer
 from .layer_parts import NO_DICT, assigns, is_own, no_such_part
 from .library_objects import LibraryObjects
+from .module_modes import named_as_module
 from .resets import Resets
 from .rule_application import RuleApplication
 from .subscripts import UNPADDED
@@ -170,8 +171,9 @@ class Attributes:
             self._unsure(node, f"if this is a layer, Flax's has its .{node.attr} under another name")
         if node.attr != "training":
             return None
-        if isinstance(node.value, ast.Name) and node.value.id in MODULE_NAMES:
-            self.ctx.report.note(node, "Module.training", "probable", f"{node.value.id!r} is taken for a module")
+        if named_as_module(self.ctx, node.value):
+            why = f"{ast.unparse(node.value)!r} is taken for a module"
+            self.ctx.report.note(node, "Module.training", "probable", why)
             return self._mode(node)
         self.ctx.report.gap(
             node, "Module.training", "unsure", "if this is a module, NNX says 'not module.deterministic'"

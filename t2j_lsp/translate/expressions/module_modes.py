@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import cast
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket
 from t2j_lsp.translate.source.evaluation import evaluated_once
@@ -52,6 +53,8 @@ class ModuleModes:
     def of_unknown(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
         """``self.model = model.eval()``, of which only the names say that it is a module."""
         text, unread = ast.unparse(func.value), _is_unread(node, self.ctx.source.parents)
+        if node.args and not node.keywords and func.attr == "train" and keeps_mode(self.ctx, func.value):
+            return self.switched(node, self.renderer.render(func.value))
         if node.keywords or func.attr == "eval" and node.args or unread and not node.args:
             return None
         if text.rpartition(".")[2] in MODULE_NAMES:
@@ -71,6 +74,33 @@ class ModuleModes:
         if isinstance(mode, ast.Constant):
             return Piece(f"{text}.{'train' if mode.value else 'eval'}()")
         return Piece(f"{text}.train() if {bracket(self.renderer.render(mode), 3)} else {text}.eval()", 2)
+
+
+def named_as_module(ctx: Context, value: ast.expr) -> bool:
+    """Whether a name says that it is a module, or what is done with it."""
+    return isinstance(value, ast.Name) and (value.id in MODULE_NAMES or keeps_mode(ctx, value))
+
+
+def keeps_mode(ctx: Context, module: ast.expr) -> bool:
+    """Whether a function keeps a mode, switches it off, and sets it again, which only modules have.
+
+    ``was_training = m.training``, ``m.eval()``, ``m.train(was_training)``.
+    """
+    function = ctx.scope.function
+    if not isinstance(module, ast.Name) or function is None:
+        return False
+    asked = set[str]()
+    for node in symbols.walk(function.node):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="training") if name == module.id:
+                asked.add("training")
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="eval"), args=[]) if name == module.id:
+                asked.add("eval")
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="train"), args=[_]) if name == module.id:
+                asked.add("train")
+            case _:
+                pass
+    return len(asked) == 3
 
 
 def _is_unread(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:

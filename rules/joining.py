@@ -11,12 +11,17 @@ from itertools import accumulate
 
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.rule.pieces import ADD, MULTIPLY, bracket, precedence
+from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.pieces import ADD, ATOM, MULTIPLY, bracket, precedence
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, is_simple, rule
+from t2j_lsp.translate.rule.windows import stacks_windows, windows
 
 from ._arguments import LEGACY, integer, is_number, is_sequence, part_texts, parts, width_of
 from ._facts import first, same
 
+PAST_END = (
+    "Where a window reaches past the end, PyTorch raises, since it is shorter, and JAX takes the last element again."
+)
 EMPTY_OF = {"torch.tensor", "torch.Tensor", *(f"torch.{name}" for name in LEGACY)}
 EMPTY_OF_SIZE = EMPTY_OF - {"torch.tensor"} | {"torch.empty", "torch.zeros", "torch.ones"}
 """What makes a vector of no elements, of ``[]`` or of size 0."""
@@ -75,7 +80,24 @@ def cat(call: Call) -> Piece | Refusal:
     return call.emit("jnp.concatenate({tensors}, axis={dim?})")
 
 
-Row("torch.stack(tensors, dim=0)", "jnp.stack({tensors}, axis={dim?})", result=_stacked)
+@rule("torch.stack(tensors, dim=0)", jax="jnp.stack(tensors, axis=dim)", result=_stacked)
+def stack(call: Call) -> Piece:
+    """Windows that begin where an array says, ``[data[i : i + n] for i in starts]``, are taken by one index."""
+    if not stacks_windows(call.node, call.site.fact):
+        return call.emit("jnp.stack({tensors}, axis={dim?})")
+    made = windows(ast.parse(call["tensors"].text, mode="eval").body)
+    assert made is not None
+    first, end = (" + ".join(map(ast.unparse, terms)) for terms in (made.first, made.end))
+    array, starts = (bracket(Piece(ast.unparse(one), precedence(one)), ATOM) for one in (made.array, made.starts))
+    call.note(PAST_END)
+    given = {"array": array, "starts": starts, "first": Piece(first) if first else None, "end": Piece(end)}
+    form = "jnp.arange({first}, {end})" if first else "jnp.arange({end})"
+    return call.emit(f"{{array}}[{{starts}}[:, None] + {form}]", **given)
+
+
+trait(Trait.STACKS, "torch.stack")
+
+
 Row("torch.hstack(tensors)", "jnp.hstack({tensors})", result=_joined)
 Row("torch.vstack(tensors)", "jnp.vstack({tensors})", aliases=["torch.row_stack"])
 Row("torch.dstack(tensors)", "jnp.dstack({tensors})")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.item_stores import is_mask, may_be_mask
@@ -12,6 +14,7 @@ from t2j_lsp.translate.inference.old_items import old_items
 from t2j_lsp.translate.rule.facts import PACKED, Fact, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
+from t2j_lsp.translate.rule.windows import stacks_windows
 from t2j_lsp.translate.source.list_items import is_empty
 
 from .context import Context
@@ -150,7 +153,10 @@ class Subscripts:
         """Say so where a slice is as long as values make it."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         bounds = [bound for p in parts if isinstance(p, ast.Slice) for bound in (p.lower, p.upper, p.step) if bound]
-        if any(map(self.values.bound, bounds)) and self.code.is_traced:
+        if not any(map(self.values.bound, bounds)) or not self.code.is_traced:
+            return
+        around = ancestors(node, self.ctx.source.parents)
+        if not any(stacks_windows(at, self.ctx.fact) for at in itertools.islice(around, 2)):
             self.ctx.report.note(node, name, "value-needed", CUT_BY_VALUES)
 
 

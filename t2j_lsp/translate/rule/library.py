@@ -180,6 +180,7 @@ class Trait(Enum):
     ELEMENTWISE = "a function that treats all axes alike"
     ELEMENTWISE_METHOD = "a tensor's method that treats all axes alike"
     JOINS = "a call that makes one tensor of a list of them"
+    STACKS = "a function that stacks a list of tensors along a new first axis"
     JOINS_AXIS = "a function that joins its tensors along the axis `dim`"
     REDUCES_AXES = "a function or method that reduces the axes `dim`, and then takes `keepdim`"
     ALONG_AXIS = "a function or method that works along the axis `dim`, and gives as many values"

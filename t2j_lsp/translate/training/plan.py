@@ -66,7 +66,7 @@ def plan_training(context: Context) -> None:
     Undifferentiated(context, objects, steps).plan()
     outside = OutsideUpdates(context, objects, optimizers, steps, batches)
     outside.plan()
-    handed = HandedBatches(context, steps, outside.compiled)
+    handed = HandedBatches(context, steps, outside.compiled, outside.passed)
     batches.handed, batches.unpacked = handed.is_handed, handed.is_unpacked
     _convert_batches(context, batches, {n for s in steps.refused for n in symbols.walk(s)})
 

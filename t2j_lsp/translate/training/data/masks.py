@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance
 from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.windows import stacks_windows
 from t2j_lsp.translate.training.program.step_calls import Refused
 
 if TYPE_CHECKING:
@@ -47,7 +50,14 @@ def sized_by_values(inference: Inference, node: ast.AST) -> ast.Call | None:
 
 
 def selection(inference: Inference, node: ast.AST) -> str | None:
-    """Why code can't be compiled that selects by values: by a mask, or in a call."""
+    """Why code can't be compiled that selects by values: by a mask, between bounds, or in a call."""
+    if isinstance(node, ast.Slice):
+        bounds = [bound for bound in (node.lower, node.upper, node.step) if bound is not None]
+        if not any(isinstance(inference.fact(bound), Tensor) for bound in bounds):
+            return None
+        around = ancestors(node, inference.source.parents)
+        stacked = any(stacks_windows(at, inference.fact) for at in itertools.islice(around, 3))
+        return None if stacked else f"how long [{ast.unparse(node)}] is {SIZES}"
     if (mask := mask_of(inference, node)) is not None:
         return selects(mask)
     if (call := sized_by_values(inference, node)) is not None:

@@ -8,10 +8,9 @@ is ``correct += batch_correct``, of which the step gives the latter in place of 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
@@ -20,13 +19,12 @@ from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.step_calls import Item, Refused
 
-from .array_code import PERHAPS, ArrayCode
+from .array_code import ArrayCode, measured_name, outermost
 from .step import StepWriter
 from .update import Measure, Update
 from .updates import Updates
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr)
-_OF_ALL = re.compile(r"^(total|running|epoch|sum|train)_+|_+(total|sum)$")
 
 
 @dataclass
@@ -58,11 +56,10 @@ class AroundSteps:
         compiled = update.mode == "fused" and not update.once and not update.whole
         if not compiled or any(one.state for one in update.optimized) or not update.slice.moved:
             return update
-        first = min(update.slice.moved)
         new = self._with_results(update, near)
         update = new if self._compiles(new) and self._inputs(new) == self._inputs(update) else update
-        for index in range(first - 1, -1, -1):
-            if index in near and self._is_made_for(update, index):
+        for index in range(update.slice.call - 1, -1, -1):
+            if index in near and index not in update.slice.moved and self._is_made_for(update, index):
                 moved = sorted([index, *update.slice.moved])
                 new = replace(update, slice=replace(update.slice, moved=moved))
                 if self._compiles(new) and self._is_done_in(new, index) and self._known(new) == self._known(update):
@@ -89,10 +86,12 @@ class AroundSteps:
         """Whether an item makes arrays for the step, and may as well make them in it."""
         items, made, flow = update.items, update.slice, self.updates.flow
         node = items[index].node
-        value = self.code.assigns(node)
-        if value is None or not self._may_join(update, index) or not self.code.is_computed(value):
+        values = self._values(node)
+        if not values or not self._may_join(update, index) or not all(map(self.code.is_computed, values)):
             return False
-        if not all(map(self.code.is_passed, self.code.variables(value))):
+        own = flow.writes(node) if isinstance(node, ast.With) else set[str]()
+        read = (n for value in values for n in self.code.variables(value) if flow.variable(n) not in own)
+        if not all(map(self.code.is_passed, read)):
             return False
         code = [*(items[i].node for i in made.moved), *(loss for _, loss in update.losses)]
         if not any(flow.writes(node) & flow.reads(one) for one in code):
@@ -101,7 +100,15 @@ class AroundSteps:
         reads, writes = flow.reads(node), flow.writes(node)
         if any(self.code.changes(one) & (reads | writes) or flow.reads(one) & writes for one in between):
             return False
-        return not self.code.draws(value) or not any(map(self._may_draw, between)) and self._draws_outside
+        draws = any(map(self.code.draws, values))
+        return not draws or not any(map(self._may_draw, between)) and self._draws_outside
+
+    def _values(self, node: ast.stmt) -> list[ast.expr]:
+        """The arrays that a statement gives variables, also one in which nothing is differentiated; else none."""
+        if not isinstance(node, ast.With) or not self.updates.reader.has_no_gradient(node):
+            return [value for value in (self.code.assigns(node),) if value is not None]
+        values = [value for one in node.body for value in (self.code.assigns(one),) if value is not None]
+        return values if len(values) == len(node.body) else []
 
     def _may_draw(self, node: ast.AST) -> bool:
         """Whether a statement draws, or calls what may."""
@@ -158,8 +165,8 @@ class AroundSteps:
                 given |= flow.writes(node)
                 taken |= flow.writes(node)
                 continue
-            for value in self._outermost(node, known, results):
-                measures.append(Measure(self._name(node, value), value, node))
+            for value in outermost(node, partial(self._is_of, known=known, results=results)):
+                measures.append(Measure(self.ctx.names.fresh(measured_name(node, value)), value, node))
         delayed = [i for i in made.delayed if i not in more]
         made = replace(made, moved=sorted([*made.moved, *more]), delayed=delayed)
         return replace(update, slice=made, measures=measures)
@@ -197,31 +204,6 @@ class AroundSteps:
             and self.code.is_computed(node)
             and not self.code.draws(node)
         )
-
-    def _outermost(self, node: ast.AST, known: Collection[str], results: Collection[str]) -> Iterator[ast.expr]:
-        """The expressions in a statement that can be computed in the step."""
-        for child in symbols.children(node):
-            if isinstance(child, PERHAPS):
-                continue
-            if isinstance(child, ast.expr) and self._is_of(child, known, results):
-                yield child
-            else:
-                yield from self._outermost(child, known, results)
-
-    def _name(self, node: ast.stmt, value: ast.expr) -> str:
-        """What a value is called that a statement takes: ``batch_correct`` of ``correct += (...).sum().item()``."""
-        match node, value:
-            case ast.AugAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)), _:
-                hint = f"batch_{_OF_ALL.sub('', name)}"
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(value=one))), _ if (
-                one is value
-            ):
-                hint = f"batch_{name}"
-            case _, ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
-                hint = f"{name}_{attr}"
-            case _:
-                hint = "measured"
-        return self.ctx.names.fresh(hint)
 
 
 def _is_plain(item: Item) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
@@ -14,12 +15,16 @@ from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.training.program.flow import DataFlow, is_mode
+from t2j_lsp.translate.training.program.static_values import names_loss
 
-from .cut_off import is_detached
+from .host_values import made_of_unknown
 from .jittable import Jittable
 
 PERHAPS = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Expressions that don't evaluate all of their parts once."""
+
+
+_OF_ALL = re.compile(r"^(total|running|epoch|sum|train)_+|_+(total|sum)$")
 
 
 class ArrayCode:
@@ -57,7 +62,9 @@ class ArrayCode:
             yield from self.variables(child)
 
     def is_passed(self, node: ast.Name | ast.Attribute) -> bool:
-        """Whether a variable holds what a step may be given: an array, a number, a module."""
+        """Whether a variable holds what a step may be given: an array, or what one is made of, a number, a module."""
+        if made_of_unknown(self.ctx.inference, node) is not None:
+            return True
         fact = self.ctx.fact(node)
         number = isinstance(fact, Scalar) and fact.kind in ("int", "float")
         array = isinstance(fact, Tensor) and not fact.variable and node not in self.ctx.plan.kept_tensors
@@ -100,7 +107,7 @@ class ArrayCode:
         """Whether it computes something, and doesn't only hand an array on."""
         if isinstance(node, ast.Call):
             rule = self._rule(node)
-            return not is_detached(self.ctx, node) and (rule is None or rule.result != "same")
+            return rule is None or rule.result != "same"
         return isinstance(node, ast.Compare | ast.BinOp | ast.Subscript)
 
     def _must_stay(self, node: ast.AST) -> bool:
@@ -113,3 +120,28 @@ class ArrayCode:
             if any(isinstance(fact, Scalar) and fact.kind in ("int", "float") for fact in given):
                 return True
         return isinstance(node, ast.Call) and node in self.flow.passed or isinstance(node, (*PERHAPS, ast.Starred))
+
+
+def outermost(node: ast.AST, is_wanted: Callable[[ast.expr], bool]) -> Iterator[ast.expr]:
+    """The outermost expressions in a statement that are wanted, each of which is evaluated once."""
+    for child in symbols.children(node):
+        if isinstance(child, PERHAPS):
+            continue
+        if isinstance(child, ast.expr) and is_wanted(child):
+            yield child
+        else:
+            yield from outermost(child, is_wanted)
+
+
+def measured_name(node: ast.stmt, value: ast.expr) -> str:
+    """What a value is called that a statement takes: ``batch_correct`` of ``correct += (...).sum().item()``."""
+    match node, value:
+        case ast.AugAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)), _:
+            return f"batch_{_OF_ALL.sub('', name)}"
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(value=one))), _ if one is value:
+            return f"batch_{name}"
+        case _, ast.Call(func=ast.Attribute() | ast.Name() as func) if names_loss(func):
+            return "batch_loss"
+        case _, ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
+            return f"{name}_{attr}"
+    return "measured"

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from t2j_lsp.translate.source.given import NOTHING_GIVEN
 from t2j_lsp.translate.training.program.passed import Input
 
+from .compiled_function import CompiledFunction
 from .composed_step import Composer, UpdateStep, free
+
+
+@dataclass
+class _BareFunction(CompiledFunction):
+    leaves: tuple[str, ...] = ()
+    """The tensors that it updates."""
+
+    def transforms(self) -> str:
+        """JAX's own, unless Flax's random state is passed, or a module; for the target ``jax``, where none are left."""
+        pure = self.at.ctx.source.given is not NOTHING_GIVEN
+        arrays = pure and all(i.text in self.leaves for i in self.used if i.kind == "module")
+        return self.at.need("jax" if arrays or not self.takes_variables() else "nnx")
 
 
 class BareComposer(Composer):
@@ -23,12 +38,8 @@ class BareComposer(Composer):
             self.used.append(Input(self.optimizer, one.text, "static"))
         return super().step()
 
-    def _transforms(self) -> str:
-        """JAX's own, unless Flax's random state is passed, or a module; for the target ``jax``, where none are left."""
-        pure = self.at.ctx.source.given is not NOTHING_GIVEN
-        leaves = self.update.optimized[0].modules
-        arrays = pure and all(i.text in leaves for i in self.modules)
-        return self.at.need("jax" if arrays or not self._takes_variables() else "nnx")
+    def _function(self) -> CompiledFunction:
+        return _BareFunction(self.at, self.used, self.body.text, leaves=self.update.optimized[0].modules)
 
     def _taken(self) -> list[Input]:
         return [*self.modules, self.state, *self.others]

@@ -9,17 +9,14 @@ from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context, Names
-from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.training.optimizers.groups import updated
-from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.flow import DataFlow
-from t2j_lsp.translate.training.program.given_functions import is_function
 from t2j_lsp.translate.training.program.named_modules import targets
-from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 from t2j_lsp.translate.training.program.passed import Input
 from t2j_lsp.translate.training.program.step_calls import StepCall, clip_kind
 from t2j_lsp.translate.training.program.text import indented, returned_at_once
 
+from .compiled_function import RANK, CompiledFunction, StepScope
 from .update import Update
 
 
@@ -64,17 +61,6 @@ class StepBody:
         return {n.id for n in symbols.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
 
 
-@dataclass(frozen=True)
-class StepScope:
-    """Where a step is written: the translation, the scope, and what names code of the output asks for."""
-
-    ctx: Context
-    objects: Objects
-    scope: VariableScope
-    flow: DataFlow
-    need: Callable[[str], str]
-
-
 @dataclass
 class Composer:
     """Puts the parts of one step together."""
@@ -94,8 +80,7 @@ class Composer:
         self.loss = only if only.isidentifier() else free(self.names, "loss", "total_loss")
         self.grads = free(self.names | {self.loss}, "grads", "gradients")
         self.loss_fn = free(self.names | {self.loss}, "loss_fn", "compute_loss", "objective")
-        rank = {"module": 0, "function": 2, "array": 3, "limit": 4, "static": 5}
-        self.used.sort(key=lambda i: rank[i.kind])
+        self.used.sort(key=lambda i: RANK[i.kind])
         self.modules = [i for i in self.used if i.kind == "module"]
         self.modules.sort(key=lambda i: self.trained.index(i.text) if i.text in self.trained else len(self.trained))
         self.others = [i for i in self.used if i.kind != "module"]
@@ -103,14 +88,11 @@ class Composer:
         self.own = [*self.modules, *(i for i in self.others if i.name in bound)]
         self.returned = ([self.loss] if only in self.update.live or not self._given() else []) + self._given()
         name = self.update.name
-        static = [i.name for i in self.others if self._is_static(i)]
-        quoted = [f'"{name}"' for name in static]
-        known = quoted[0] if len(static) == 1 else f"({', '.join(quoted)})"
-        options = f"static_argnames={known}" if static else ""
-        said = ", ".join(filter(None, [options, "graph=False" if self._takes_trees() else ""]))
-        decorator = f"@{self._transforms()}.jit" + (f"({said})" if said else "")
+        self.compiled = self._function()
+        decorator = self.compiled.decorator()
         if self.update.mode == "conditional":
-            return self._conditional(name, decorator, f", {options}" if static else "")
+            options = self.compiled.static_argnames()
+            return self._conditional(name, decorator, f", {options}" if options else "")
         taken = [i.name for i in self._taken()]
         lines = [*([decorator] if not self.update.once else []), f"def {name}({', '.join(taken)}):"]
         loss_lines = [
@@ -120,36 +102,8 @@ class Composer:
         lines += indented([*loss_lines, "", *self._gradient(self.own), *self._after()], "    ")
         return UpdateStep(name, lines, self._call(name))
 
-    def _transforms(self) -> str:
-        """The library whose transformations the step is under: Flax's, which know modules, or JAX's own."""
-        return self.at.need("nnx" if self.optimizers or self._takes_variables() else "jax")
-
-    def _takes_variables(self) -> bool:
-        """Whether the step takes variables of Flax besides those of optimizers, or something that may hold some."""
-        return bool(self._functions()) or not Allocations(self.at.objects).are_arrays(self.used)
-
-    def _takes_trees(self) -> bool:
-        """Whether the modules that the step takes are surely trees, and nothing else of it holds variables."""
-        if self._transforms() != "nnx" or not all(isinstance(place, ast.Name) for place in self._functions()):
-            return False
-        modules = [i.places for i in self.modules if i.text != "rngs"]
-        return Allocations(self.at.objects).are_trees(modules, self.body.text)
-
-    def _functions(self) -> list[ast.expr]:
-        """The functions that the step takes and that aren't known when it is traced."""
-        return [place for i in self.used if i.kind == "function" and not self._is_static(i) for place in i.places]
-
-    def _is_static(self, one: Input) -> bool:
-        """Whether a value is known when the step is traced, as a function is; under ``nnx.jit`` no module is."""
-        if one.kind != "function":
-            return one.kind == "static"
-        objects, scope = self.at.objects, self.at.scope
-        return all(is_loss(self.at.ctx.fact(place)) or is_function(objects, place, scope) for place in one.places)
-
-    def _argument(self, one: Input) -> str:
-        if one.kind == "function" and not self._is_static(one):
-            return f"{self.at.need('jax')}.tree_util.Partial({one.text})"
-        return one.argument()
+    def _function(self) -> CompiledFunction:
+        return CompiledFunction(self.at, self.used, self.body.text, bool(self.optimizers))
 
     def _given(self) -> list[str]:
         """What the step gives besides the loss: values of ``loss_fn``, and norms of gradients."""
@@ -162,7 +116,7 @@ class Composer:
         return [*self.modules, *self.optimizers, *self.others]
 
     def _call(self, name: str) -> str:
-        given = ", ".join(map(self._argument, self._taken()))
+        given = ", ".join(map(self.compiled.argument, self._taken()))
         targets = list(self.returned)
         if self.update.grads:
             targets.append(self.update.grads)
@@ -201,7 +155,7 @@ class Composer:
         grads = self.new
         if len(self.trained) > 1 and len(self.update.optimized) > 1:
             grads = f"({', '.join(self._grads_of(t) for t in self.trained)})"
-        call = f"{self._transforms()}.value_and_grad({self.loss_fn}{options})"
+        call = f"{self.compiled.transforms()}.value_and_grad({self.loss_fn}{options})"
         return [f"{value}, {grads} = {call}({', '.join(i.name for i in given)})"]
 
     def _grads_of(self, base: str) -> str:
@@ -287,7 +241,7 @@ class Composer:
         lines += indented([*self._gradient(shared), *self._after()], "    ")
         evaluate = unused(ctx.names, "eval_step", "evaluate")
         lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn}{options})"]
-        given = ", ".join(map(self._argument, shared))
+        given = ", ".join(map(self.compiled.argument, shared))
         loss = self.loss if self.loss in self.update.live else "_"
         target = f"{loss}{self._aux(', ')}" if self.body.results else loss
         otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from functools import cached_property
 
 from t2j_lsp import symbols
@@ -25,11 +25,15 @@ from .training_steps import Steps
 class HandedBatches:
     """Looks at what reads a variable of a loop over batches."""
 
-    def __init__(self, context: Context, steps: Steps, compiled: Collection[ast.Call]) -> None:
+    def __init__(
+        self, context: Context, steps: Steps, compiled: Collection[ast.Call], passed: Set[ast.AST] = frozenset()
+    ) -> None:
         self.ctx, self.parents = context, context.source.parents
         self.steps = steps
         self.compiled = compiled
         """Calls of modules that go through a compiled function."""
+        self.passed = passed
+        """Statements and expressions that are computed in one function with such a call."""
 
     def is_handed(self, target: ast.Name) -> bool:
         """Whether compiled functions alone read what a loop takes of a batch: a variable and those beside it."""
@@ -99,10 +103,12 @@ class HandedBatches:
         return next((at for at in loops if name.id in {n.id for n in batch_targets(at)}), None)
 
     def _is_in_step(self, node: ast.Name, loops: set[ast.AST]) -> bool:
-        """Whether it stands in a compiled step that a loop around it makes."""
+        """Whether it stands in a compiled step that a loop around it makes, or in a forward pass with what follows."""
         if node in self.steps.uncompiled:
             return False
         around = list(ancestors(node, self.parents))
+        if not self.passed.isdisjoint(around):
+            return True
         used = next((at for at in around if at in self.steps.used or at in self.steps.measured), None)
         return used is not None and loops <= set(ancestors(used, self.parents))
 

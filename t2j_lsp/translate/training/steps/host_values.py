@@ -14,18 +14,35 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.rule.facts import ListOf, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.evaluation import evaluated_once
 from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.once import GROWING, gives_number
 
 
+def is_numpy(fact: Fact) -> bool:
+    """Whether a value is known to be an array of numpy, or of a library like it."""
+    return isinstance(fact, Object) and fact.kind == "array"
+
+
 def makes_array(inference: Inference, node: ast.AST) -> bool:
     """Whether it is a call that makes an array of values."""
     fact = inference.fact(node.func) if isinstance(node, ast.Call) and node.args else None
     return isinstance(fact, Qual) and fact.name in names_with(Trait.FROM_VALUES)
+
+
+def made_of_unknown(inference: Inference, node: ast.expr) -> ast.Call | None:
+    """The array that is made of an array of NumPy, or what nothing is known of: ``torch.from_numpy(observation)``."""
+    whole: ast.AST = node
+    while isinstance(around := inference.source.parents.get(whole), ast.Attribute):
+        whole = around
+    facts = [inference.fact(one) for one in (node, whole) if isinstance(one, ast.expr)]
+    unknown = all(fact == UNKNOWN or is_numpy(fact) or isinstance(fact, UnknownParameter) for fact in facts)
+    made = isinstance(around, ast.Call) and around.args[:1] == [whole] and makes_array(inference, around)
+    return around if unknown and made and isinstance(around, ast.Call) else None
 
 
 def given_before(inference: Inference, flow: DataFlow, code: Sequence[ast.AST], own: set[str]) -> set[ast.AST]:

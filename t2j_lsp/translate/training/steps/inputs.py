@@ -43,7 +43,8 @@ from t2j_lsp.translate.training.program.static_values import (
 )
 from t2j_lsp.translate.training.program.step_calls import Refused
 
-from .made_inputs import MadeInputs, as_said, held, is_numpy
+from .host_values import is_numpy
+from .made_inputs import MadeInputs, as_said, held
 
 PLACES = "device", "dtype", "generator"
 """Kinds of values that say where and how arrays are made, which JAX's code seldom does."""
@@ -200,6 +201,8 @@ class Inputs:
             if isinstance(made.slice, ast.Constant) and isinstance(key := made.slice.value, str) and key.isidentifier():
                 return self._name(f".{key}")  # batch["image"]
             return self._name_of_part(made, held(made) or node)
+        if made.args and isinstance(made.args[0], ast.Attribute) and made.args[0] is not node:
+            return self._name(f".{made.args[0].attr}")  # torch.tensor(batch.reward)
         return self._name(".batch") if self.made.next_of(node) is not None else self._name_of_part(made, node)
 
     def _name_of_part(self, part: ast.Call | ast.Subscript, value: ast.expr) -> str:

@@ -27,9 +27,9 @@ from t2j_lsp.translate.training.program.passed import Input, PassedOn, name_pass
 from t2j_lsp.translate.training.program.step_calls import Refused
 from t2j_lsp.translate.training.program.text import converted, lead_comments
 
+from .host_values import is_numpy
 from .inputs import Inputs
 from .loss_calls import LossCalls
-from .made_inputs import is_numpy
 from .step import renamed
 
 IS_GIVEN = "is given {} by its callers now; in other files that call it, pass it too"

@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, MixedDict, 
 from t2j_lsp.translate.training.data.sample_parts import is_mixed
 from t2j_lsp.translate.training.program.flow import DataFlow
 
-from .host_values import asked_number, made_of_host_values, makes_array, takes_next
+from .host_values import asked_number, is_numpy, made_of_host_values, made_of_unknown, makes_array, takes_next
 
 
 class MadeInputs:
@@ -103,7 +103,9 @@ class MadeInputs:
             if isinstance(place, ast.Call) and makes_array(self.ctx.inference, place):
                 if unknown and self._of_values(place, exposed):
                     return place
-                made = made_of_host_values(self.ctx.inference, place)
+                made = (
+                    made_of_host_values(self.ctx.inference, place) or made_of_unknown(self.ctx.inference, node) is place
+                )
                 return place if made and self.flow.reads(place) - self._libraries(place) <= exposed else None
         return None
 
@@ -183,11 +185,6 @@ def held(part: ast.Subscript) -> ast.Name | None:
 def _is_whole(fact: Fact) -> bool:
     """Whether a value becomes an array before it is passed: an array of numpy, or a list of numbers."""
     return is_numpy(fact) or isinstance(fact, ListOf) and isinstance(fact.item, Scalar) and fact.item.kind != "str"
-
-
-def is_numpy(fact: Fact) -> bool:
-    """Whether a value is known to be an array of numpy, or of a library like it."""
-    return isinstance(fact, Object) and fact.kind == "array"
 
 
 def as_said(known: Object) -> str:

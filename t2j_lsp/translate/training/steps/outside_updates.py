@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import nearest
@@ -26,6 +28,7 @@ from t2j_lsp.translate.training.program.static_values import names_loss
 from t2j_lsp.translate.training.program.step_calls import CLOSURE
 
 from .method_calls import MethodCalls
+from .passes import Passes
 from .region import AUTOCAST
 from .repeated_calls import RepeatedCalls, called_module
 from .training_steps import Steps
@@ -56,8 +59,10 @@ class OutsideUpdates:
         self.allocations = Allocations(objects)
         self.repeated = RepeatedCalls(context.inference, objects, self.allocations, steps.hosts, steps.used)
         self.methods = MethodCalls(context, objects, steps.jittable)
-        self.compiled: set[ast.Call] = set()
-        """Calls of modules that go through a compiled function."""
+        self.compiled: dict[ast.Call, Callable[[], None]] = {}
+        """Calls of modules that go through a compiled function, and what has each do so by itself."""
+        self.passed: set[ast.AST] = set()
+        """What is computed in one function with such a call."""
 
     def plan(self) -> None:
         left = {n for s in self.steps.refused for n in symbols.walk(s)}
@@ -76,6 +81,17 @@ class OutsideUpdates:
                 self.rates.listed(node)
             elif isinstance(node, ast.Attribute) and node not in used:
                 self._attribute(node)
+        self._compile()
+
+    def _compile(self) -> None:
+        """Have the calls that were found go through compiled functions."""
+        outside = {n for s in self.steps.used for n in symbols.walk(s)}
+        passes = Passes(self.ctx, self.objects, self.steps, self.compiled.keys() - outside)
+        taken = passes.plan()
+        for call, handle in self.compiled.items():
+            if call not in taken:
+                handle()
+        self.passed = passes.compiled
 
     # --- statements -----------------------------------------------------------------------------------------------
 
@@ -187,8 +203,7 @@ class OutsideUpdates:
                 return
         method = self.methods.called(node) if not used else None
         if method is not None and self._repeated(node):
-            self.compiled.add(node)
-            self.methods.plan(node, method)
+            self.compiled[node] = partial(self.methods.plan, node, method)
         if not is_module(self.ctx.fact(called_module(self.ctx.inference, node))):
             return
         if not used and self._repeated(node) or self._in_episode(node):
@@ -273,7 +288,6 @@ class OutsideUpdates:
         if _has_objects(self.ctx.fact(node)):
             return
 
-        self.compiled.add(node)
         called = self.allocations.helper("forward", ast.unparse(module))
 
         def handler(renderer: ExpressionRenderer) -> Piece:
@@ -281,7 +295,7 @@ class OutsideUpdates:
             self.ctx.report.count_converted()
             return Piece(f"{renderer.need(called)}({given})")
 
-        self.ctx.plan.on_expression(node, handler)
+        self.compiled[node] = partial(self.ctx.plan.on_expression, node, handler)
 
     def _in_episode(self, node: ast.Call) -> bool:
         """Whether it stands in a step that isn't compiled, and nothing else than arrays changes from call to call."""

@@ -18,7 +18,8 @@ from t2j_lsp.translate.training.program.step_calls import Refused, StepCall, lim
 from t2j_lsp.translate.training.program.text import converted, lead_comments, rendered
 
 from .bare_step import BareComposer
-from .composed_step import Composer, StepBody, StepScope, UpdateStep, base_of
+from .compiled_function import StepScope
+from .composed_step import Composer, StepBody, UpdateStep, base_of
 from .inputs import Inputs
 from .loss_shapes import LossShapes
 from .shared_draws import draw_once

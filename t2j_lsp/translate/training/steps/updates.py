@@ -57,17 +57,7 @@ class Updates:
         self.lost = lost
         self.independent = "The loss doesn't depend on the modules that the optimizer updates."
         self.body = scope.function.node.body if scope.function is not None else context.source.tree.body
-        self.liveness = Liveness(flow, self.body, self._read_elsewhere())
-
-    def _read_elsewhere(self) -> set[str]:
-        """Variables that other functions read: those of the module level, and attributes of ``self``."""
-        if self.scope.function is not None:
-            names = {n for s in symbols.walk(self.scope.function.node) if isinstance(s, ast.Global) for n in s.names}
-            return names | {v for v in self.flow.writes(self.scope.function.node) if "." in v}
-        out: set[str] = set()
-        for function in self.ctx.inference.functions:
-            out |= self.flow.reads(function)
-        return out
+        self.liveness = Liveness(flow, self.body, read_elsewhere(self.ctx, self.scope, self.flow))
 
     # --- one phase ------------------------------------------------------------------------------------------------
 
@@ -366,7 +356,7 @@ class Updates:
         flow, liveness = self.flow, self.liveness
         if gone := [one.value for one in update.measures] + [items[i].node for i in made.moved if i > last]:
             flow = self.flow.without(gone)
-            liveness = Liveness(flow, self.body, self._read_elsewhere())
+            liveness = Liveness(flow, self.body, read_elsewhere(self.ctx, self.scope, self.flow))
         wanted = set(liveness.after.get(items[last].node, set()))
         if update.condition is not None:
             wanted |= liveness.after.get(update.condition, set())
@@ -397,3 +387,11 @@ class Updates:
             if name is not None and name in self.flow.writes(node) and name not in names:
                 names.append(name)
         return names
+
+
+def read_elsewhere(ctx: Context, scope: VariableScope, flow: DataFlow) -> set[str]:
+    """Variables of a scope that other functions read: those of the module level, and attributes of ``self``."""
+    if scope.function is not None:
+        names = {n for s in symbols.walk(scope.function.node) if isinstance(s, ast.Global) for n in s.names}
+        return names | {v for v in flow.writes(scope.function.node) if "." in v}
+    return set[str]().union(*(flow.reads(function) for function in ctx.inference.functions))

@@ -1,0 +1,88 @@
+"""A compiled function of training code: its decorator, what it takes, and what it is called with."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.training.program.allocations import Allocations
+from t2j_lsp.translate.training.program.flow import DataFlow
+from t2j_lsp.translate.training.program.given_functions import is_function
+from t2j_lsp.translate.training.program.objects import Objects, VariableScope
+from t2j_lsp.translate.training.program.passed import Input
+
+RANK = {"module": 0, "function": 2, "array": 3, "limit": 4, "static": 5}
+"""The order of parameters by their kinds; an optimizer stands behind the modules."""
+
+
+@dataclass(frozen=True)
+class StepScope:
+    """Where a step is written: the translation, the scope, and what names code of the output asks for."""
+
+    ctx: Context
+    objects: Objects
+    scope: VariableScope
+    flow: DataFlow
+    need: Callable[[str], str]
+
+
+@dataclass
+class CompiledFunction:
+    """What is known of a compiled function that takes ``used``, and optimizers if it ``updates``."""
+
+    at: StepScope
+    used: Sequence[Input]
+    text: str
+    """The code that it runs."""
+    updates: bool = False
+
+    @property
+    def static(self) -> list[str]:
+        """The parameters that are known when the function is traced."""
+        return [one.name for one in self.used if self.is_static(one)]
+
+    def static_argnames(self) -> str:
+        """The option of the decorator that says so."""
+        quoted = [f'"{name}"' for name in self.static]
+        known = quoted[0] if len(quoted) == 1 else f"({', '.join(quoted)})"
+        return f"static_argnames={known}" if quoted else ""
+
+    def decorator(self) -> str:
+        """``@nnx.jit(static_argnames="criterion", graph=False)``."""
+        said = ", ".join(filter(None, [self.static_argnames(), "graph=False" if self.takes_trees() else ""]))
+        return f"@{self.transforms()}.jit" + (f"({said})" if said else "")
+
+    def transforms(self) -> str:
+        """The library whose transformations the function is under: Flax's, which know modules, or JAX's own."""
+        return self.at.need("nnx" if self.updates or self.takes_variables() else "jax")
+
+    def takes_variables(self) -> bool:
+        """Whether it takes variables of Flax besides those of optimizers, or something that may hold some."""
+        return bool(self._functions()) or not Allocations(self.at.objects).are_arrays(self.used)
+
+    def takes_trees(self) -> bool:
+        """Whether the modules that it takes are surely trees, and nothing else of it holds variables."""
+        if self.transforms() != "nnx" or not all(isinstance(place, ast.Name) for place in self._functions()):
+            return False
+        modules = [i.places for i in self.used if i.kind == "module" and i.text != "rngs"]
+        return Allocations(self.at.objects).are_trees(modules, self.text)
+
+    def _functions(self) -> list[ast.expr]:
+        """The functions that it takes and that aren't known when it is traced."""
+        return [place for i in self.used if i.kind == "function" and not self.is_static(i) for place in i.places]
+
+    def is_static(self, one: Input) -> bool:
+        """Whether a value is known when the function is traced, as a function is; under ``nnx.jit`` no module is."""
+        if one.kind != "function":
+            return one.kind == "static"
+        objects, scope = self.at.objects, self.at.scope
+        return all(is_loss(self.at.ctx.fact(place)) or is_function(objects, place, scope) for place in one.places)
+
+    def argument(self, one: Input) -> str:
+        """What it is called with."""
+        if one.kind == "function" and not self.is_static(one):
+            return f"{self.at.need('jax')}.tree_util.Partial({one.text})"
+        return one.argument()

@@ -136,6 +136,8 @@ def outermost(node: ast.AST, is_wanted: Callable[[ast.expr], bool]) -> Iterator[
 def measured_name(node: ast.stmt, value: ast.expr) -> str:
     """What a value is called that a statement takes: ``batch_correct`` of ``correct += (...).sum().item()``."""
     match node, value:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"))), _:
+            return f"batch_{_OF_ALL.sub('', name)}"
         case ast.AugAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)), _:
             return f"batch_{_OF_ALL.sub('', name)}"
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(value=one))), _ if one is value:

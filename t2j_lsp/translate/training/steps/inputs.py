@@ -95,7 +95,7 @@ class Inputs:
                 if isinstance(node, ast.Call) and node in self.flow.passed:
                     self._add_passed(self.flow.passed[node], exposed, inputs)
                 elif self.flow.variable(node) in exposed and (_is_load(node) or self._is_added_to(node)):
-                    made = self._made(node, exposed) if self.compiled else None
+                    made = self.made.of(node, exposed) if self.compiled else None
                     if made is not None:
                         self._add_made(node, made, inputs)
                     else:
@@ -184,10 +184,6 @@ class Inputs:
             if text not in inputs:
                 inputs[text] = Input(self._name(text), text, one.kind)
             inputs[text].places += [place for place in one.places if place not in inputs[text].places]
-
-    def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
-        """What is made of a variable where the code is called, and passed in its place."""
-        return self.made.of(node, exposed)
 
     def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, inputs: dict[str, Input]) -> None:
         text = ast.unparse(made)

@@ -86,7 +86,7 @@ class OutsideUpdates:
     def _compile(self) -> None:
         """Have the calls that were found go through compiled functions."""
         outside = {n for s in self.steps.used for n in symbols.walk(s)}
-        passes = Passes(self.ctx, self.objects, self.steps, self.compiled.keys() - outside)
+        passes = Passes(self.ctx, self.objects, self.steps, self.compiled.keys() - outside - self.steps.uncompiled)
         taken = passes.plan()
         for call, handle in self.compiled.items():
             if call not in taken:

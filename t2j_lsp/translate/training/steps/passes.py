@@ -7,70 +7,28 @@ number of right ones. Each operation by itself costs as much as the forward pass
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import takewhile
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors, nearest
+from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.rule.facts import Scalar
 from t2j_lsp.translate.rule.library import is_loss
-from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.training.program.dict_order import DictOrder
 from t2j_lsp.translate.training.program.flow import DataFlow, Liveness
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
-from t2j_lsp.translate.training.program.passed import Input, name_passed
 from t2j_lsp.translate.training.program.step_calls import Refused
-from t2j_lsp.translate.training.program.text import (
-    converted,
-    indented,
-    lead_comments,
-    rendered,
-    returned_at_once,
-    span_of_lines,
-)
 
-from .array_code import ArrayCode, measured_name, outermost
-from .compiled_function import RANK, CompiledFunction, StepScope
-from .composed_step import unused
+from .array_code import ArrayCode, outermost
 from .effects import CallEffects
-from .inputs import Inputs
-from .step import renamed
+from .pass_writer import Pass, PassWriter
 from .training_steps import Steps
 from .update import Measure
 from .updates import read_elsewhere
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Raise)
-_EVALUATES = re.compile(r"eval|test|valid|accuracy|score|infer|predict")
-
-
-@dataclass
-class Pass:
-    """What of a block is computed in one compiled function, which is called where ``first`` stands."""
-
-    block: Sequence[ast.stmt]
-    first: int
-    moved: list[int] = field(default_factory=list)
-    measures: list[Measure] = field(default_factory=list)
-    live: list[str] = field(default_factory=list)
-
-    @property
-    def parts(self) -> list[ast.AST]:
-        """What it computes, in its order."""
-        out: list[ast.AST] = []
-        for index, node in enumerate(self.block):
-            out += [node] if index in self.moved else [one.value for one in self.measures if one.node is node]
-        return out
-
-    @property
-    def place(self) -> ast.stmt:
-        return self.block[self.first]
 
 
 class Passes:
@@ -99,7 +57,7 @@ class Passes:
             except Refused:
                 continue
             if made is not None:
-                scope.handle(made)
+                scope.writer.handle(made)
                 self.compiled.update(made.parts)
                 inside = (n for part in made.parts for n in symbols.walk(part))
                 taken |= {n for n in inside if isinstance(n, ast.Call) and n in self.calls}
@@ -137,6 +95,7 @@ class _ScopePasses:
         effects = CallEffects(self.ctx.inference, owner)
         self.flow = DataFlow(self.ctx.source.symbols, owner, passes.steps.lifting.passed, effects=effects)
         self.code = ArrayCode(self.ctx, self.flow, passes.steps.jittable)
+        self.writer = PassWriter(self.ctx, self.objects, passes.steps, scope, self.flow)
 
     def made(self, block: Sequence[ast.stmt], first: int) -> Pass | None:
         """What is computed with a forward pass; None where that is no more than the pass itself."""
@@ -145,7 +104,7 @@ class _ScopePasses:
             return None
         self._before(made)
         made.live = self._live(made)
-        return made if self._is_more(made) and self._inputs(made) is not None else None
+        return made if self._is_more(made) and self.writer.inputs(made) is not None else None
 
     def _behind(self, block: Sequence[ast.stmt], first: int) -> Pass:
         """The forward pass and what follows from it."""
@@ -156,7 +115,8 @@ class _ScopePasses:
             if any(isinstance(n, _LEAVES) for n in symbols.walk(node)) and not isinstance(node, ast.Return):
                 break
             value = self.code.assigns(node) if self._may_move(node) else None
-            if value is not None and self._is_of(value, given, changed) and self._is_new(node, staying):
+            known = value is not None and self._is_known_code(value, given, changed) and self._is_new(node, staying)
+            if known and value is not None and (made.parts or self._is_of(value, given, changed)):
                 made.moved.append(index)
                 given |= self.flow.writes(node)
                 continue
@@ -167,7 +127,26 @@ class _ScopePasses:
                 break
             staying.append(node)
             changed |= self.code.changes(node)
+        for index in reversed(made.moved):
+            self._give_back(made, index)
         return made
+
+    def _give_back(self, made: Pass, index: int) -> None:
+        """Leave a statement in its place that is neither computed of a forward pass nor needed for what is."""
+        node, others = made.block[index], [i for i in made.moved if i != index]
+        results, parts = set[str](), Pass(made.block, made.first, others, made.measures).parts
+        for part in parts:
+            of_pass = any(isinstance(n, ast.Call) and n in self.passes.calls for n in symbols.walk(part))
+            if of_pass or self.flow.reads(part) & results:
+                results |= self.flow.writes(part)
+        of_pass = any(isinstance(n, ast.Call) and n in self.passes.calls for n in symbols.walk(node))
+        if (
+            of_pass
+            or self.flow.reads(node) & results
+            or any(self.flow.writes(node) & self.flow.reads(p) for p in parts)
+        ):
+            return
+        made.moved = others
 
     def _may_move(self, node: ast.stmt) -> bool:
         """Whether a statement can be written elsewhere."""
@@ -176,16 +155,22 @@ class _ScopePasses:
         return alone and node not in self.ctx.plan.statement_handlers and node not in self.passes.compiled
 
     def _is_of(self, node: ast.expr, given: Collection[str], changed: Collection[str]) -> bool:
-        """Whether an expression is computed of a forward pass, of what one gave, and of what is known in front."""
-        if not self.code.is_computed(node) or self.code.draws(node) or node in self.passes.compiled:
+        """Whether an expression is computed of a forward pass or of what one gave, and else of what is known."""
+        if not self._is_known_code(node, given, changed):
+            return False
+        calls = any(isinstance(n, ast.Call) and n in self.passes.calls for n in symbols.walk(node))
+        return calls or any(self.flow.variable(n) in given for n in self.code.variables(node))
+
+    def _is_known_code(self, node: ast.expr, given: Collection[str], changed: Collection[str]) -> bool:
+        """Whether an expression computes arrays of what the function has made, and of what is known in front of it."""
+        if not self.code.is_computed(node) or self.code.draws(node):
             return False
         inner = [*symbols.walk(node)]
         modules = [n for n in inner if isinstance(n, ast.Call) and self._calls_module(n)]
-        if any(n in self.passes.compiled for n in inner) or not all(n in self.passes.calls for n in modules):
+        if not self.passes.compiled.isdisjoint(inner) or not all(n in self.passes.calls for n in modules):
             return False
-        read = [*self.code.variables(node)]
-        known = all(self._is_known(n, given) and self.flow.variable(n) not in changed for n in read)
-        return known and bool(modules or any(self.flow.variable(n) in given for n in read))
+        read = self.code.variables(node)
+        return all(self._is_known(n, given) and self.flow.variable(n) not in changed for n in read)
 
     def _calls_module(self, call: ast.Call) -> bool:
         owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
@@ -250,120 +235,6 @@ class _ScopePasses:
         if any(isinstance(n, ast.Name) and n.id in made.live and ordered.loses(n.id, made.parts) for n in given):
             return False
         return not alone and bool(made.live or made.measures)
-
-    def _inputs(self, made: Pass) -> list[Input] | None:
-        """What the function is passed; None where something can't be."""
-        finder = Inputs(self.ctx, self.flow, self.scope, self.objects)
-        try:
-            inputs = [*finder.of(made.parts, ()).values()]
-        except Refused:
-            return None
-        return inputs if all(map(self._is_passed, inputs)) else None
-
-    def _is_passed(self, one: Input) -> bool:
-        """Whether an input is no number for each value of which the function would be compiled."""
-        facts = [self.ctx.fact(place) for place in one.places]
-        numbers = any(isinstance(fact, Scalar) and fact.kind not in ("str", "bool") for fact in facts)
-        plain = not (one.positions or one.texts or one.mixed)
-        return plain and not (one.kind == "static" and numbers)
-
-    # --- writing --------------------------------------------------------------------------------------------------
-
-    def handle(self, made: Pass) -> None:
-        """Put handlers on the statements of a pass."""
-        made.measures = [
-            Measure(self.ctx.names.fresh(measured_name(one.node, one.value)), one.value, one.node)
-            for one in made.measures
-        ]
-        name = self._name(made)
-        for node in made.block:
-            around = ancestors(node, self.ctx.source.parents)
-            contexts = (at for at in takewhile(lambda at: not isinstance(at, ast.FunctionDef), around))
-            self.ctx.plan.undifferentiated.update(at for at in contexts if isinstance(at, ast.With))
-
-        inline = self._inline(made)
-
-        def write(statements: StatementRewriter) -> None:
-            results, call = self._write(made, name, statements)
-            if inline is not None:
-                statements.renderer.put(inline, Piece(call))
-                (statements.dispatch if made.first not in made.moved else self.ctx.edits.delete)(made.place)
-            elif made.first in made.moved:
-                start, end = span_of_lines(self.ctx.source, made.place)
-                self.ctx.edits.add(start, end, f"{self.ctx.edits.indent(made.place.lineno)}{results} = {call}")
-            else:
-                assert self.ctx.scope.statement is not None
-                statements.dispatch(made.place)
-                self.ctx.scope.statement.before.insert(0, f"{results} = {call}")
-            self.ctx.report.count_converted()
-
-        def remove(statements: StatementRewriter, node: ast.stmt) -> None:
-            comments = lead_comments(self.ctx.source, node)
-            self.ctx.edits.placed_comments.update(comments)
-            self.ctx.edits.delete(node, above=len(comments))
-
-        gone = {made.block[index] for index in made.moved if index != made.first}
-        for context in {self.ctx.source.parents.get(node) for node in gone}:
-            if isinstance(context, ast.With) and gone.issuperset(context.body):
-                self.ctx.plan.on_statement(context, partial(remove, node=context))
-        for index in made.moved:
-            self.ctx.plan.on_statement(made.block[index], partial(remove, node=made.block[index]))
-        self.ctx.plan.on_statement(made.place, write)
-
-    def _name(self, made: Pass) -> str:
-        """What the function is called: after the function around it, unless that evaluates."""
-        around = self.scope.function.name if self.scope.function is not None else "eval"
-        hints = [f"{around}_step"] if not around.endswith("step") else []
-        return unused(self.ctx.names, *(["eval_step"] if _EVALUATES.search(around) else []), *hints, "forward_step")
-
-    def _inline(self, made: Pass) -> ast.expr | None:
-        """What the call stands in place of: the one value that the function gives, where nothing is in between."""
-        if made.live or len(made.measures) != 1:
-            return None
-        (only,) = made.measures
-        between = range(made.first, made.block.index(only.node))
-        return only.value if all(index in made.moved for index in between) else None
-
-    def _write(self, made: Pass, name: str, statements: StatementRewriter) -> tuple[str, str]:
-        """Write the function; what it gives, and the text of its call."""
-        inputs = self._inputs(made) or []
-        parts = made.parts
-        for one in inputs:
-            if one.given:
-                _, one.given = rendered(self.ctx, statements, one.places[0], made.place)
-        renamed(inputs, parts, self.ctx)
-        name_passed(parts, self.flow.passed, inputs)
-        for one in inputs:
-            for place in one.places if one.given else ():
-                statements.renderer.put(place, Piece(one.name))
-        lines = [line for node in made.block for line in self._lines(made, node, statements)]
-        results = [*made.live, *(one.name for one in made.measures)]
-        given = ", ".join(name.rpartition(".")[2] for name in results)
-        body = returned_at_once([*lines, f"return {given}"])
-        used = sorted(inputs, key=lambda one: RANK[one.kind])
-        at = StepScope(self.ctx, self.objects, self.scope, self.flow, statements.renderer.need)
-        function = CompiledFunction(at, used, "\n".join(body))
-        text = [function.decorator(), f"def {name}({', '.join(one.name for one in used)}):", *indented(body, "    ")]
-        self.passes.steps.insert(made.place, text, self._in_front(made.place))
-        return ", ".join(results), f"{name}({', '.join(map(function.argument, used))})"
-
-    def _in_front(self, node: ast.stmt) -> ast.stmt | None:
-        """The statement of the module level in front of one of it; None inside others."""
-        body = self.ctx.source.tree.body
-        at = body.index(node) if node in body else 0
-        return body[at - 1] if at else None
-
-    def _lines(self, made: Pass, node: ast.stmt, statements: StatementRewriter) -> Iterator[str]:
-        """What the function has of a statement."""
-        if made.block.index(node) in made.moved:
-            yield from lead_comments(self.ctx.source, node) if node is not made.place else ()
-            yield from converted(self.ctx, statements, node)
-            return
-        for one in made.measures:
-            if one.node is node:
-                before, text = rendered(self.ctx, statements, one.value, node)
-                yield from [*before, f"{one.name} = {text}"]
-                statements.renderer.put(one.value, Piece(one.name))
 
 
 def _is_load(node: ast.AST) -> bool:

@@ -92,7 +92,10 @@ def jax_steps(times: list[float], compiled: list[float]) -> None:
     def noted_jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         if function is None:
             return lambda later: noted_jit(later, **options)
-        compiled, key = jit(function, **options), object()
+        return noted(jit(function, **options))
+
+    def noted(compiled: Callable[..., Any]) -> Callable[..., Any]:
+        key = object()
 
         def call(*arguments: Any, **keywords: Any) -> Any:
             if running:
@@ -108,7 +111,9 @@ def jax_steps(times: list[float], compiled: list[float]) -> None:
 
         return call
 
+    bind = nnx.jit_partial
     nnx.Optimizer.update, nnx.jit = noted_update, noted_jit  # type: ignore[method-assign, assignment]
+    nnx.jit_partial = lambda *arguments, **options: noted(bind(*arguments, **options))  # type: ignore[assignment]
 
 
 def run_side(side: str, path: str) -> None:

@@ -53,7 +53,7 @@ def test_what_stands_around_a_step_is_computed_in_it_with_the_same_numbers() -> 
     loop = loop_of(trained(PROGRAM, ("model", "teacher")).translation.code)
     assert "teacher, " in loop and "wanted" not in loop and "argmax" not in loop
     assert "correct += batch_correct.item()" in loop
-    assert "losses.append(measured.item())" in loop
+    assert "losses.append(batch_losses.item())" in loop
 
 
 @pytest.mark.jax
@@ -69,7 +69,7 @@ def test_functions_that_are_given_numbers_stay_in_front_of_the_step() -> None:
 
 def test_results_that_nothing_else_reads_are_not_given() -> None:
     code = convert(PROGRAM).code
-    assert "return loss, (accuracy, batch_correct, measured)" in code and "predicted" not in loop_of(code)
+    assert "return loss, (accuracy, batch_correct, batch_losses)" in code and "predicted" not in loop_of(code)
 
 
 @pytest.mark.parametrize(

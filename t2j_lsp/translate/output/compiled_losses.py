@@ -55,12 +55,21 @@ def _called_outside(user: ast.Module, losses: set[str]) -> Iterator[str]:
 def _run_outside(user: ast.Module) -> list[ast.AST]:
     """The code that isn't compiled: not that of functions that compiled code alone names."""
     inside = {node.name for node in user.body if isinstance(node, ast.FunctionDef)}
+    bound = {*_bound(user)}
     while True:
         outside = [*_outside(user, inside)]
-        named = {node.id for node in outside if isinstance(node, ast.Name)} & inside
+        named = {node.id for node in outside if isinstance(node, ast.Name)} & inside - bound
         if not named:
             return outside
         inside -= named
+
+
+def _bound(user: ast.Module) -> Iterator[str]:
+    """The functions that ``nnx.jit_partial`` compiles."""
+    for node in ast.walk(user):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="jit_partial"), args=[ast.Name(id=name), *_]):
+                yield name
 
 
 def _outside(node: ast.AST, inside: set[str]) -> Iterator[ast.AST]:

@@ -16,6 +16,7 @@ from t2j_lsp.translate.training.program.passed import Input
 from t2j_lsp.translate.training.program.step_calls import StepCall, clip_kind
 from t2j_lsp.translate.training.program.text import indented, returned_at_once
 
+from .bound_steps import BoundSteps
 from .compiled_function import RANK, CompiledFunction, StepScope
 from .update import Update
 
@@ -31,6 +32,10 @@ class UpdateStep:
     """The call that makes the update, with the names it gives."""
     otherwise: str = ""
     """The call that only evaluates, for the case that no update is made."""
+    bound: str = ""
+    """The statement that binds it to its modules and optimizers, where it isn't called with them."""
+    before: ast.stmt | None = None
+    """The loop in front of which that stands."""
 
 
 @dataclass
@@ -94,13 +99,34 @@ class Composer:
             options = self.compiled.static_argnames()
             return self._conditional(name, decorator, f", {options}" if options else "")
         taken = [i.name for i in self._taken()]
-        lines = [*([decorator] if not self.update.once else []), f"def {name}({', '.join(taken)}):"]
+        before = self._binds_before()
+        decorators = [decorator] if not self.update.once and before is None else []
+        lines = [*decorators, f"def {name}({', '.join(taken)}):"]
         loss_lines = [
             f"def {self.loss_fn}({', '.join(i.name for i in self.own)}):",
             *indented(self._loss_body(), "    "),
         ]
         lines += indented([*loss_lines, "", *self._gradient(self.own), *self._after()], "    ")
-        return UpdateStep(name, lines, self._call(name))
+        if before is None:
+            return UpdateStep(name, lines, self._call(name))
+        short = name if self.at.scope.function is None else free(self.names | {name}, "step", "update", "bound_step")
+        given = [one.argument() for one in (*self.modules, *self.optimizers)]
+        text = f"{short} = {self.at.need('nnx')}.jit_partial({', '.join([name, *given])}, graph=False)"
+        taken_later = self.others
+        self._taken = lambda: taken_later  # type: ignore[method-assign]
+        return UpdateStep(name, lines, self._call(short), bound=text, before=before)
+
+    def _binds_before(self) -> ast.stmt | None:
+        """The loop in front of which the step can be bound to its modules and optimizers."""
+        given = [*self.modules, *self.optimizers]
+        plain = not self.compiled.static and all(i.kind in ("array", "limit") for i in self.others)
+        if self.update.mode != "fused" or self.update.once or not plain or any(one.given for one in given):
+            return None
+        if not self.optimizers or not self.compiled.takes_trees() or any(one.text == "rngs" for one in given):
+            return None
+        place = self.update.items[self.update.slice.call].node
+        texts = [one.text for one in self.modules], [one.text for one in self.optimizers]
+        return BoundSteps(self.at.ctx, self.at.objects, self.at.scope).loop(place, *texts)
 
     def _function(self) -> CompiledFunction:
         return CompiledFunction(self.at, self.used, self.body.text, bool(self.optimizers))

@@ -317,7 +317,10 @@ class _ScopePlan:
                     self.ctx.plan.left[changed[0]] = str(problem)  # the file is written again, without this step
                     return
             for step in steps:
-                self.steps.insert(one.block[0], step.function, self._in_front(one.block, changed[0]))
+                at_once = ["", "", step.bound] if step.bound and self.info is None else []
+                self.steps.insert(one.block[0], [*step.function, *at_once], self._in_front(one.block, changed[0]))
+                if step.before is not None and self.info is not None:
+                    self.ctx.edits.insert_before(step.before, [step.bound])
             region.write(statements, steps)
             self.ctx.report.count_converted()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from t2j_lsp.translate import translate
@@ -119,6 +121,43 @@ def test_other_splits_of_a_linear_layer_go_by_size(width: str) -> None:
 def test_a_split_of_unknown_kind_takes_the_helper_that_knows_both() -> None:
     source = "def f(x: torch.Tensor, how):\n    return x.split(how, dim=1)\n"
     assert "split(x, how, axis=1)" in translate("import torch\n\n\n" + source).code
+
+
+WINDOWS = """\
+import torch
+
+data = torch.arange(50) * 2
+n = 4
+at = torch.tensor([3, 0, 7])
+x = torch.stack([data[i : i + n] for i in at])
+y = torch.stack([data[i + 1 : i + n + 1] for i in at])
+"""
+
+
+def test_windows_that_begin_where_an_array_says_are_one_index() -> None:
+    done = translate(WINDOWS)
+    assert "x = data[at[:, None] + jnp.arange(n)]" in done.code
+    assert "y = data[at[:, None] + jnp.arange(1, n + 1)]" in done.code
+    both: list[dict[str, Any]] = [{}, {}]
+    exec(WINDOWS, both[0])
+    exec(done.code, both[1])
+    for name in ("x", "y"):
+        assert both[0][name].tolist() == both[1][name].tolist()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("torch.tensor([3, 0, 7])", "[3, 0, 7]"),  # numbers, which are known under jit
+        ("for i in at])\ny", "for i in at], dim=1)\ny"),
+        ("data[i : i + n] for", "data[i : i * 1 + n] for"),
+        ("data[i : i + n] for", "data[i : i + i + n] for"),
+        ("data[i : i + n] for i in at", "data[i : i + n] for i in at if i > 0"),
+    ],
+)
+def test_other_lists_of_slices_are_stacked(old: str, new: str) -> None:
+    assert old in WINDOWS
+    assert "x = jnp.stack([data[" in translate(WINDOWS.replace(old, new)).code
 
 
 ALONE = [

@@ -50,8 +50,9 @@ def loop_of(code: str) -> str:
 
 @pytest.mark.jax
 def test_what_stands_around_a_step_is_computed_in_it_with_the_same_numbers() -> None:
-    loop = loop_of(trained(PROGRAM, ("model", "teacher")).translation.code)
-    assert "teacher, " in loop and "wanted" not in loop and "argmax" not in loop
+    code = trained(PROGRAM, ("model", "teacher")).translation.code
+    loop = loop_of(code)
+    assert "def train_step(model, teacher, " in code and "wanted" not in loop and "argmax" not in loop
     assert "correct += batch_correct.item()" in loop
     assert "losses.append(batch_losses.item())" in loop
 

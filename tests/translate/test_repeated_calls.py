@@ -23,7 +23,8 @@ def test_what_a_training_loop_calls_is_compiled(loop: str, call: str) -> None:
     done = translate(f"{HEAD}{loop}{STEP}    x = {call}.detach()\n    print(x.sum())\n")
     assert not done.gaps
     assert (
-        f"forward({call.partition('(')[0].removesuffix('.forward')}, x)" in done.code.partition("train_step(net, ")[2]
+        f"forward_step({call.partition('(')[0].removesuffix('.forward')}, x)"
+        in done.code.partition("train_step(net, ")[2]
     )
 
 
@@ -77,7 +78,7 @@ FORWARD = "    def forward(self, x):\n        return self.f(x)\n\n\n"
 
 def test_modules_that_are_only_known_to_be_some_are_followed_to_what_made_them() -> None:
     code = translate(APART.replace("CLASS", PLAIN + FORWARD).replace("MADE", "Net()")).code
-    assert "forward(model, x)" in code.partition("def test_step")[2]
+    assert "eval_step(model, x)" in code.partition("def test_step")[2]
     assert "forward_graph" not in code
 
 

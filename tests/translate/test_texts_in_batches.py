@@ -131,20 +131,20 @@ def test_texts_stay_and_a_step_is_given_the_tensors_beside_them(source: str) -> 
 def test_a_step_takes_the_parts_of_a_batch_under_their_keys() -> None:
     code = convert(DICT).code
     assert "def train_step(model, optimizer, image, label):" in code
-    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in code
+    assert 'train_step(batch["image"], batch["label"])' in code
     assert 'jax.tree.map(lambda t: jnp.asarray(t) if hasattr(t, "shape") else t, batch)' in code
 
 
 def test_parts_of_which_nothing_is_known_stay_if_they_are_no_tensors() -> None:
     code = convert(PASSED).code
     assert 'jax.tree.map(lambda t: jnp.asarray(t) if hasattr(t, "shape") else t, batch)' in code
-    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in code
+    assert 'train_step(batch["image"], batch["label"])' in code
 
 
 def test_a_batch_of_tensors_is_passed_as_a_whole() -> None:
     code = convert(DICT.replace(', "name": self.names[i]', "").replace(', batch["name"]', "")).code
     assert "jax.tree.map(jnp.asarray, batch)" in code
-    assert "train_step(model, optimizer, batch)" in code
+    assert "train_step(batch)" in code
 
 
 def test_a_function_that_a_step_calls_is_given_the_arrays_of_the_batch() -> None:
@@ -211,7 +211,7 @@ def test_however_the_tensors_of_a_batch_are_moved_its_texts_stay(moves: str) -> 
     source = DICT.replace("for batch in loader:\n    loss", f"{MOVERS}for batch in loader:\n    {moves}\n    loss")
     result = convert(source)
     assert not result.gaps
-    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in result.code
+    assert 'train_step(batch["image"], batch["label"])' in result.code
     assert printed(result.code) == printed(source)
 
 
@@ -331,7 +331,7 @@ def test_texts_of_samples_in_a_list_stay(name: str) -> None:
     source = HEAD.replace("loader = ", LISTED[name] + "loader = ").replace("Images()", "rows") + TRAINED
     result = convert(source)
     assert not result.gaps
-    assert 'train_step(model, optimizer, batch["image"], batch["label"])' in result.code
+    assert 'train_step(batch["image"], batch["label"])' in result.code
     assert printed(result.code) == printed(source)
 
 

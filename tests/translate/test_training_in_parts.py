@@ -191,7 +191,7 @@ for step in range(4):
 """
     done = convert(HEAD + loop.format(used=""))
     assert not done.gaps
-    assert "    train_step(model, optimizer, x, y)\n    x, y = rngs.normal((4, 3)), jnp.zeros(4)" in done.code
+    assert "    train_step(x, y)\n    x, y = rngs.normal((4, 3)), jnp.zeros(4)" in done.code
     used = convert(HEAD + loop.format(used="loss = loss + x.mean() * 0 + model(x).mean()"))
     assert "    x, y = rngs.normal((4, 3)), jnp.zeros(4)\n" in used.code
     assert "train_step(model, optimizer, x, y)\n    x, y =" not in used.code
@@ -225,7 +225,7 @@ def train(targets, forced: bool):
     done = convert(HEAD + text)
     assert not done.gaps
     assert (
-        '@nnx.jit(static_argnames="forced", graph=False)\ndef train_step(model, optimizer, targets, given, forced)'
+        '@nnx.jit(static_argnames="forced", graph=False)\ndef train_step(model, optimizer, targets, forced)'
         in done.code
     )
 

@@ -231,7 +231,7 @@ def _reporting(run: _ProgramCounts) -> Iterator[None]:
         replace(nnx.Optimizer, "update", _counted)
         replace(optax, "apply_updates", _counted)
         replace(builtins, "__build_class__", _built)
-        for name in ("JitWrapped", "SimpleJitWrapped"):
+        for name in ("JitWrapped", "SimpleJitWrapped", "SimpleJitPartialWrapped"):
             if hasattr(compilation, name):
                 replace(getattr(compilation, name), "__call__", _compiled)
         yield

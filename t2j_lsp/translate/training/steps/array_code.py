@@ -17,7 +17,7 @@ from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.training.program.flow import DataFlow, is_mode
 from t2j_lsp.translate.training.program.static_values import names_loss
 
-from .host_values import made_of_unknown
+from .host_values import made_of_value
 from .jittable import Jittable
 
 PERHAPS = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -63,7 +63,7 @@ class ArrayCode:
 
     def is_passed(self, node: ast.Name | ast.Attribute) -> bool:
         """Whether a variable holds what a step may be given: an array, or what one is made of, a number, a module."""
-        if made_of_unknown(self.ctx.inference, node) is not None:
+        if made_of_value(self.ctx.inference, node) is not None:
             return True
         fact = self.ctx.fact(node)
         number = isinstance(fact, Scalar) and fact.kind in ("int", "float")

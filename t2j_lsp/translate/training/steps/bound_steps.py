@@ -131,6 +131,8 @@ class BoundSteps:
 
     def _changes_mode(self, node: ast.stmt) -> bool:
         """Whether a statement sets a mode of some module, or calls a function that does."""
+        if isinstance(node, _INNER):
+            return False
         return any(map(self._sets_mode, _run(node))) or any(info in self._setting for info in self._called(node))
 
     def _sets_mode(self, node: ast.AST) -> bool:

@@ -16,7 +16,7 @@ from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.evaluation import evaluated_once
 from t2j_lsp.translate.training.program.flow import DataFlow
@@ -34,15 +34,20 @@ def makes_array(inference: Inference, node: ast.AST) -> bool:
     return isinstance(fact, Qual) and fact.name in names_with(Trait.FROM_VALUES)
 
 
-def made_of_unknown(inference: Inference, node: ast.expr) -> ast.Call | None:
-    """The array that is made of an array of NumPy, or what nothing is known of: ``torch.from_numpy(observation)``."""
+def made_of_value(inference: Inference, node: ast.expr) -> ast.Call | None:
+    """The array that is made of a value that is no tensor, or of which nothing is known: ``torch.tensor(state)``."""
     whole: ast.AST = node
     while isinstance(around := inference.source.parents.get(whole), ast.Attribute):
         whole = around
     facts = [inference.fact(one) for one in (node, whole) if isinstance(one, ast.expr)]
-    unknown = all(fact == UNKNOWN or is_numpy(fact) or isinstance(fact, UnknownParameter) for fact in facts)
     made = isinstance(around, ast.Call) and around.args[:1] == [whole] and makes_array(inference, around)
-    return around if unknown and made and isinstance(around, ast.Call) else None
+    return around if made and all(map(_is_of_host, facts)) and isinstance(around, ast.Call) else None
+
+
+def _is_of_host(fact: Fact) -> bool:
+    """Whether a value is one of Python's or NumPy's that an array is made of, or nothing is known of it."""
+    listed = isinstance(fact, ListOf) and isinstance(fact.item, Scalar)
+    return fact == UNKNOWN or isinstance(fact, UnknownParameter) or is_numpy(fact) or listed
 
 
 def given_before(inference: Inference, flow: DataFlow, code: Sequence[ast.AST], own: set[str]) -> set[ast.AST]:

@@ -15,7 +15,7 @@ from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, MixedDict, 
 from t2j_lsp.translate.training.data.sample_parts import is_mixed
 from t2j_lsp.translate.training.program.flow import DataFlow
 
-from .host_values import asked_number, is_numpy, made_of_host_values, made_of_unknown, makes_array, takes_next
+from .host_values import asked_number, is_numpy, made_of_host_values, made_of_value, makes_array, takes_next
 
 
 class MadeInputs:
@@ -104,7 +104,7 @@ class MadeInputs:
                 if unknown and self._of_values(place, exposed):
                     return place
                 made = (
-                    made_of_host_values(self.ctx.inference, place) or made_of_unknown(self.ctx.inference, node) is place
+                    made_of_host_values(self.ctx.inference, place) or made_of_value(self.ctx.inference, node) is place
                 )
                 return place if made and self.flow.reads(place) - self._libraries(place) <= exposed else None
         return None

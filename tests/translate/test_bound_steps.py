@@ -1,0 +1,91 @@
+"""Steps that are bound to their modules and optimizers once, where these stay the same objects in the same mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from t2j_lsp.translate import translate
+
+HEAD = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l1, self.norm, self.l2 = nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.l2(torch.tanh(self.norm(self.l1(x))))
+
+
+def evaluate(net, x):
+    net.eval()
+    with torch.no_grad():
+        return net(x).square().mean().item()
+
+
+torch.manual_seed(0)
+x = torch.linspace(-1, 1, 48).reshape(12, 4) ** 2
+seen = []
+"""
+MADE = "model = Net()\noptimizer = torch.optim.Adam(model.parameters(), lr=0.05)\n"
+STEP = "optimizer.zero_grad()\n{0}loss = (model(x) - 1).square().mean()\n{0}loss.backward()\n{0}optimizer.step()\n"
+LOOP = "for epoch in range(6):\n    " + STEP.format("    ") + "    seen.append(loss.item())\n"
+EVALUATED = LOOP.replace("6):\n", "6):\n    model.train()\n") + "    seen.append(evaluate(model, x))\n"
+BOUND = "train_step = nnx.jit_partial(train_step, model, optimizer, graph=False)"
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("loop", [LOOP, EVALUATED], ids=["one mode", "evaluated in each epoch"])
+def test_a_bound_step_computes_what_the_unbound_one_does(loop: str) -> None:
+    code = translate(HEAD + MADE + loop).code
+    assert BOUND in code
+    plain = code.replace(BOUND, "train_step = functools.partial(nnx.jit(train_step), model, optimizer)")
+    both: list[dict[str, Any]] = [{}, {}]
+    exec(code, both[0])
+    exec(f"import functools\n{plain}", both[1])
+    assert both[0]["seen"] == pytest.approx(both[1]["seen"], rel=1e-5)
+    means = [one["model"].norm.mean[...].tolist() for one in both]
+    assert means[0] == pytest.approx(means[1], abs=1e-6) and max(map(abs, means[0])) > 0
+
+
+def test_a_function_that_is_called_once_binds_its_step() -> None:
+    function = (
+        f"def main():\n    {MADE.replace(chr(10), chr(10) + '    ')}{LOOP.replace(chr(10), chr(10) + '    ')}\n\n\n"
+    )
+    code = translate(f"{HEAD}{function}main()\n").code
+    assert "    step = nnx.jit_partial(train_step, model, optimizer, graph=False)\n    for epoch in" in code
+    assert "nnx.jit_partial" not in translate(f"{HEAD}{function}main()\nmain()\n").code
+    assert "nnx.jit_partial" not in translate(f"{HEAD}{function}for fold in range(3):\n    main()\n").code
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        MADE + LOOP + "    seen.append(evaluate(model, x))\n",
+        MADE + "evaluate(model, x)\n" + EVALUATED,
+        MADE
+        + EVALUATED.replace(
+            "    optimizer.zero", "    for _ in range(2):\n        evaluate(model, x)\n    optimizer.zero"
+        ),
+        MADE + LOOP.replace("    seen", "    model.norm.eval()\n    seen"),
+        "for fold in range(2):\n    " + MADE.replace("\n", "\n    ") + LOOP.replace("\n", "\n    ").rstrip() + "\n",
+        MADE + LOOP + "    if epoch == 3:\n        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)\n",
+        MADE + "def again():\n    global model\n    model = Net()\n\n\n" + LOOP,
+    ],
+    ids=[
+        "evaluated and never put back",
+        "evaluated in front of the loop",
+        "evaluated between training mode and step",
+        "a part of it is frozen",
+        "made in each round of a loop",
+        "another optimizer",
+        "another module",
+    ],
+)
+def test_what_may_change_is_given_to_each_call(program: str) -> None:
+    assert "nnx.jit_partial" not in translate(HEAD + program).code

@@ -242,3 +242,25 @@ class Twice(torch.autograd.Function):
 def test_fields_with_values_need_no_annotation_where_nothing_is_annotated() -> None:
     plain, annotated = (ast.unparse(definitions(OWN_GRADIENT.format(of))["FunctionContext"]) for of in ("", ": Tensor"))
     assert "needs_input_grad = ()" in plain and "needs_input_grad: tuple[bool" in annotated
+
+
+STEPPED = """net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+opt = torch.optim.SGD({}, lr=0.1, momentum=0.9)
+sched = torch.optim.lr_scheduler.StepLR(opt, 2)
+for epoch in range(4):
+    sched.step()
+"""
+DECAYED = "[{'params': net[0].parameters(), 'weight_decay': 0.1}, {'params': net[1].parameters()}]"
+
+
+@pytest.mark.parametrize(("parameters", "one"), [("net.parameters()", True), (DECAYED, False)])
+def test_a_schedule_of_one_rate_looks_for_no_others(parameters: str, one: bool) -> None:
+    text = ast.unparse(definitions(STEPPED.format(parameters))["LRScheduler"])
+    assert ("self.held.set_value(jnp.asarray(self.schedule(self.last_epoch), float))" in text) is one
+    assert ("for _, held in self.places:" in text) is not one
+
+
+def test_a_schedule_of_a_module_may_be_of_any_optimizer() -> None:
+    made = "def f(net: nn.Linear):\n    opt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    text = ast.unparse(definitions(f"{made}    return torch.optim.lr_scheduler.StepLR(opt, 2)\n")["LRScheduler"])
+    assert "for _, held in self.places:" in text

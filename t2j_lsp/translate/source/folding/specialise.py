@@ -34,6 +34,7 @@ from .merging import merged
 from .orders import PLACES, without_idle_order
 from .pairing import paired
 from .paths import of_paths
+from .rates import of_one_rate
 from .placing import placings
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
@@ -76,7 +77,7 @@ def specialised(
         index.words |= elsewhere
     texts = {h.name: h.text for h in copied}
     if index.is_program:
-        texts = without_absent(texts, user, named)
+        texts = of_one_rate(without_absent(texts, user, named), index.words)
     if index.is_program and labels:
         definitions = {name: definition(text) for name, text in texts.items()}
         for name, axes in label_axes(UseFinder(index, definitions, written).uses, written, labels):

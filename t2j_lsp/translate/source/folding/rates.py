@@ -1,4 +1,4 @@
-"""A schedule of an optimizer that keeps one learning rate: one place to set, where parameter groups would have several."""
+"""A schedule of an optimizer with one learning rate: one place to set, where parameter groups would have several."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ from .merging import merged
 from .orders import PLACES, without_idle_order
 from .pairing import paired
 from .paths import of_paths
-from .rates import of_one_rate
 from .placing import placings
+from .rates import of_one_rate
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
 from .unrolling import unrolled

@@ -49,6 +49,13 @@ def test_the_layer_has_the_new_values(body: str) -> None:
     assert convert(translation.code).code == translation.code
 
 
+@pytest.mark.parametrize(("layer", "gaps"), [("layer: nn.Module", 0), ("layer", 1)])
+def test_it_is_surely_a_module_s(layer: str, gaps: int) -> None:
+    written = f"import torch\nfrom torch import nn\n\n\ndef f({layer}):\n    w = layer.weight\n    w.mul_(2)\n"
+    translation = convert(written)
+    assert len(translation.gaps) == gaps and ("set_torch_parameter(layer" in translation.code) == (not gaps)
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -108,8 +108,6 @@ def move(model, values):
     "use",
     [
         "other.tied = layer.weight",
-        "w = layer.weight; w.mul_(2)",
-        "w = layer.weight; w.data.zero_()",
         "return layer.weight",
         "layer.weight.requires_grad_(False)",
         "layer.weight[0] = 1.0",

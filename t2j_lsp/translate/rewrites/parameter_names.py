@@ -13,6 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.tensors import behind_data
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 from t2j_lsp.translate.source.text import Source
@@ -28,7 +29,7 @@ def with_parameters_under_their_names(inference: Inference, gaps: Iterable[Findi
     edits: Edits = []
     for node in source.nodes:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_parameter(value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_parameter(inference, value):
                 uses = _uses(source, node, name)
                 if uses and any(_is_written(source, use) for use in uses):
                     edits += [_without(source, node), *_named(source, uses, source.segment(value))]
@@ -48,10 +49,12 @@ def _named(source: Source, uses: Iterable[ast.Name], parameter: str) -> Edits:
     return [(*source.span(use), [Fragment(parameter, *source.span(use))]) for use in uses]
 
 
-def _is_parameter(value: ast.expr) -> bool:
-    """``layer.weight`` of a layer that a name or attributes of one lead to."""
+def _is_parameter(inference: Inference, value: ast.expr) -> bool:
+    """``layer.weight`` of what is surely a module, to which a name or attributes of one lead."""
     node: ast.expr | None = behind_data(value)
     if not isinstance(node, ast.Attribute) or node.attr not in _PARAMETERS:
+        return False
+    if not is_module(inference.fact(node.value)):
         return False
     while isinstance(node, ast.Attribute):
         node = node.value

@@ -25,6 +25,17 @@ WEIGHTED = "backward() with arguments, or of something that isn't a loss"
 CLOSURE = "optimizer.step(closure) may compute the loss several times for one step, and this closure can't be followed."
 
 
+GROUPS = "param_groups"
+
+
+def _of_group(loop: ast.For, group: str) -> ast.For | None:
+    """``for p in group["params"]: ...``, where it is all that a loop over groups does."""
+    match loop.body:
+        case [ast.For(iter=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value="params"))) as inner]:
+            return inner if name == group and not loop.orelse else None
+    return None
+
+
 def clip_of(name: str) -> Literal["norm", "value"] | None:
     """How a call clips gradients; None if it is another call."""
     if name in names_with(Trait.CLIPS_NORM):
@@ -44,7 +55,8 @@ class StepCall:
     node: ast.stmt
     call: ast.Call
     subject: ast.expr
-    """The optimizer, the loss, the module that is zeroed, or the parameters that are clipped."""
+    """The optimizer, the loss, the module that is zeroed, or the parameters that are clipped: those of a module, or the
+    groups of an optimizer."""
     target: ast.expr | None = None
     """The name a clipped norm is assigned to."""
     edit: GradientEdit | None = None
@@ -161,18 +173,25 @@ class Reader:
 
     def _edit_loop(self, node: ast.For) -> StepCall | None:
         """``for p in model.parameters(): p.grad.data.clamp_(-1, 1)``: each gradient is computed of itself."""
+        walk, parameters = node, node.iter
         match node.target, node.iter:
-            case ast.Name(), ast.Call(func=ast.Attribute(attr="parameters"), args=[], keywords=[]) as parameters:
+            case ast.Name(), ast.Call(func=ast.Attribute(attr="parameters"), args=[], keywords=[]):
                 pass
             case (
                 ast.Tuple(elts=[ast.Name(), ast.Name()]),
                 ast.Call(func=ast.Attribute(attr="named_parameters", value=owner), args=[], keywords=[]),
             ):
                 parameters = ast.Call(ast.Attribute(owner, "parameters", ast.Load()), [], [])
+            case ast.Name(id=group), ast.Attribute(attr=attr, value=owner) if attr == GROUPS:
+                fact, inner = self.inference.fact(owner), _of_group(node, group)
+                if inner is None or not isinstance(fact, Object) or fact.kind != "optimizer":
+                    return None
+                walk = inner
             case _:
                 return None
-        edit = gradient_edit(node)
-        return StepCall("clip", node, parameters, parameters, edit=edit) if edit is not None else None
+        edit = gradient_edit(walk)
+        call = parameters if isinstance(parameters, ast.Call) else ast.Call(parameters, [], [])
+        return StepCall("clip", node, call, parameters, edit=edit) if edit is not None else None
 
     def calls_module(self, node: ast.AST) -> bool:
         """Whether a module may be called in some code, by itself or by a function that is given it."""

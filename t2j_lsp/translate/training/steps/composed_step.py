@@ -19,6 +19,7 @@ from t2j_lsp.translate.training.program.text import indented, returned_at_once
 from .bound_steps import BoundSteps
 from .compiled_function import RANK, CompiledFunction, StepScope
 from .update import Update
+from .updated_modules import clips_groups
 
 
 @dataclass
@@ -274,6 +275,8 @@ class Composer:
         return UpdateStep(name, lines, self._call(name), otherwise)
 
     def _is_clipped(self, clip: StepCall, modules: tuple[str, ...]) -> bool:
+        if any(clips_groups(clip, one) and one.modules == modules for one in self.update.optimized):
+            return True
         target = updated(clip.subject, self.at.scope, self.at.objects)
         return tuple(targets(target.target)) == modules if target.target else False
 

@@ -17,7 +17,7 @@ from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.named_modules import targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 from t2j_lsp.translate.training.program.slice import UpdateSlicer
-from t2j_lsp.translate.training.program.step_calls import Item, Phase, Refused, StepCall, clip_kind, limits
+from t2j_lsp.translate.training.program.step_calls import GROUPS, Item, Phase, Refused, StepCall, clip_kind, limits
 
 from .cut_off import carrying_gradients, is_detached
 from .skipped import KEPT, may_jump
@@ -197,7 +197,8 @@ class UpdatedModules:
         limits(clip)  # raises where nothing says what they are clipped to
         target = updated(clip.subject, self.scope, self.objects)
         for one in optimized:
-            if target.target and not target.groups and tuple(targets(target.target)) == one.modules:
+            own = target.target and not target.groups and tuple(targets(target.target)) == one.modules
+            if own or clips_groups(clip, one):
                 halves = any(other is not one and other.modules == one.modules for other in optimized)
                 left = any(group.frozen for group in one.groups) and not halves
                 if left and clip_kind(self.ctx.inference, clip) == "norm":
@@ -213,6 +214,14 @@ class UpdatedModules:
     def is_part(self, module: str) -> bool:
         """Whether a module is reached through another one: ``model.head``."""
         return self.flow.variable(ast.parse(module, mode="eval").body) is None
+
+
+def clips_groups(clip: StepCall, one: Optimized) -> bool:
+    """Whether the parameters of an optimizer are walked over by its groups: ``for group in optimizer.param_groups``."""
+    match clip.subject:
+        case ast.Attribute(attr=attr, value=owner) if attr == GROUPS:
+            return ast.unparse(owner) == one.text
+    return False
 
 
 def _is_named_after(optimizer: str, module: str) -> bool:

@@ -95,6 +95,7 @@ FINE = {
     "an optimizer of its own": LOOP + "model.fc = nn.Linear(8, 3)\n" + AGAIN + LOOP,
     "the model moved": 'model = model.to("cpu")\n' + LOOP,
     "the model wrapped": "model = nn.DataParallel(model)\n" + LOOP,
+    "the model moved and wrapped": 'if len(x) > 3:\n    model = nn.DataParallel(model.to("cpu"))\n' + LOOP,
     "another model": "other = Net()\nother.fc = nn.Linear(8, 3)\nadd_head(other, 3)\n" + LOOP,
     "another model behind": LOOP + "model = Net()\nprint(model(x).sum().item())\n",
     "in a trainer before": TRAINER.format(early="self.change()", late="pass"),

@@ -225,8 +225,10 @@ class LostParameters:
             return False
         if ast.unparse(same_module(value)) == target:
             return False
-        made = self.ctx.fact(value.func) if isinstance(value, ast.Call) and value.args else UNKNOWN
-        if not isinstance(made, Qual) or not is_torch(made.name) or ast.unparse(value.args[0]) != target:  # type: ignore[attr-defined]
+        if not isinstance(value, ast.Call) or not value.args or ast.unparse(same_module(value.args[0])) != target:
+            return True
+        made = self.ctx.fact(value.func)
+        if not isinstance(made, Qual) or not is_torch(made.name):
             return True
         return made.name.startswith("torch.nn.") and not (isinstance(fact, AnyModule) and fact.wrapped is not None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import replace
 
 from t2j_lsp import symbols
@@ -20,7 +20,7 @@ from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
 from .frozen_groups import freezing as freezing_by_name
-from .other_modules import other_names
+from .other_modules import is_of_new_parts, other_names, parts_of
 from .programs_without_training import trains_nothing
 from .toggled import TOGGLED, Toggled, asking_for_gradients, switch
 from .trainable_flags import TrainableFlags
@@ -147,8 +147,8 @@ class Frozen:
         assert isinstance(node, ast.stmt)
         return not self._updated(ast.unparse(module), self.objects.scope(node), node)
 
-    def _updated(self, module: str, scope: VariableScope, node: ast.stmt) -> bool:
-        """Whether an optimizer may update a module or a part of it; a part that is made anew below isn't frozen."""
+    def _updated(self, module: str, scope: VariableScope, node: ast.stmt, done: Collection[ast.Call] = ()) -> bool:
+        """Whether an optimizer, none of ``done``, may update a module or a part; a part made below isn't frozen."""
         if not self.ctx.plan.optimizers:
             return not trains_nothing(self.ctx)
         owner = scope.function.owner if scope.function is not None else None
@@ -165,16 +165,23 @@ class Frozen:
             return any(self._updated(name, self.objects.scope(place), place) for name, place in frozen)
         if (module, scope) not in self._followed:
             self._followed.add((module, scope))
-            for name, place in other_names(self.ctx, module, scope):
-                if name is None or self._updated(name, self.objects.scope(place), place):
+            ended = [*done, *(call for call, _ in optimizer_plans(self.ctx) if self._is_done(call, scope, node))]
+            for name, place in (
+                *other_names(self.ctx, module, scope),
+                *parts_of(self.ctx, self.objects, module, scope),
+            ):
+                if name is None or self._updated(name, self.objects.scope(place), place, ended):
                     return True
+        alone = is_of_new_parts(self.ctx, self.objects, base, scope)
         for call, plan in optimizer_plans(self.ctx):
-            if plan.of_tensors or _is_left(module, plan):
+            if plan.of_tensors or _is_left(module, plan) or call in done:
                 continue
             if self._is_done(call, scope, node) or self._has_ended(call, plan, module, scope, node):
                 continue
             for text in targets(plan.target) if plan.target else [""]:
                 local_name = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
+                if local_name is None and text and self.objects.scope(call) != scope and alone:
+                    continue
                 if local_name is None or local_name == module or module.startswith(f"{local_name}."):
                     return True
                 if local_name.startswith(f"{module}.") and not self._made_below(local_name, scope, node):
@@ -185,8 +192,9 @@ class Frozen:
         """The statement with the module that it freezes by the name that others have for it; None for several."""
         base, dot, rest = ast.unparse(one.module).partition(".")
         held = self._held(base, self.objects.scope(one.node), one.node)
-        scope = self.objects.scope(one.node)
-        if held is None or len(held) != 1 or any(True for _ in other_names(self.ctx, ast.unparse(one.module), scope)):
+        scope, module = self.objects.scope(one.node), ast.unparse(one.module)
+        others = [*other_names(self.ctx, module, scope), *parts_of(self.ctx, self.objects, module, scope)]
+        if held is None or len(held) != 1 or others:
             return None
         return one if held == [base] else replace(one, module=ast.parse(f"{held[0]}{dot}{rest}", mode="eval").body)
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
-from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
-from t2j_lsp.translate.training.program.objects import VariableScope
+from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
+from t2j_lsp.translate.training.program.named_modules import same_module
+from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 Place = tuple[str | None, ast.stmt]
 """A module by its name, and a statement in whose scope it is called so; None where it has no name."""
@@ -52,3 +53,41 @@ def _calls(context: Context) -> Iterator[ast.Call]:
 
 def _name(value: ast.expr) -> str | None:
     return ast.unparse(value) if isinstance(value, ast.Name | ast.Attribute) else None
+
+
+def parts_of(context: Context, objects: Objects, module: str, scope: VariableScope) -> Iterator[Place]:
+    """The modules that a module is made with: ``body`` of ``judge = Judge(body)``, which is frozen with it."""
+    for statement in _makers(objects, module, scope):
+        for part in _modules_in(context, statement.value):
+            yield _name(part), statement
+
+
+def is_of_new_parts(context: Context, objects: Objects, name: str, scope: VariableScope) -> bool:
+    """Whether a variable holds a module that its scope makes, of none that others may have: ``nn.Linear(3, 2)``."""
+    made = list(_makers(objects, name, scope))
+    if len(made) != 1 or scope.function is None or not isinstance(value := same_module(made[0].value), ast.Call):
+        return False
+    return is_module(context.fact(value)) and not any(True for _ in _modules_in(context, value))
+
+
+def _makers(objects: Objects, module: str, scope: VariableScope) -> Iterator[ast.Assign]:
+    """The statements that give a variable, or an attribute in any method of its class, a module."""
+    owner = objects.owner(scope) if module.startswith("self.") else None
+    scopes = [VariableScope(method) for method in owner.methods.values()] if owner is not None else [scope]
+    for statement in (s for one in scopes for s in objects.statements(one)):
+        if isinstance(statement, ast.Assign) and module in map(ast.unparse, statement.targets):
+            yield statement
+
+
+def _modules_in(context: Context, value: ast.expr) -> Iterator[ast.expr]:
+    """The modules that a constructor is given, or that stand in what it is given."""
+    value = same_module(value)
+    if not isinstance(value, ast.Call) or isinstance(context.fact(value.func), Function):
+        return
+    waiting: list[ast.AST] = [*value.args, *value.keywords]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name | ast.Attribute) and is_module(context.fact(node)):
+            yield node
+        else:
+            waiting += symbols.children(node)

@@ -183,7 +183,15 @@ trait(Trait.KEEPS_STATISTICS, f"{F}.batch_norm", f"{F}.instance_norm", "torch.na
 )
 def embedding(call: Call) -> Piece | Refusal:
     if not call["max_norm"].is_none:
-        return call.refuse("max_norm renormalises the weight in place: nn.Embedding(max_norm=...) converts")
+        node = call["weight"].node
+        table = call.site.parameter(node) if isinstance(node, ast.Attribute) else None
+        if table is None or table[1]:
+            return call.refuse("max_norm renormalises the weight in place: nn.Embedding(max_norm=...) converts")
+        return call.emit(
+            "embedding_of_bounded_rows({input}, {table}, {max_norm}, norm_type={norm_type?}, "
+            "padding_idx={padding_idx?}, scale_grad_by_freq={scale_grad_by_freq?})",
+            table=Piece(table[0]),
+        )
     if call["padding_idx"].is_none and call.literal("scale_grad_by_freq") is False:
         return call.emit("jnp.take({weight}, {input}, axis=0)")
     return call.emit(

@@ -54,6 +54,20 @@ def embedding(
     return jnp.where(is_padding, jax.lax.stop_gradient(rows), rows)
 
 
+def embedding_of_bounded_rows(
+    ids: jax.Array,
+    table: nnx.Variable[jax.Array],
+    max_norm: float | None,
+    norm_type: float = 2.0,
+    padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False,
+) -> jax.Array:
+    """`F.embedding` with `max_norm`: the rows of a module's table that are looked up are made shorter in it."""
+    if max_norm is not None:
+        table[...] = renormalised(table[...], ids, max_norm, norm_type)
+    return embedding(ids, table[...], padding_idx, scale_grad_by_freq)
+
+
 def one_hot(ids: jax.Array, num_classes: int = -1) -> jax.Array:
     """`F.one_hot`: integers 0 and 1; num_classes=-1 takes the largest id plus 1, and so needs values, not tracers."""
     return jax.nn.one_hot(ids, int(ids.max()) + 1 if num_classes == -1 else num_classes, dtype=int)

@@ -12,6 +12,7 @@ from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import rank_of
 from ._facts import as_float, broadcast, first, is_bool, is_float, is_integer, same
+from ._unknown_values import is_unknown_parameter
 from .ordering import as_part
 
 # One operand: the same value and gradient under the same name in jax.numpy. Integers give floats on both sides.
@@ -307,7 +308,8 @@ def addcdiv(call: Call) -> Piece:
 
 def _clip(call: Call, arguments: str) -> Piece:
     bounds = [call[name].fact for name in ("min", "max") if name in call.arguments]
-    if any(isinstance(bound, Tensor) and not is_integer(bound) for bound in bounds):
+    passed = len(bounds) == 2 and all(map(is_unknown_parameter, bounds))  # arrays or numbers, which may be equal
+    if passed or any(isinstance(bound, Tensor) and not is_integer(bound) for bound in bounds):
         return call.emit(f"clamp_to({{input}}, {arguments})")
     floats = any(_is_float_number(call, name) for name in ("min", "max"))
     if floats if is_integer(first(call).fact) else not call.site.without_gradient:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 import pytest
+import torch
+
+from t2j_lsp import convert
 
 from .conversion import agrees, left_alone, refused
 
@@ -143,3 +150,16 @@ REFUSED = [
 @pytest.mark.parametrize(("torch_code", "reason", "inputs"), REFUSED)
 def test_is_refused(torch_code: str, reason: str, inputs: str) -> None:
     refused(torch_code, reason, inputs)
+
+
+def test_bounds_that_may_be_arrays_and_equal_have_pytorchs_gradient() -> None:
+    code = convert("import torch\n\n\ndef f(x, low, high):\n    return torch.clamp(x, low, high)\n").code
+    space: dict[str, Any] = {}
+    exec(code, space)
+    x, low, high = jnp.array([-1.0, 0.5, 3.0]), jnp.array([0.0, 0.0, 2.0]), jnp.array([0.0, 1.0, 2.0])
+    assert space["f"](x, 0.0, 1.0).tolist() == [0.0, 0.5, 1.0]
+    for number, given in enumerate((x, low, high)):
+        sides = [torch.tensor(one.tolist(), requires_grad=True) for one in (x, low, high)]
+        torch.clamp(*sides).sum().backward()
+        grad = jax.grad(lambda *args: space["f"](*args).sum(), argnums=number)(x, low, high)
+        assert grad.tolist() == sides[number].grad.tolist() and given.shape == grad.shape  # type: ignore[union-attr]

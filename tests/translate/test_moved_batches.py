@@ -237,3 +237,22 @@ for batch in [Data(torch.ones(2), torch.zeros(1))]:
 def test_what_a_loop_over_a_dict_moves_is_a_tensor() -> None:
     done = convert(HELD)
     assert not done.gaps and "v.to(" not in done.code
+
+
+MOVES = {
+    "parts of a batch": "def f(batch, device):\n    g, t = batch\n    return g{to}, t{to}\n",
+    "a list of them": "def f(batch, device):\n    return [x{to} for x in batch]\n",
+}
+
+
+@pytest.mark.parametrize("to", [".to(device)", ".to(device, non_blocking=True)", ".to(device=device)"])
+@pytest.mark.parametrize("text", MOVES.values(), ids=MOVES)
+def test_what_is_moved_to_a_device_stays_where_it_is(text: str, to: str) -> None:
+    done = convert("import torch\n\n\n" + text.format(to=to))
+    assert ".to(" not in done.code and not done.gaps
+
+
+def test_a_class_with_a_way_to_move_keeps_it() -> None:
+    own = "class Pair:\n    def to(self, device):\n        self.moved = device\n        return self\n\n\n"
+    code = convert("import torch\n\n\n" + own + MOVES["parts of a batch"].format(to=".to(device)")).code
+    assert "return g.to(device), t.to(device)" in code

@@ -119,6 +119,8 @@ class TensorMethods:
         """Whether a receiver is a tensor because of where the call stands."""
         if name == "size" and not node.args and not node.keywords and self._parts_are_taken(node):
             return True
+        if name == "to" and _moves(node) and not self._is_own(name):
+            return True
         if self.code.in_module and (other or name in ("to", "type", "select") and bool(node.args or node.keywords)):
             return True
         if name in OPERATOR_METHODS and (self.code.among_tensors or self._is_passed(node)):
@@ -128,6 +130,10 @@ class TensorMethods:
         if other and not self.ctx.inference.state.other_arrays:
             return name != "split"
         return name in HARMLESS and other or name == "to" and bool(node.args or node.keywords)
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a class of the file that is no module has a method of this name."""
+        return any(name in info.methods and not info.is_module for info in self.ctx.inference.classes.values())
 
     def _parts_are_taken(self, node: ast.Call) -> bool:
         """``h, w = x.size()[-2:]``: what other objects call their size is one number, and mostly no method."""
@@ -181,6 +187,13 @@ class TensorMethods:
         if rule is None and name.endswith("_") and not name.endswith("__"):
             rule = REGISTRY.get(f"torch.Tensor.{name[:-1]}")
         return rule
+
+
+def _moves(node: ast.Call) -> bool:
+    """``x.to(device)``, ``x.to(d, non_blocking=True)``: what other objects have is called otherwise."""
+    named = {k.arg for k in node.keywords}
+    first = node.args[0] if node.args else None
+    return "non_blocking" in named or "device" in named or isinstance(first, ast.Name) and first.id == "device"
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:

@@ -20,6 +20,7 @@ from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.step_calls import Item, Refused
 
 from .array_code import ArrayCode, measured_name, outermost
+from .composed_step import base_of
 from .step import StepWriter
 from .update import Measure, Update
 from .updates import Updates
@@ -58,13 +59,25 @@ class AroundSteps:
             return update
         new = self._with_results(update, near)
         update = new if self._compiles(new) and self._inputs(new) == self._inputs(update) else update
+        without: list[int] = []
         for index in range(update.slice.call - 1, -1, -1):
             if index in near and index not in update.slice.moved and self._is_made_for(update, index):
                 moved = sorted([index, *update.slice.moved])
                 new = replace(update, slice=replace(update.slice, moved=moved))
                 if self._compiles(new) and self._is_done_in(new, index) and self._known(new) == self._known(update):
                     update = new
+                    without += [index]
+        for index in without:
+            self._undifferentiated(update, index)
         return update
+
+    def _undifferentiated(self, update: Update, index: int) -> None:
+        """Say of what stands without gradients in front of a step that none reaches it: it reads nothing trained."""
+        node, flow = update.items[index].node, self.updates.flow
+        trained = {base_of(flow, module) for one in update.optimized for module in one.modules}
+        made = set[str]().union(*(flow.writes(update.items[i].node) for i in update.slice.moved if i < index))
+        if isinstance(node, ast.With) and flow.reads(node).isdisjoint(trained | made):
+            self.ctx.plan.undifferentiated.add(node)
 
     def _compiles(self, update: Update) -> bool:
         """Whether an update can be compiled; what it gives is known then."""

@@ -26,8 +26,17 @@ WALKING = frozenset({
 
 _UNORDERED = frozenset({"sum", "any", "all", "max", "min", "len", "set", "frozenset", "sorted"})
 """Functions whose result is the same in any order of what they are given."""
+_OF_NUMPY = frozenset(
+    f"numpy.{name}" for name in ("sum", "prod", "mean", "max", "min", "std", "var", "median", "any", "all")
+)
 _IN_ORDER = frozenset({"list", "tuple", "iter", "filter", "reversed"})
 """Functions that hand on what they are given in its order, or in an order that follows from it."""
+
+
+def _is_of_numpy(inference: Inference, function: ast.expr) -> bool:
+    """Whether it is such a function of NumPy's, over all that a list has."""
+    fact = inference.fact(function)
+    return isinstance(fact, Qual) and fact.name in _OF_NUMPY
 
 
 def order_matters(inference: Inference, node: ast.AST) -> bool:
@@ -37,6 +46,8 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
             case ast.Call(func=ast.Name(id="dict")) if node in parent.args:
                 return _dict_is_read_in_order(inference, parent)
             case ast.Call(func=ast.Name(id=name)) if node in parent.args and name in _UNORDERED:
+                return False
+            case ast.Call(func=func, args=[first], keywords=[]) if first is node and _is_of_numpy(inference, func):
                 return False
             case ast.Call(func=ast.Name(id=name)) if node in parent.args and name in _IN_ORDER:
                 node = parent

@@ -253,6 +253,10 @@ def _stands_for(
     if variable and _is_link(statement, node):
         return True
     if not isinstance(receiver, ast.Name):
+        match statement.node if statement is not None else None:
+            case ast.Assign(targets=[ast.Attribute(attr=attr)], value=value) as made if value is node:
+                if attr not in ("data", "grad") and _changed(made) is value:
+                    return True
         temporary = isinstance(receiver, ast.BinOp | ast.UnaryOp | ast.Compare)
         return temporary or _is_link(statement, node) or isinstance(receiver, ast.Call) and not _is_view(receiver)
     match statement.node if statement is not None else None:
@@ -266,7 +270,7 @@ def _stands_for(
 
 def _is_link(statement: CurrentStatement | None, node: ast.Call) -> bool:
     """Whether a statement's last in-place method goes on from this one: ``x.mul_(0.9)`` of ``x.mul_(0.9).add_(y)``."""
-    outer = statement.node.value if statement is not None and isinstance(statement.node, ast.Expr) else None
+    outer = _changed(statement.node) if statement is not None else None
     while isinstance(outer, ast.Call) and isinstance(outer.func, ast.Attribute):
         if not outer.func.attr.endswith("_") or outer.func.attr.endswith("__"):
             return False
@@ -274,6 +278,16 @@ def _is_link(statement: CurrentStatement | None, node: ast.Call) -> bool:
         if outer is node:
             return True
     return False
+
+
+def _changed(statement: ast.stmt) -> ast.expr | None:
+    """What a statement computes to change something in place: ``x.mul_(0.9)``, ``self.x = self.x.mul_(0.9)``."""
+    match statement:
+        case ast.Expr(value=value):
+            return value
+        case ast.Assign(targets=[ast.Attribute() as target], value=value):
+            return value if ast.unparse(_written_through(value)) == ast.unparse(target) else None
+    return None
 
 
 def _written_through(node: ast.expr) -> ast.expr:

@@ -65,6 +65,7 @@ METHOD_TABLES = {
         "expressions/walk_order.py",
         "_SHARED",
     ): "what all parameters of a module have in common",
+    ("expressions/walk_order.py", "_OF_NUMPY"): "functions of NumPy",
     ("inference/attributes.py", "VIEWS_OF_TENSOR"): OF_TENSORS,
     ("inference/attributes.py", "AttributeFacts"): OF_TENSORS,
     ("expressions/in_place.py", "InPlace"): OF_TENSORS,

@@ -8,10 +8,10 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "rules" / "helpers"
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
-IMPORTS = {"import itertools", "import pickle", "import zipfile", "from os import getenv",
+IMPORTS = {"import inspect", "import itertools", "import pickle", "import zipfile", "from os import getenv",
     "from collections import OrderedDict",
     "from PIL import Image",
-    "import functools", "import inspect", "import jax", "import jax.numpy as jnp", "import math", "import numpy as np", "import optax",
+    "import functools", "import jax", "import jax.numpy as jnp", "import math", "import numpy as np", "import optax",
     "from flax import nnx", "from jax.flatten_util import ravel_pytree",
     "from collections import OrderedDict, UserDict, namedtuple",
     "from contextlib import nullcontext",

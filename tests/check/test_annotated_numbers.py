@@ -22,6 +22,8 @@ SPEC = ArraySpec("float32", (2, 3))
         (float | int, 0.5),
         (getitem(Union, (int, float)), 2),
         (int | float | None, 2),
+        (float | None, 0.5),
+        ("Optional[float]", 0.5),
         ("int | float", 2),
         ("Union[float, int]", 0.5),
         ("typing.Union[int, bool, None]", 2),

@@ -49,13 +49,13 @@ def by_annotation(kind: Any, spec: Any) -> Any:
 
 
 def _first_number(text: str, kind: Any) -> str:
-    """The first kind of a union of numbers, ``int | float``; else the text of the annotation."""
+    """The first kind of a union of numbers, ``int | float``, ``Optional[float]``; else the text of the annotation."""
     named = [getattr(part, "__name__", "") for part in typing.get_args(kind)]
     if typing.get_origin(kind) not in (typing.Union, types.UnionType):
         union = re.fullmatch(r"(?:typing\.)?(?:Union|Optional)\[(.*)\]", text)
         named = [part.strip() for part in re.split(r"[,|]", union[1] if union else text)]
     numbers = [name for name in named if name not in ("None", "NoneType")]
-    return numbers[0] if len(numbers) > 1 and set(numbers) <= {"int", "float", "bool"} else text
+    return numbers[0] if numbers and set(numbers) <= {"int", "float", "bool"} else text
 
 
 def _is_module(kind: Any) -> bool:

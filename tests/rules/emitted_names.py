@@ -101,7 +101,7 @@ def _method(node: ast.Attribute) -> Any:
         result = getattr(kind, node.attr, None)
         if result is not None:
             return result if callable(result) else None
-    others = (*OBJECTS, nnx.Variable, nnx.Module, np.finfo, np.dtype, jax.Device, str)
+    others = (*OBJECTS, nnx.Variable, nnx.Module, np.finfo, np.dtype, jax.Device, str, dict)
     if any(hasattr(other, node.attr) for other in others) or node.attr in RESULT_FIELDS:
         return None
     raise AttributeError(f"an array has no attribute {node.attr!r}")

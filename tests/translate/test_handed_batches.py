@@ -79,6 +79,7 @@ def test_batches_of_a_data_set_that_is_not_seen_may_be_on_a_card_unless_the_loop
         "nn.CrossEntropyLoss()(model(x), y.data)",
         "F.nll_loss(F.log_softmax(model(x), dim=1), y.to(device), reduction='sum')",
         "F.cross_entropy(model(x), y, weight=torch.tensor([0.3, 1.0]))",
+        "F.nll_loss(F.log_softmax(model(x), dim=1), y, weight=torch.tensor([0.3, 1.0]))",
         "F.l1_loss(model(x).sum(dim=1), y)",
     ],
 )

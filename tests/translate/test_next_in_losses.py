@@ -52,12 +52,12 @@ losses.append(float(next(singles).sum()))
 @pytest.mark.parametrize(
     ("loss", "passed"),
     [
-        ("loss = model(next(singles))", "train_step(model, optimizer, next(singles))"),
-        ("loss = model(next(singles).to('cpu')) * 2", "train_step(model, optimizer, next(singles))"),
-        ("loss = model(*next(pairs))", "train_step(model, optimizer, next(pairs))"),
-        ("loss = model(*next(batches))", "(model, optimizer, jax.tree.map(jnp.asarray, next(batches)))"),
-        ("loss = model(next(batches)[0].cpu())", "(model, optimizer, jax.tree.map(jnp.asarray, next(batches)))"),
-        ("out = model.fc(next(singles))\n    loss = out.pow(2).mean()", "train_step(model, optimizer, next(singles))"),
+        ("loss = model(next(singles))", "train_step(next(singles))"),
+        ("loss = model(next(singles).to('cpu')) * 2", "train_step(next(singles))"),
+        ("loss = model(*next(pairs))", "train_step(next(pairs))"),
+        ("loss = model(*next(batches))", "(jax.tree.map(jnp.asarray, next(batches)))"),
+        ("loss = model(next(batches)[0].cpu())", "(jax.tree.map(jnp.asarray, next(batches)))"),
+        ("out = model.fc(next(singles))\n    loss = out.pow(2).mean()", "train_step(next(singles))"),
     ],
 )  # fmt: skip
 def test_the_next_batch_is_passed_to_the_step(loss: str, passed: str) -> None:

@@ -52,7 +52,7 @@ def test_what_only_one_call_reads_is_a_variable() -> None:
     result = convert(source)
     assert not result.gaps
     assert "        hidden = self.start()\n        out, hidden = self.lstm(x, hidden)\n" in result.code
-    assert "@nnx.jit" in result.code and printed(result.code) == printed(source)
+    assert "nnx.jit" in result.code and printed(result.code) == printed(source)
 
 
 @pytest.mark.parametrize(

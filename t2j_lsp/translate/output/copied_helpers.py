@@ -57,7 +57,7 @@ def _agreed(whole: list[Helper], cut: Cut, user: ast.Module, wanted: set[str], n
 
 def _annotated_like(copied: list[Helper], source: Source) -> list[Helper]:
     """The helpers with the annotations that the file has a use for: none in a file that has none."""
-    if not is_annotated(source.nodes):
+    if not is_annotated(source):
         return without_annotations(copied)
     present = {bound_by(line) for h in copied for line in h.imports if has_import(line, source)}
     return without_idle_annotations(copied, present)

@@ -241,7 +241,7 @@ class Functions:
         annotated = f"rngs: {self.renderer.need('nnx')}.Rngs"
         line = self.ctx.source.lines[node.lineno - 1].rstrip()
         fits = len(f"{line}, *, {annotated}") <= MIN_WIDTH
-        if fits or not line.endswith(":") or is_annotated(self.ctx.source.nodes):
+        if fits or not line.endswith(":") or is_annotated(self.ctx.source):
             return annotated
         limit = self.ctx.source.line_limit
         plain, whole = (lines_of_signature(line, f", *, {one}", limit) for one in ("rngs", annotated))

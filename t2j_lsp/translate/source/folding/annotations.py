@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import cache
 from inspect import cleandoc
@@ -12,7 +12,8 @@ from inspect import cleandoc
 import libcst as cst
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.source.helpers import Helper, described
+from t2j_lsp.translate.source.helpers import HEADER, Helper, described, helper_names
+from t2j_lsp.translate.source.text import Source
 
 from .definitions import annotated, definition, names_in, nodes
 from .joining import joined
@@ -22,13 +23,19 @@ from .transformer import Transformer, code, transformed
 LIBRARIES = {"jax", "jnp", "nnx", "optax"}
 RECORDS = {"NamedTuple", "TypedDict", "Protocol"}
 """Bases whose classes are made of their annotations."""
+_DEFINED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MODULES = ("from typing import ", "from collections.abc import ")
 
 
-def is_annotated(nodes: Iterable[ast.AST]) -> bool:
-    """Whether whoever wrote a file annotates: a parameter, what a function returns, or a variable that is no field."""
+def is_annotated(source: Source) -> bool:
+    """Whether whoever wrote a file annotates: a parameter, what a function returns, or a variable that is no field.
+
+    Helpers that an earlier conversion wrote say nothing of that.
+    """
+    written = helper_names() if HEADER in source.text else frozenset[str]()
+    own = (s for s in source.tree.body if not (isinstance(s, _DEFINED) and s.name in written))
     fields: set[ast.AST] = set()
-    for node in nodes:
+    for node in (n for statement in own for n in symbols.walk(statement)):
         if isinstance(node, ast.ClassDef):
             fields.update(node.body)
         elif node not in fields and (getattr(node, "annotation", None) or getattr(node, "returns", None)) is not None:

@@ -45,13 +45,29 @@ def known_calls(
 ) -> tuple[tuple[str, str], ...]:
     """Calls in a function whose answer its callers decide: `len(size)` of tuples, `options.get(key, default)`.
 
-    So is `math.prod(size)` of one or two numbers, as the first factor.
+    So is `math.prod(size)` of one or two numbers, as the first factor. A tuple stays one of whose elements a function
+    reads none: it would take it for nothing.
     """
     lengths = dict(_lengths(node, calls, bound, shift))
+    if not shift:
+        lengths = {name: size for name, size in lengths.items() if _reads_elements(node, name)}
     sizes = {f"len({parameter})": str(size) for parameter, size in lengths.items()}
     short = {parameter: range(size) for parameter, size in lengths.items() if size in (1, 2)}
     products = {_PRODUCT.format(name): " * ".join(f"{name}[{i}]" for i in places) for name, places in short.items()}
     return tuple(sorted({**sizes, **products, **_unpassed_options(node, calls)}.items()))
+
+
+def _reads_elements(node: ast.FunctionDef, name: str) -> bool:
+    """Whether a function reads elements of a tuple, or their product."""
+    for inner in nodes(node):
+        match inner:
+            case (
+                ast.Subscript(value=ast.Name(id=read))
+                | ast.Call(func=ast.Attribute(attr="prod"), args=[ast.Name(id=read)])
+            ):
+                if read == name:
+                    return True
+    return False
 
 
 def _lengths(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from .constants import folded
@@ -12,6 +13,8 @@ _PROBABILITIES = "target.shape == logits.shape"
 _SAID = ", or probabilities of the shape of `logits`"
 _AXES = {"cross_entropy": "min(logits.ndim - 1, 1)", "nll_loss": "min(log_probs.ndim - 1, 1)"}
 """Where the classes are, which is the last axis if labels have one."""
+_WEIGHT = r"weight\.reshape\(-1, \*\[1\] \* \(\w+\.ndim - 1 - axis\)\)"
+"""A weight for each class, with axes of 1 for those behind the classes."""
 
 
 def label_axes(
@@ -39,4 +42,6 @@ def _called(func: object, name: str, written: Mapping[str, str]) -> str:
 def of_labels(text: str, name: str, axes: int | None) -> str:
     """The text of a loss that is given labels of so many axes."""
     text = text.replace(_PROBABILITIES, "False").replace(_SAID, "")
-    return folded(text.replace(_AXES[name], "-1") if axes == 1 else text, ())
+    if axes == 1:
+        text = re.sub(_WEIGHT, "weight", text).replace(_AXES[name], "-1")
+    return folded(text, ())

@@ -87,25 +87,23 @@ class Inputs:
         defined: set[str] = set()
         around = self._around(parts)
         for part in parts:
-            # What only the moved code itself gives a value can't be passed; it is read where that has happened.
-            exposed = self.flow.exposed(part) - defined
+            exposed = self.flow.exposed(part) - defined  # what the moved code itself gives a value can't be passed
             if any(isinstance(n, ast.For | ast.AsyncFor | ast.While | ast.Try) for n in symbols.walk(part)):
                 exposed |= self.flow.reads(part) & around - defined  # where a loop doesn't run
             for node in sorted((n for n in symbols.walk(part) if isinstance(n, ast.expr)), key=position):
                 if isinstance(node, ast.Call) and node in self.flow.passed:
                     self._add_passed(self.flow.passed[node], exposed, inputs)
                 elif self.flow.variable(node) in exposed and (_is_load(node) or self._is_added_to(node)):
-                    made = self.made.of(node, exposed) if self.compiled else None
-                    if made is not None:
+                    if self.compiled and (made := self._made(node, exposed)) is not None:
                         self._add_made(node, made, inputs)
                     else:
                         self._add(node, inputs)
             defined |= self.flow.writes(part)
-        for one in inputs.values() if self.compiled else ():
-            if one.kind in ("array", "static"):
-                one.kind = self._value_kind(one)
         if not self.compiled:
             return inputs
+        for one in inputs.values():
+            if one.kind in ("array", "static"):
+                one.kind = self._value_kind(one)
         self._pass_positions(inputs, parts)
         return inputs
 
@@ -184,6 +182,10 @@ class Inputs:
             if text not in inputs:
                 inputs[text] = Input(self._name(text), text, one.kind)
             inputs[text].places += [place for place in one.places if place not in inputs[text].places]
+
+    def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
+        """What is made of a variable where code is called, and passed in its place."""
+        return self.made.of(node, exposed)
 
     def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, inputs: dict[str, Input]) -> None:
         text = ast.unparse(made)

@@ -149,10 +149,13 @@ class _ScopePasses:
         made.moved = others
 
     def _may_move(self, node: ast.stmt) -> bool:
-        """Whether a statement can be written elsewhere."""
+        """Whether a statement can be written elsewhere: not one that makes arrays of a batch."""
         place = self.ctx.source.statement(node)
-        alone = place.alone and place.separator is None
+        alone = place.alone and place.separator is None and not self._is_handled(node)
         return alone and node not in self.ctx.plan.statement_handlers and node not in self.passes.compiled
+
+    def _is_handled(self, node: ast.stmt) -> bool:
+        return any(isinstance(n, ast.expr) and n in self.ctx.plan.expression_handlers for n in symbols.walk(node))
 
     def _is_of(self, node: ast.expr, given: Collection[str], changed: Collection[str]) -> bool:
         """Whether an expression is computed of a forward pass or of what one gave, and else of what is known."""

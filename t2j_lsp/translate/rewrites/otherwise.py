@@ -18,6 +18,7 @@ from .batch_statistics import with_statistics_updated_first
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .called_backward import with_backward_passes_as_methods
 from .children_by_name import with_children_by_name
+from .chosen_optimizers import with_chosen_optimizers_as_branches
 from .class_patterns import with_class_patterns_as_conditions
 from .clipped_lists import with_clipped_lists_walked
 from .flag_setters import with_flag_setters_inlined
@@ -47,6 +48,7 @@ from .plain_forms import with_plain_forms
 from .renamed_to_itself import with_modes_as_statements
 from .script_hooks import with_script_hooks_left_out
 from .sorted_parameters import with_sorted_parameters_as_lists
+from .spread_settings import with_settings_as_keywords
 from .starred_tuples import with_starred_tuples_named
 from .tensor_classes import with_tensor_classes_as_modules
 from .trained_flags import with_trained_flags_by_name
@@ -94,6 +96,8 @@ _WAYS = (
     with_optimizers_of_groups_apart,
     with_attributes_as_variables,
     with_attributes_of_a_call_as_variables,
+    with_chosen_optimizers_as_branches,
+    with_settings_as_keywords,
     with_makers_of_optimizers_inlined,
     with_seeds_as_statements,
     with_starred_tuples_named,

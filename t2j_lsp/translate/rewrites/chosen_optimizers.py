@@ -1,0 +1,175 @@
+"""Optimizers and schedules that are chosen by name, as branches: ``getattr(torch.optim, name)(params, lr=0.1)``.
+
+PyTorch's classes take the same arguments, optax's functions don't, so that each has a call of its own. Where a file
+that has gaps chooses a class by ``getattr``, from a dict, or by ``a if c else b``, it is read as if it asked for each.
+Of all that ``getattr`` may give there are those that the file names; for others its branches end in an error, which is
+said.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from t2j_lsp import symbols
+from t2j_lsp.contract import Finding, Severity
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.source.positions import spans_lines
+from t2j_lsp.translate.source.rearranged import Rearranged, RearrangedText
+
+from .left_out import ObjectLeftOut, Stays, only_reads
+
+_PACKAGES = ("torch.optim", "torch.optim.lr_scheduler")
+NAMED = "Those that the file names have a branch: {}. A name that isn't among them is an error now; add its call here."
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Conditions with the class that each stands for, None for the last one; and what is raised if none holds."""
+
+    branches: tuple[tuple[str | None, str], ...]
+    error: str = ""
+    note: str = ""
+
+
+def with_chosen_optimizers_as_branches(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
+    """The text in which each of them is made in a branch of its own; None if none is chosen so."""
+    source = inference.source
+    if "optim" not in source.words or not list(gaps):
+        return None
+    written = _Chosen(inference)
+    for node in source.nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name() | ast.Attribute()], value=ast.Call() as call) if source.starts_line(
+                node
+            ):
+                try:
+                    written.of(node, call)
+                except Stays:
+                    continue
+    edits = written.made_edits()
+    return RearrangedText((Rearranged.of(source.text, edits),), tuple(written.findings)) if edits else None
+
+
+class _Chosen(ObjectLeftOut):
+    def __init__(self, inference: Inference) -> None:
+        super().__init__(inference)
+        self.findings: list[Finding] = []
+
+    def of(self, made: ast.Assign, call: ast.Call) -> None:
+        """One statement that makes what was chosen. Raises Stays."""
+        source, func, stored = self.source, call.func, None
+        if not source.starts_line(made):
+            raise Stays
+        if isinstance(func, ast.Name) and (stored := self._only_value(func)) is not None:
+            if not self._is_read_once(func):
+                raise Stays
+            func = stored.value
+        choice = self._of_getattr(func) or self._of_table(func) or self._of_condition(func)
+        if choice is None or any(map(spans_lines, symbols.walk(call))):
+            raise Stays
+        arguments = source.text[source.span(call.func)[1] : source.span(call)[1]]
+        arguments = arguments[arguments.index("(") :]
+        target, indent, new = source.segment(made.targets[0]), source.indent(made.lineno), source.newline
+        if choice.branches[0][0] is None:
+            self.put(made, f"{target} = {choice.branches[0][1]}{arguments}")
+        else:
+            heads = [f"if {c}:" if c is not None else "else:" for c, _ in choice.branches]
+            heads[1:] = [f"{indent}el{head}" if head != "else:" else indent + head for head in heads[1:]]
+            bodies = [f"{indent}    {target} = {cls}{arguments}" for _, cls in choice.branches]
+            lines = [line for pair in zip(heads, bodies, strict=True) for line in pair]
+            lines += [f"{indent}else:", f"{indent}    {choice.error}"] if choice.error else []
+            self.put(made, new.join(lines))
+        if stored is not None:
+            self.drop(stored)
+        if isinstance(func, ast.Subscript) and isinstance(table := func.value, ast.Name) and self._is_read_once(table):
+            if (held := self._only_value(table)) is not None:
+                self.drop(held)
+        if choice.note:
+            span = source.contract_span(call.func)
+            self.findings.append(Finding(span, "torch.optim", "note", Severity.NOTE, choice.note))
+
+    def _of_getattr(self, node: ast.expr) -> _Choice | None:
+        """``getattr(torch.optim, name)``, ``torch.optim.__dict__[name]``."""
+        match node:
+            case ast.Call(func=ast.Name(id="getattr"), args=[package, name], keywords=[]):
+                pass
+            case ast.Subscript(value=ast.Attribute(attr="__dict__", value=package), slice=name):
+                pass
+            case _:
+                return None
+        fact = self.inference.fact(package)
+        if not isinstance(fact, Qual) or fact.name not in _PACKAGES or not only_reads(name):
+            return None
+        prefix, text = self.source.segment(package), self.source.segment(name)
+        if not isinstance(package, ast.Name | ast.Attribute):
+            return None
+        if (known := self._text(name)) is not None:
+            return _Choice(((None, f"{prefix}.{known}"),)) if _has_rule(f"{fact.name}.{known}") else None
+        named = dict.fromkeys(one for one in self._strings() if _has_rule(f"{fact.name}.{one}"))
+        if not named:
+            return None
+        branches = tuple((f'{text} == "{one}"', f"{prefix}.{one}") for one in named)
+        error = f'raise ValueError(f"no branch for {{{text}}}")' if '"' not in text else f"raise ValueError({text})"
+        return _Choice(branches, error, NAMED.format(", ".join(named)))
+
+    def _of_table(self, node: ast.expr) -> _Choice | None:
+        """``{"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[name]``, also under a name."""
+        match node:
+            case ast.Subscript(value=table, slice=key) if only_reads(key):
+                pass
+            case _:
+                return None
+        if isinstance(table, ast.Name) and (stored := self._only_value(table)) is not None:
+            table = stored.value
+        if not isinstance(table, ast.Dict) or not table.keys or not all(map(self._is_class, table.values)):
+            return None
+        branches = []
+        for one, cls in zip(table.keys, table.values, strict=True):
+            if not isinstance(one, ast.Constant):
+                return None
+            branches.append((f"{self.source.segment(key)} == {self.source.segment(one)}", self.source.segment(cls)))
+        return _Choice(tuple(branches), f"raise KeyError({self.source.segment(key)})")
+
+    def _of_condition(self, node: ast.expr) -> _Choice | None:
+        """``(torch.optim.Adam if adam else torch.optim.SGD)``."""
+        match node:
+            case ast.IfExp(test=test, body=first, orelse=second) if self._is_class(first) and self._is_class(second):
+                segment = self.source.segment
+                return _Choice(((segment(test), segment(first)), (None, segment(second))))
+        return None
+
+    def _is_class(self, node: ast.expr) -> bool:
+        fact = self.inference.fact(node)
+        return isinstance(fact, Qual) and fact.name.rpartition(".")[0] in _PACKAGES and _has_rule(fact.name)
+
+    def _is_read_once(self, name: ast.Name) -> bool:
+        return sum(isinstance(n.ctx, ast.Load) for n in self.source.names[name.id]) == 1
+
+    def _only_value(self, name: ast.Name) -> ast.Assign | None:
+        """The statement that gives a variable its only value."""
+        home = self.source.home(name)
+        stores = [n for n in self.source.names.get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
+        if len(stores) != 1 or self.source.home(stores[0]) is not home:
+            return None
+        statement = self.source.parents.get(stores[0])
+        return statement if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+
+    def _text(self, node: ast.expr) -> str | None:
+        """The text that a name surely is."""
+        if isinstance(node, ast.Name) and (stored := self._only_value(node)) is not None:
+            node = stored.value
+        return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+    def _strings(self) -> Iterator[str]:
+        for node in self.source.nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def _has_rule(name: str) -> bool:
+    rule = REGISTRY.get(name)
+    return rule is not None and rule.emit is not None

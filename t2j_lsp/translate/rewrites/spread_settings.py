@@ -1,0 +1,88 @@
+"""Keywords that a call of PyTorch's is given in a dict of settings: ``AdamW(params, **{"lr": 0.1})``, also by name.
+
+Where a file that has gaps writes out such a dict, and nothing adds to it, it is read as if each keyword stood in the
+call: ``lr=settings["lr"]``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from t2j_lsp.contract import Finding
+from t2j_lsp.symbols import with_ancestors
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.rearranged import RearrangedText
+
+from .left_out import ObjectLeftOut
+
+_READS = frozenset({"get", "items", "keys", "values", "copy"})
+
+
+def with_settings_as_keywords(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
+    """The text in which such calls are given keywords; None if there are none with a gap."""
+    lines = {line for gap in gaps for line in range(gap.span.line, gap.span.end_line + 1)}
+    written = _SpreadSettings(inference)
+    for node in inference.source.nodes:
+        if isinstance(node, ast.Call) and node.lineno in lines and any(k.arg is None for k in node.keywords):
+            fact = inference.fact(node.func)
+            if isinstance(fact, Qual) and is_torch(fact.name):
+                written.of(node)
+    return RearrangedText.of(inference.source.text, written.made_edits())
+
+
+class _SpreadSettings(ObjectLeftOut):
+    def of(self, call: ast.Call) -> None:
+        """One call with dicts of keywords."""
+        for keyword in call.keywords:
+            if keyword.arg is None and (table := self._table(keyword.value)) is not None:
+                keys = [key.value for key in table.keys if isinstance(key, ast.Constant)]
+                names = [key for key in keys if isinstance(key, str) and key.isidentifier()]
+                given = {k.arg for k in call.keywords}
+                if len(names) == len(table.keys) and given.isdisjoint(names):
+                    text = self.source.segment(keyword.value)
+                    values = [self._value(text, name, value) for name, value in zip(names, table.values, strict=True)]
+                    self.put(keyword, ", ".join(values))
+
+    def _value(self, table: str, name: str, value: ast.expr) -> str:
+        """``lr=settings["lr"]``; a switch, which says what is computed, as it is: ``amsgrad=True``."""
+        switch = isinstance(value, ast.Constant) and (isinstance(value.value, bool | str) or value.value is None)
+        return f"{name}={self.source.segment(value)}" if switch else f'{name}={table}["{name}"]'
+
+    def _table(self, node: ast.expr) -> ast.Dict | None:
+        """The dict that a variable, or an item of it, surely is, with the keys that it is written with."""
+        path: list[object] = []
+        while isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            path.insert(0, node.slice.value)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        named = self.source.names.get(node.id, ())
+        stores = [n for n in named if not isinstance(n.ctx, ast.Load)]
+        made = self.parents.get(stores[0]) if len(stores) == 1 else None
+        if not isinstance(made, ast.Assign) or not all(self._only_reads(n) for n in named if n is not stores[0]):
+            return None
+        table: ast.expr | None = made.value
+        for key in path:
+            items = zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else ()
+            table = next((v for k, v in items if isinstance(k, ast.Constant) and k.value == key), None)
+        return table if isinstance(table, ast.Dict) else None
+
+    def _only_reads(self, name: ast.Name) -> bool:
+        """Whether a use of a dict adds nothing to it: it is spread, or some item or part of it is read."""
+        at: ast.AST = name
+        for around in with_ancestors(self.parents.get(name, name), self.parents):
+            if not isinstance(around, ast.Subscript) or around.value is not at:
+                break
+            if not isinstance(around.ctx, ast.Load):
+                return False
+            at = around
+        around_all = self.parents.get(at)
+        match around_all:
+            case ast.keyword(arg=None):
+                return True
+            case ast.Attribute(attr=attr):
+                return attr in _READS
+        return isinstance(at, ast.Subscript) and not isinstance(around_all, ast.Assign)

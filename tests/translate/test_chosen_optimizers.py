@@ -35,6 +35,8 @@ FORMS = {
     "a class of a name": f"cls = getattr(optim, args.name)\noptimizer = cls{GIVEN}",
     "a sure name": f'name = "SGD"\noptimizer = getattr(optim, name){GIVEN}',
     "the package's dict": f"optimizer = optim.__dict__[args.name]{GIVEN}",
+    "an imported package": "from importlib import import_module\n"
+    f"made = getattr(import_module('torch.optim'), args.name)\noptimizer = made{GIVEN}",
     "a dict": f'OPTIMIZERS = {{"Adam": optim.Adam, "SGD": optim.SGD}}\noptimizer = OPTIMIZERS[args.name]{GIVEN}',
     "a condition": f"optimizer = (optim.SGD if args.lr > 1 else optim.RMSprop){GIVEN}",
     "settings": "settings = {'lr': 0.05, 'weight_decay': 1e-3}\n"
@@ -69,11 +71,12 @@ def test_a_name_that_the_file_lacks_is_an_error_and_said() -> None:
     [
         FORMS["getattr"].replace("args.name", "args.pop()"),
         FORMS["a dict"].replace("optim.SGD", "print"),
+        FORMS["a dict"].replace("}\n", "}\nOPTIMIZERS['Adam'] = optim.SGD\n"),
         FORMS["settings"].replace("}\n", "}\nsettings['eps'] = 1e-3\n"),
         FORMS["settings"].replace("}\n", "}\nsettings.update(eps=1e-3)\n"),
         FORMS["settings"].replace("}\n", "}\nprint(settings)\n"),
     ],
-    ids=["a call", "another function", "an item more", "updated", "handed on"],
+    ids=["a call", "another function", "another class", "an item more", "updated", "handed on"],
 )
 def test_what_is_not_sure_stays(lines: str) -> None:
     assert convert(PROGRAM.format(lines=lines, step="pass")).gaps

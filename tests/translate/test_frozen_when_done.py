@@ -111,6 +111,7 @@ def test_parts_of_what_is_frozen_are_not_trained_in_silence(judge: str) -> None:
     assert translation.gaps or "is_trainable" in translation.code
 
 
-def test_a_module_of_parts_of_its_own_is_frozen_by_itself() -> None:
-    translation = convert(PARTS.format(judge="Judge(nn.Linear(3, 4))"))
+@pytest.mark.parametrize("judge", ["Judge(nn.Linear(3, 4))", "copy.deepcopy(whole.net)"])
+def test_a_module_of_parts_of_its_own_is_frozen_by_itself(judge: str) -> None:
+    translation = convert(f"import copy{PARTS.format(judge=judge)}")
     assert not translation.gaps and "is_trainable" not in translation.code

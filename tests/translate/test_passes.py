@@ -77,3 +77,40 @@ def test_what_changes_in_between_is_computed_where_it_stands(old: str, new: str)
     code = loop_of(translate(PROGRAM.replace(old, new)).code)
     changed, used = ("labels = jnp.flip", "criterion(after") if "flip" in new else ("model.train()", "(model, data")
     assert code.rindex(changed) < code.rindex(used)
+
+
+KEPT = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Rows(Dataset):
+    def __init__(self):
+        self.x, self.y = torch.randn(8, 3), torch.arange(8) % 2
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return self.x[i], self.y[i]
+
+    @staticmethod
+    def encode(a, b):
+        return a * 2 + b + torch.zeros(1).item()
+
+
+model = nn.Linear(3, 2)
+model.eval()
+seen = []
+with torch.no_grad():
+    for x, y in DataLoader(Rows(), batch_size=4):
+        out = model(x)
+        seen.append((Rows.encode(out.argmax(-1), y) == Rows.encode(y, y)).sum().item())
+"""
+
+
+def test_what_a_dataset_computes_is_given_whole_arrays() -> None:
+    """What stays PyTorch's is written as a whole: nothing of it is computed elsewhere."""
+    done = translate(KEPT)
+    assert not done.gaps

@@ -101,20 +101,36 @@ class _Chosen(ObjectLeftOut):
                 pass
             case _:
                 return None
-        fact = self.inference.fact(package)
-        if not isinstance(fact, Qual) or fact.name not in _PACKAGES or not only_reads(name):
+        held = self._package(package)
+        if held is None or not only_reads(name):
             return None
-        prefix, text = self.source.segment(package), self.source.segment(name)
-        if not isinstance(package, ast.Name | ast.Attribute):
-            return None
+        prefix, full = held
+        text = self.source.segment(name)
         if (known := self._text(name)) is not None:
-            return _Choice(((None, f"{prefix}.{known}"),)) if _has_rule(f"{fact.name}.{known}") else None
-        named = dict.fromkeys(one for one in self._strings() if _has_rule(f"{fact.name}.{one}"))
+            return _Choice(((None, f"{prefix}.{known}"),)) if _has_rule(f"{full}.{known}") else None
+        named = dict.fromkeys(one for one in self._strings() if _has_rule(f"{full}.{one}"))
         if not named:
             return None
         branches = tuple((f'{text} == "{one}"', f"{prefix}.{one}") for one in named)
         error = f'raise ValueError(f"no branch for {{{text}}}")' if '"' not in text else f"raise ValueError({text})"
         return _Choice(branches, error, NAMED.format(", ".join(named)))
+
+    def _package(self, node: ast.expr) -> tuple[str, str] | None:
+        """How a package is named, and which it is: ``optim``, or ``import_module("torch.optim")``."""
+        match node:
+            case ast.Name() | ast.Attribute():
+                fact = self.inference.fact(node)
+                known = isinstance(fact, Qual) and fact.name in _PACKAGES
+                return (self.source.segment(node), fact.name) if isinstance(fact, Qual) and known else None
+            case ast.Call(args=[ast.Constant(value=str() as name)], func=ast.Name() | ast.Attribute() as func):
+                fact = self.inference.fact(func)
+                imports = isinstance(fact, Qual) and fact.name == "importlib.import_module"
+                return (name, name) if imports and name in _PACKAGES and self._has_torch() else None
+        return None
+
+    def _has_torch(self) -> bool:
+        imports = (a for n in self.source.nodes if isinstance(n, ast.Import) for a in n.names)
+        return any(a.name.partition(".")[0] == "torch" and a.asname is None for a in imports)
 
     def _of_table(self, node: ast.expr) -> _Choice | None:
         """``{"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[name]``, also under a name."""
@@ -124,6 +140,8 @@ class _Chosen(ObjectLeftOut):
             case _:
                 return None
         if isinstance(table, ast.Name) and (stored := self._only_value(table)) is not None:
+            if not all(map(self._is_looked_up, self.source.names[table.id])):
+                return None
             table = stored.value
         if not isinstance(table, ast.Dict) or not table.keys or not all(map(self._is_class, table.values)):
             return None
@@ -141,6 +159,13 @@ class _Chosen(ObjectLeftOut):
                 segment = self.source.segment
                 return _Choice(((segment(test), segment(first)), (None, segment(second))))
         return None
+
+    def _is_looked_up(self, name: ast.Name) -> bool:
+        """Whether a use of a dict leaves it as it is."""
+        match self.parents.get(name):
+            case ast.Subscript(ctx=ast.Load()) | ast.Compare() | ast.Attribute(attr="keys" | "items" | "values"):
+                return True
+        return not isinstance(name.ctx, ast.Load)
 
     def _is_class(self, node: ast.expr) -> bool:
         fact = self.inference.fact(node)

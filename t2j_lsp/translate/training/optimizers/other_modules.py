@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
-from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
+from t2j_lsp.translate.rule.definitions import Class, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.training.program.named_modules import same_module
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
@@ -82,7 +84,10 @@ def _makers(objects: Objects, module: str, scope: VariableScope) -> Iterator[ast
 def _modules_in(context: Context, value: ast.expr) -> Iterator[ast.expr]:
     """The modules that a constructor is given, or that stand in what it is given."""
     value = same_module(value)
-    if not isinstance(value, ast.Call) or isinstance(context.fact(value.func), Function):
+    made = context.fact(value.func) if isinstance(value, ast.Call) else None
+    if not isinstance(value, ast.Call) or not (
+        isinstance(made, Class) or isinstance(made, Qual) and is_torch(made.name)
+    ):
         return
     waiting: list[ast.AST] = [*value.args, *value.keywords]
     while waiting:

@@ -178,7 +178,8 @@ class AroundSteps:
                 given |= flow.writes(node)
                 taken |= flow.writes(node)
                 continue
-            for value in outermost(node, partial(self._is_of, known=known, results=results)):
+            is_of = partial(self._is_of, known=known, results=results)
+            for value in outermost(node, is_of, self.ctx.plan.expression_handlers):
                 measures.append(Measure(self.ctx.names.fresh(measured_name(node, value)), value, node))
         delayed = [i for i in made.delayed if i not in more]
         made = replace(made, moved=sorted([*made.moved, *more]), delayed=delayed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
@@ -122,15 +122,18 @@ class ArrayCode:
         return isinstance(node, ast.Call) and node in self.flow.passed or isinstance(node, (*PERHAPS, ast.Starred))
 
 
-def outermost(node: ast.AST, is_wanted: Callable[[ast.expr], bool]) -> Iterator[ast.expr]:
-    """The outermost expressions in a statement that are wanted, each of which is evaluated once."""
+def outermost(node: ast.AST, is_wanted: Callable[[ast.expr], bool], handled: Container[ast.AST]) -> Iterator[ast.expr]:
+    """The outermost expressions in a statement that are wanted, each of which is evaluated once.
+
+    None of those that stand in ``handled`` ones, whose text is written as a whole: code that stays PyTorch's.
+    """
     for child in symbols.children(node):
-        if isinstance(child, PERHAPS):
+        if isinstance(child, PERHAPS) or child in handled:
             continue
         if isinstance(child, ast.expr) and is_wanted(child):
             yield child
         else:
-            yield from outermost(child, is_wanted)
+            yield from outermost(child, is_wanted, handled)
 
 
 def measured_name(node: ast.stmt, value: ast.expr) -> str:

@@ -121,7 +121,8 @@ class _ScopePasses:
                 given |= self.flow.writes(node)
                 continue
             if isinstance(node, _SIMPLE) and node not in self.ctx.plan.statement_handlers:
-                for one in outermost(node, partial(self._is_of, given=given, changed=changed)):
+                is_of = partial(self._is_of, given=given, changed=changed)
+                for one in outermost(node, is_of, self.ctx.plan.expression_handlers):
                     made.measures.append(Measure("", one, node))
             if index == first and not made.parts:
                 break

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Object, Qual
+from t2j_lsp.translate.rule.library import CLASSES, TorchClass
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import Rearranged, RearrangedText
 
 from .left_out import ObjectLeftOut, Stays, only_reads
 
-_PACKAGES = ("torch.optim", "torch.optim.lr_scheduler")
+_KINDS = ("optimizer", "scheduler")
 NAMED = "Those that the file names have a branch: {}. A name that isn't among them is an error now; add its call here."
 
 
@@ -90,7 +91,7 @@ class _Chosen(ObjectLeftOut):
                 self.drop(held)
         if choice.note:
             span = source.contract_span(call.func)
-            self.findings.append(Finding(span, "torch.optim", "note", Severity.NOTE, choice.note))
+            self.findings.append(Finding(span, "training", "note", Severity.NOTE, choice.note))
 
     def _of_getattr(self, node: ast.expr) -> _Choice | None:
         """``getattr(torch.optim, name)``, ``torch.optim.__dict__[name]``."""
@@ -120,12 +121,12 @@ class _Chosen(ObjectLeftOut):
         match node:
             case ast.Name() | ast.Attribute():
                 fact = self.inference.fact(node)
-                known = isinstance(fact, Qual) and fact.name in _PACKAGES
+                known = isinstance(fact, Qual) and _is_package(fact.name)
                 return (self.source.segment(node), fact.name) if isinstance(fact, Qual) and known else None
             case ast.Call(args=[ast.Constant(value=str() as name)], func=ast.Name() | ast.Attribute() as func):
                 fact = self.inference.fact(func)
                 imports = isinstance(fact, Qual) and fact.name == "importlib.import_module"
-                return (name, name) if imports and name in _PACKAGES and self._has_torch() else None
+                return (name, name) if imports and _is_package(name) and self._has_torch() else None
         return None
 
     def _has_torch(self) -> bool:
@@ -169,7 +170,7 @@ class _Chosen(ObjectLeftOut):
 
     def _is_class(self, node: ast.expr) -> bool:
         fact = self.inference.fact(node)
-        return isinstance(fact, Qual) and fact.name.rpartition(".")[0] in _PACKAGES and _has_rule(fact.name)
+        return isinstance(fact, Qual) and _has_rule(fact.name)
 
     def _is_read_once(self, name: ast.Name) -> bool:
         return sum(isinstance(n.ctx, ast.Load) for n in self.source.names[name.id]) == 1
@@ -196,5 +197,12 @@ class _Chosen(ObjectLeftOut):
 
 
 def _has_rule(name: str) -> bool:
-    rule = REGISTRY.get(name)
-    return rule is not None and rule.emit is not None
+    """Whether it is a class of optimizers or schedules that converts."""
+    rule, known = REGISTRY.get(name), CLASSES.get(name, TorchClass()).fact
+    is_one = isinstance(known, Object) and known.kind in _KINDS
+    return is_one and rule is not None and rule.emit is not None
+
+
+def _is_package(name: str) -> bool:
+    """Whether such classes are imported from a package."""
+    return any(one.rpartition(".")[0] == name and _has_rule(one) for one in CLASSES)

@@ -15,6 +15,7 @@ from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.training.data.batch_loops import is_move
 from t2j_lsp.translate.training.program.dict_order import DictOrder
 from t2j_lsp.translate.training.program.flow import DataFlow, Liveness
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
@@ -152,11 +153,13 @@ class _ScopePasses:
     def _may_move(self, node: ast.stmt) -> bool:
         """Whether a statement can be written elsewhere: not one that makes arrays of a batch."""
         place = self.ctx.source.statement(node)
-        alone = place.alone and place.separator is None and not self._is_handled(node)
+        alone = place.alone and place.separator is None and not self._makes_batch(node)
         return alone and node not in self.ctx.plan.statement_handlers and node not in self.passes.compiled
 
-    def _is_handled(self, node: ast.stmt) -> bool:
-        return any(isinstance(n, ast.expr) and n in self.ctx.plan.expression_handlers for n in symbols.walk(node))
+    def _makes_batch(self, node: ast.stmt) -> bool:
+        """Whether a statement moves a batch to a device, which makes arrays of it: ``x = x.to(device)``."""
+        handlers = self.ctx.plan.expression_handlers
+        return any(isinstance(n, ast.Call) and n in handlers and is_move(n) for n in symbols.walk(node))
 
     def _is_of(self, node: ast.expr, given: Collection[str], changed: Collection[str]) -> bool:
         """Whether an expression is computed of a forward pass or of what one gave, and else of what is known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import INT, NONE, Object
+from t2j_lsp.translate.rule.facts import NONE, Object, Scalar
 from t2j_lsp.translate.rule.library import Trait, platform, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
 
@@ -52,7 +52,7 @@ def _device(call: Call) -> str | None:
         return "{device}"
     if not call.given("device") or given.fact == NONE:
         return "jax.local_devices()[0]"
-    return "jax.local_devices()[{device}]" if given.fact == INT else None
+    return "jax.local_devices()[{device}]" if isinstance(given.fact, Scalar) and given.fact.kind == "int" else None
 
 
 @rule("torch.cuda.get_device_name(device=None)", jax="device.device_kind", result="str")

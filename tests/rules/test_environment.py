@@ -127,7 +127,7 @@ REFUSED = [
     ("torch.accelerator.current_device_idx()", "JAX names devices by objects", ""),
     ("torch.__version__ > '2'", "PyTorch's version", ""),
     ("torch.backends.cudnn.version()", "a cuDNN of its own", ""),
-    ("torch.cuda.memory_allocated()", "no CUDA interface", ""),
+    ("torch.cuda.memory_summary()", "no CUDA interface", ""),
     ("torch.distributed.new_group()", "sharding", ""),
     ("torch.distributions.VonMises(x, x)", "numpyro", "x"),
     ("torch.jit.trace(f, x)", "jax.jit", "x"),
@@ -191,7 +191,7 @@ def test_surroundings_of_other_libraries_stay(source: str) -> None:
 
 
 def test_a_refused_value_stays_in_the_text() -> None:
-    refused("torch.cuda.memory_allocated()", "no CUDA interface")
+    refused("torch.cuda.memory_summary()", "no CUDA interface")
 
 
 @pytest.mark.parametrize(
@@ -252,6 +252,11 @@ def test_torchscripts_list_is_pythons() -> None:
         ("torch.cuda.get_device_name()", "jax.local_devices()[0].device_kind"),
         ("torch.cuda.get_device_name(1)", "jax.local_devices()[1].device_kind"),
         ("torch.cuda.get_device_name(torch.device('cuda'))", "jax.devices()[0].device_kind"),
+        ("torch.cuda.memory_allocated()", '(jax.local_devices()[0].memory_stats() or {}).get("bytes_in_use", 0)'),
+        (
+            "torch.cuda.max_memory_allocated(1)",
+            '(jax.local_devices()[1].memory_stats() or {}).get("peak_bytes_in_use", 0)',
+        ),
     ],
 )
 def test_a_device_says_of_which_kind_it_is(torch: str, jax: str) -> None:

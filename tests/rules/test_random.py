@@ -36,7 +36,8 @@ ROWS = [
     ("torch.normal(torch.zeros(3, 1), torch.ones(3, 1))", "rngs.normal((3, 1))", ""),
     (
         "torch.normal(torch.zeros(3), torch.ones(1))",
-        "std = jnp.ones(1); jax.lax.stop_gradient(std * rngs.normal(jnp.broadcast_shapes((3,), std.shape)))",
+        "std = jnp.ones(1); jax.lax.stop_gradient("
+        "         std * rngs.normal(jnp.broadcast_shapes((3,), std.shape))     )",
         "",
     ),
     (

@@ -168,7 +168,8 @@ def _whole_numbers(sample: Sample) -> Sample | None:
 
     def rounded(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return value.detach().clone().round() + 0.0 if value.is_floating_point() else value
+            dense = value.layout == torch.strided
+            return value.detach().clone().round() + 0.0 if dense and value.is_floating_point() else value
         if isinstance(value, list | tuple) and type(value) in (list, tuple):
             return type(value)(map(rounded, value))
         return value

@@ -44,9 +44,7 @@ def with_chosen_optimizers_as_branches(inference: Inference, gaps: Iterable[Find
     written = _Chosen(inference)
     for node in source.nodes:
         match node:
-            case ast.Assign(targets=[ast.Name() | ast.Attribute()], value=ast.Call() as call) if source.starts_line(
-                node
-            ):
+            case ast.Assign(targets=[ast.Name() | ast.Attribute()], value=ast.Call() as call):
                 try:
                     written.of(node, call)
                 except Stays:
@@ -65,7 +63,7 @@ class _Chosen(ObjectLeftOut):
         source, func, stored = self.source, call.func, None
         if not source.starts_line(made):
             raise Stays
-        if isinstance(func, ast.Name) and (stored := self._only_value(func)) is not None:
+        if isinstance(func, ast.Name) and (stored := self.only_value(func)) is not None:
             if not self._is_read_once(func):
                 raise Stays
             func = stored.value
@@ -87,7 +85,7 @@ class _Chosen(ObjectLeftOut):
         if stored is not None:
             self.drop(stored)
         if isinstance(func, ast.Subscript) and isinstance(table := func.value, ast.Name) and self._is_read_once(table):
-            if (held := self._only_value(table)) is not None:
+            if (held := self.only_value(table)) is not None:
                 self.drop(held)
         if choice.note:
             span = source.contract_span(call.func)
@@ -140,7 +138,7 @@ class _Chosen(ObjectLeftOut):
                 pass
             case _:
                 return None
-        if isinstance(table, ast.Name) and (stored := self._only_value(table)) is not None:
+        if isinstance(table, ast.Name) and (stored := self.only_value(table)) is not None:
             if not all(map(self._is_looked_up, self.source.names[table.id])):
                 return None
             table = stored.value
@@ -175,18 +173,9 @@ class _Chosen(ObjectLeftOut):
     def _is_read_once(self, name: ast.Name) -> bool:
         return sum(isinstance(n.ctx, ast.Load) for n in self.source.names[name.id]) == 1
 
-    def _only_value(self, name: ast.Name) -> ast.Assign | None:
-        """The statement that gives a variable its only value."""
-        home = self.source.home(name)
-        stores = [n for n in self.source.names.get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
-        if len(stores) != 1 or self.source.home(stores[0]) is not home:
-            return None
-        statement = self.source.parents.get(stores[0])
-        return statement if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-
     def _text(self, node: ast.expr) -> str | None:
         """The text that a name surely is."""
-        if isinstance(node, ast.Name) and (stored := self._only_value(node)) is not None:
+        if isinstance(node, ast.Name) and (stored := self.only_value(node)) is not None:
             node = stored.value
         return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 

@@ -116,6 +116,15 @@ class ObjectLeftOut:
             raise Stays
         self.instead[start, end] = ""
 
+    def only_value(self, name: ast.Name) -> ast.Assign | None:
+        """The statement that gives a variable its only value."""
+        home = self.source.home(name)
+        stores = [n for n in self.source.names.get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
+        if len(stores) != 1 or self.source.home(stores[0]) is not home:
+            return None
+        statement = self.source.parents.get(stores[0])
+        return statement if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+
     def put(self, node: ast.AST, text: str) -> None:
         """Another text for a node, and for all in it."""
         self._put(*self.source.span(node), text)

@@ -59,10 +59,9 @@ class _SpreadSettings(ObjectLeftOut):
             node = node.value
         if not isinstance(node, ast.Name):
             return None
-        named = self.source.names.get(node.id, ())
-        stores = [n for n in named if not isinstance(n.ctx, ast.Load)]
-        made = self.parents.get(stores[0]) if len(stores) == 1 else None
-        if not isinstance(made, ast.Assign) or not all(self._only_reads(n) for n in named if n is not stores[0]):
+        made = self.only_value(node)
+        reads = (n for n in self.source.names[node.id] if isinstance(n.ctx, ast.Load))
+        if made is None or not all(map(self._only_reads, reads)):
             return None
         table: ast.expr | None = made.value
         for key in path:

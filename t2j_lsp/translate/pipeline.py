@@ -265,7 +265,7 @@ def _planned(inference: Inference, options: Options, known: Known) -> Context:
     if inference.has(shared_storage.NEEDS):
         shared = shared_storage.shared_writes(inference)
         plan.shared_writes, plan.copied, plan.outdated = shared.statements, shared.copied, shared.snapshots
-        plan.rectified = shared.rectified
+        plan.rectified, plan.seen_writes = shared.rectified, shared.seen
     context = Context.of(inference, options, plan, known.drawing)
     if inference.holds_tests and inference.assumed or inference.has(TRAINING):
         plan_training(context)

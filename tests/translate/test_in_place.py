@@ -61,6 +61,15 @@ def test_a_write_into_a_part_that_is_a_copy_is_refused(target: str) -> None:
         ("def f(x: Tensor, n):\n    for i in range(n):\n        x[i] = n\n", 1),
         ("def f(x: Tensor, cache: Tensor):\n    cache[:, 0] = x\n    return x\n", 1),
         ("def f(x: Tensor):\n    y = x[0]\n    y.zero_()\n", 1),
+        ("def f(x: Tensor):\n    x[0], x[1] = 1, 2\n", 1),
+        ("def f(x: Tensor, y: Tensor):\n    torch.relu_(x)\n    return y.sum()\n", 1),
+        ("def f(x, y):\n    x *= y\n    return torch.exp(y)\n", 1),
+        ("def f(x, y):\n    z = x\n    z -= y\n    return torch.exp(y)\n", 1),
+        ("def f(x, y):\n    x += 1\n\ndef g(x, y):\n    f(x, y)\n    return x + y\n", 1),
+        ("def f(x, y):\n    x += y\n    return x\n\ndef g(x, y):\n    f(x, y)\n    return x + y\n", 1),
+        ("def f(x, y):\n    x += y\n    return x\n\ndef g(x, y):\n    x = f(x, y)\n    return x + y\n", 0),
+        ("def f(step, y):\n    step += 1\n    return torch.exp(y)\n", 0),
+        ("def f(names, y):\n    names += ['y']\n    return torch.exp(y)\n", 0),
         ("def f(x: Tensor):\n    x.zero_()\n    return x\n\ndef g(y: Tensor):\n    f(y)\n    return y\n", 0),
         ("def f(x: Tensor):\n    x.zero_()\n    return x\n\ndef g(y: Tensor):\n    return f(y)\n", 0),
         ("def f(x: Tensor):\n    x = x.clone()\n    x[0] = 1\n", 0),
@@ -73,6 +82,25 @@ def test_a_write_for_the_caller_is_refused(code: str, gaps: int) -> None:
     left = run(code).gaps
     assert [gap.code for gap in left] == ["in-place-shared"] * gaps
     assert all("caller" in gap.reason for gap in left)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "notes"),
+    [
+        ("f", ("x += 1", "return x * 2"), 1),
+        ("f", ("x[0], x[1] = 1, 2", "return x.sum()"), 1),
+        ("f", ("y = x.view(-1)", "y[0] = 1", "return y * 2"), 1),
+        ("f", ("torch.relu_(x)", "return x.sum()"), 1),
+        ("f", ("x += 1", "return x, 2"), 0),
+        ("f", ("x = x.clone()", "x += 1", "return x * 2"), 0),
+        ("f", ("x.requires_grad_()", "return x * 2"), 0),
+        ("_f", ("x += 1", "return x * 2"), 0),
+    ],
+)
+def test_a_write_that_only_other_callers_see_is_noted(name: str, lines: tuple[str, ...], notes: int) -> None:
+    result = run(f"def {name}(x: Tensor):\n" + "".join(f"    {line}\n" for line in lines))
+    assert [f.code for f in result.findings if "caller's" in f.reason] == ["in-place-seen"] * notes
+    assert not result.gaps
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ class Plan:
     """The kinds of layers that a function of the output makes, with PyTorch's initial values."""
     shared_writes: dict[ast.stmt, str] = field(default_factory=dict)
     """Statements that write into storage which another name shares."""
+    seen_writes: dict[ast.stmt, str] = field(default_factory=dict)
+    """Statements that write into what the function was given, in PyTorch."""
     rectified: dict[ast.stmt, str] = field(default_factory=dict)
     """Statements that set what is negative in the array of a name to 0, in place."""
     outdated: dict[ast.stmt, str] = field(default_factory=dict)

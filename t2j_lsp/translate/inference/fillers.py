@@ -30,7 +30,7 @@ def written_argument(call: ast.Call, inference: Inference) -> ast.expr | None:
     if works_in_place(call, inference.facts) and call.args:
         return call.args[0]
     fact = inference.facts.get(call.func)
-    if isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.") and _in_place(fact.name):
+    if isinstance(fact, Qual) and fact.name.startswith("torch.nn.init.") and in_place(fact.name):
         return _initialised_array(call, inference.facts)
     if isinstance(fact, Partial) and isinstance(fact.function, Function):
         return _of_partial(call, fact, fact.function.info, inference)
@@ -214,8 +214,8 @@ class _Reading:
         if isinstance(fact, Function):
             return self._argument(call, fact) is not None
         if isinstance(fact, Qual):
-            return is_torch(fact.name) and _in_place(fact.name.rpartition(".")[2])
-        return isinstance(func, ast.Attribute) and _in_place(func.attr) and self._is_tensor(func)
+            return is_torch(fact.name) and in_place(fact.name.rpartition(".")[2])
+        return isinstance(func, ast.Attribute) and in_place(func.attr) and self._is_tensor(func)
 
     def _is_tensor(self, func: ast.Attribute) -> bool:
         return isinstance(self.home.facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY
@@ -245,7 +245,8 @@ def _argument(call: ast.Call, info: FunctionInfo, name: str) -> ast.expr | None:
     return next((value for parameter, value in bound_arguments(call, info) if parameter.arg == name), None)
 
 
-def _in_place(name: str) -> bool:
+def in_place(name: str) -> bool:
+    """Whether a function or method writes into what it is given, by its name."""
     return name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
 
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.rule.facts import Qual, Tensor
-from t2j_lsp.translate.rule.names import TENSOR_ONLY
+from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 
 from .file import Inference
-from .fillers import written_argument
-from .statement_reads import calls_of, flatten
+from .fillers import in_place, written_argument
+from .statement_reads import calls_of, flatten, targets_of
 from .storage import is_variable, root
 from .written_parameters import sets_flag
 
@@ -27,19 +27,21 @@ def written_arrays(node: ast.stmt, inference: Inference) -> Iterator[ast.expr]:
     """The arrays that a statement writes into."""
     facts = inference.facts
     target = node.target if isinstance(node, ast.AugAssign) else None
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        target = node.targets[0]
+    for part in targets_of(node):
+        if isinstance(part, ast.Subscript) and isinstance(facts.get(part.value), Tensor):
+            yield part.value
     if target is not None:
-        inner = target.value if isinstance(target, ast.Subscript) else target
-        for held in (inner, target) if isinstance(node, ast.AugAssign) else (inner,):
+        for held in (target.value, target) if isinstance(target, ast.Subscript) else (target,):
             if isinstance(facts.get(held), Tensor):
                 yield held
                 break
     for call in calls_of(node):
-        func = call.func
-        if isinstance(func, ast.Attribute) and func.attr.endswith("_") and not func.attr.endswith("__"):
-            known = isinstance(facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY
-            if known and not isinstance(facts.get(func), Qual):
+        func, function = call.func, facts.get(call.func)
+        if isinstance(function, Qual):
+            if is_torch(function.name) and in_place(function.name) and not function.name.startswith("torch.nn.init."):
+                yield from (given for given in call.args[:1] if isinstance(facts.get(given), Tensor))
+        elif isinstance(func, ast.Attribute) and func.attr.endswith("_") and not func.attr.endswith("__"):
+            if isinstance(facts.get(func.value), Tensor) or func.attr in TENSOR_ONLY:
                 yield func.value
         if (argument := written_argument(call, inference)) is not None:
             yield argument

@@ -18,8 +18,9 @@ from t2j_lsp.translate.source.evaluation import evaluated_once
 from t2j_lsp.translate.source.syntax import IN_PLACE, STORED
 
 from .file import Inference
-from .fillers import filled, written_for
+from .fillers import written_for
 from .gates import Gate
+from .given_arrays import GivenArrays
 from .lost_items import writes_into_items, written_arrays
 from .numpy_memory import TENSOR, NumpyMemory, numpy_targets, other_side
 from .optimizer_steps import stays_variable, stepping_functions, steps
@@ -29,11 +30,10 @@ from .statement_reads import (
     flatten,
     gives_keys,
     loads,
-    only_written,
     parts_of,
-    repeated,
     statements_after,
     stored,
+    targets_of,
 )
 from .storage import ADDING, FROM_NUMPY, TO_NUMPY, Storage, dotted, root
 from .written_parameters import (
@@ -63,9 +63,6 @@ _SNAPSHOT = (
     "PyTorch's optimizer writes into the memory that {!r} shares with a parameter; in JAX it keeps the values from"
     " before: read the parameter where it is needed, or copy it by clone()"
 )
-_LOST = (
-    "PyTorch writes into the caller's {!r} here, which JAX can't: return the new array, and use it where it is called"
-)
 
 
 def shared_writes(inference: Inference) -> SharedWrites:
@@ -81,15 +78,6 @@ def shared_writes(inference: Inference) -> SharedWrites:
             return writes
 
 
-def _parts(target: ast.expr) -> Iterator[ast.expr]:
-    """The targets of an assignment to several."""
-    if isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            yield from _parts(part)
-    else:
-        yield target
-
-
 def _known_writes(inference: Inference, written: dict[FunctionInfo, set[str]]) -> SharedWrites:
     """What they come to as far as it is known which parameters functions write into; what is found out is added."""
     wanted, stepping, memory = written_for(inference), stepping_functions(inference), NumpyMemory()
@@ -102,6 +90,7 @@ def _known_writes(inference: Inference, written: dict[FunctionInfo, set[str]]) -
         writes.statements.update(function.find())
         writes.snapshots.update(function.outdated)
         writes.rectified.update(function.rectified)
+        writes.seen.update(function.arrays.seen())
         memory.note_sources(function.storage)
     for statement, reason in memory.seen_writes().items():
         writes.statements.setdefault(statement, reason)
@@ -129,14 +118,11 @@ class _Function:
         self.inference = inference
         self.storage = Storage(inference.facts)
         self.node = node
-        self.written_for = written_for
-        """The parameters that somebody calls it to have written."""
         info = None if isinstance(node, ast.Module) else inference.functions[node]
         self.info, self.written = info, written
-        self.handed_back = filled(info, inference) if info is not None else None
-        """The parameter that it writes into and returns, which those who call it store."""
-        self.given = set() if isinstance(node, ast.Module) else symbols.parameter_names(node)
         self.statements = list(flatten(node.body))
+        self.arrays = GivenArrays(inference, info, written_for, self.statements)
+        self.given = self.arrays.names
         self.bound = {name for statement in self.statements for name in stored(statement)}
         self.memory = memory
         self.stepping = stepping
@@ -147,7 +133,7 @@ class _Function:
         self.rectified: dict[ast.stmt, str] = {}
 
     def find(self) -> dict[ast.stmt, str]:
-        changed = any(isinstance(s, ast.AugAssign) and dotted(s.target) in self.given for s in self.statements)
+        changed = any(isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) for s in self.statements)
         writes = changed or self._writes()
         touched = ((*written_arrays(s, self.inference), *self._in_calls(s)) for s in self.statements)
         if writes or any(touched):
@@ -197,6 +183,7 @@ class _Function:
             case ast.Return(value=ast.expr() as value) if not isinstance(self.node, ast.Module):
                 held = self.storage.of(value, env)
                 self.memory.returns(self.inference.functions[self.node], value, held, self.storage)
+                self.arrays.returned |= held
                 return None
             case ast.Return() | ast.Raise():
                 return None
@@ -268,11 +255,13 @@ class _Function:
                 self.rectified[node] = shared
             elif shared is not None:
                 self.writes[node] = _READ.format(shared)
-            elif (parameter := self._of_caller(write, node, env)) is not None and node not in self.writes:
-                self.writes[node] = _LOST.format(parameter)
-
+            elif (lost := self.arrays.lost(write, node, env, sets_flag(call))) is not None:
+                self.writes.setdefault(node, lost)
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            self._note_written(Write(node.target.id, self.storage.of(node.target, dict(env)), False))
+            held = self.storage.of(node.target, dict(env))
+            self._note_written(Write(node.target.id, held, False))
+            if (lost := self.arrays.lost_if_array(node, held, env)) is not None:
+                self.writes.setdefault(node, lost)
         for call, argument in self._in_calls(node):
             write = Write(root(argument), self.storage.of(argument, dict(env)), True)
             shared = self._read_beside(call, write, node, env) or self._read_later(write, node, env)
@@ -338,7 +327,7 @@ class _Function:
     def _read_later(self, write: Write, node: ast.stmt, env: Env) -> str | None:
         """A name that may hold the storage and is read after ``node`` before it is bound again."""
         places = write.held.reach()
-        bound = {dotted(t) for target in getattr(node, "targets", []) for t in _parts(target)}
+        bound = {dotted(target) for target in targets_of(node)}
         for name, held in env.items():
             if name in bound or name == write.root and not write.elsewhere or not overlap(held.reach(), places):
                 continue
@@ -371,23 +360,3 @@ class _Function:
             if name in stored(later):
                 return False
         return False
-
-    def _of_caller(self, write: Write, node: ast.stmt, env: Env) -> str | None:
-        """The parameter that a write is into, if only the caller can want it: nothing else reads its storage later."""
-        places = write.held.reach()
-        owner = next((str(p[0]) for p in places if p[0] in self.given), None)
-        if owner is None or owner == self.handed_back:
-            return None
-        if owner in self.written_for:
-            return owner
-        if isinstance(node, ast.Return) or isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            return None
-        names = {name for name, held in env.items() if overlap(held.reach(), places)}
-        within = set(symbols.walk(node))
-        rest = self.statements[self.statements.index(node) + 1 :]
-        again = repeated(node, self.inference.source.parents)
-        for inner in (n for place in [*again, *rest] for n in symbols.walk(place)):
-            loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
-            if loaded and inner not in within and not only_written(inner, self.inference.source.parents):
-                return None
-        return owner

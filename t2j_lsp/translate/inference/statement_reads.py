@@ -82,6 +82,17 @@ def stored(node: ast.stmt) -> frozenset[str]:
     return symbols.bound_names(_own_parts(node))
 
 
+def targets_of(node: ast.stmt) -> Iterator[ast.expr]:
+    """The targets of an assignment, one by one where it has several values."""
+    waiting = list(node.targets) if isinstance(node, ast.Assign) else []
+    while waiting:
+        target = waiting.pop(0)
+        if isinstance(target, ast.Tuple | ast.List):
+            waiting = [*target.elts, *waiting]
+        else:
+            yield target
+
+
 def statements_after(node: ast.stmt, function: ast.AST, source: Source) -> Iterator[ast.stmt]:
     """The statements that may run after one: not those of other branches, but those of a loop around it again."""
     place: ast.AST = node

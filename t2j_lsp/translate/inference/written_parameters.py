@@ -40,6 +40,8 @@ class SharedWrites:
     """Statements that keep what an optimizer writes into, and why that isn't the same in JAX."""
     rectified: dict[ast.stmt, str] = field(default_factory=dict)
     """Statements that set what is negative in a name's array to 0; it is read later, and nothing else shares it."""
+    seen: dict[ast.stmt, str] = field(default_factory=dict)
+    """Statements that write into what a caller gave and may read, and what to tell of it."""
     copied: set[ast.Call] = field(default_factory=set)
     """Calls between NumPy and tensors that must copy, because the array is written into."""
 

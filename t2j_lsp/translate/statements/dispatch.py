@@ -176,6 +176,8 @@ class Statements:
             elif node in ctx.plan.shared_writes:
                 self._refuse_shared(node, ctx.plan.shared_writes[node])
             else:
+                if (seen := ctx.plan.seen_writes.get(node)) is not None:
+                    ctx.report.note(node, "in-place", "in-place-seen", seen)
                 if (name := ctx.plan.rectified.get(node)) is not None:
                     ctx.scope.statement.before.append(f"{name} = {self.renderer.need('jax')}.nn.relu({name})")
                 self.dispatch(node)

@@ -263,9 +263,7 @@ def _planned(inference: Inference, options: Options, known: Known) -> Context:
         if options.init == "torch":
             plan.short_layers = short_layers(inference, plan.layout)
     if inference.has(shared_storage.NEEDS):
-        shared = shared_storage.shared_writes(inference)
-        plan.shared_writes, plan.copied, plan.outdated = shared.statements, shared.copied, shared.snapshots
-        plan.rectified, plan.seen_writes = shared.rectified, shared.seen
+        plan.writes = shared_storage.shared_writes(inference)
     context = Context.of(inference, options, plan, known.drawing)
     if inference.holds_tests and inference.assumed or inference.has(TRAINING):
         plan_training(context)
@@ -299,7 +297,7 @@ def _written(context: Context, needs: NeededNames) -> Renderer:
     source, renderer = context.source, Renderer(context, needs)
     helpers = written_helpers(source) if context.inference.has_jax else []
     Statements(context, renderer).block(node for node in source.written if node not in helpers)
-    if context.plan.outdated:
+    if context.plan.writes.snapshots:
         report_outdated(context)
     if context.rngs.module is not None:
         make_rngs(context, context.rngs.module, renderer)

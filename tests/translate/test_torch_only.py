@@ -161,11 +161,19 @@ def test_a_package_that_is_converted_itself_is_no_finding() -> None:
         ('optional_import("torchvision")', True),
         ('importlib.import_module("einops")', False),
         ('print("torch")', False),
+        ('load("torch.nn.modules.activation", "ReLU")', True),
+        ('load(member="ReLU", module="torch.nn")', True),
+        ('load("einops.layers", "Rearrange")', False),
+        ('pydoc.locate("torch.nn.ReLU")', True),
+        ('print("torch.nn.ReLU")', False),
     ],
 )
 def test_pytorch_that_is_imported_by_its_name_is_said(call: str, gap: bool) -> None:
-    translation = translate(f"import importlib\nimport torch\n\nmodule = {call}\nx = torch.ones(2)\n", Options())
-    assert [f.span.line for f in translation.gaps] == ([4] if gap else [])
+    load = "def load(module, member):\n    return getattr(importlib.import_module(module), member)()\n"
+    translation = translate(
+        f"import importlib\nimport torch\n\n{load}\nmodule = {call}\nx = torch.ones(2)\n", Options()
+    )
+    assert [f.span.line for f in translation.gaps] == ([7] if gap else [])
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from functools import cached_property
 from t2j_lsp.contract import Finding, Options, Severity, Span, TextEdit
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.written_parameters import SharedWrites
 from t2j_lsp.translate.layout.marks import Layout
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Fact
@@ -32,16 +33,8 @@ class Plan:
     layout: Layout = field(default_factory=Layout)
     short_layers: frozenset[str] = frozenset()
     """The kinds of layers that a function of the output makes, with PyTorch's initial values."""
-    shared_writes: dict[ast.stmt, str] = field(default_factory=dict)
-    """Statements that write into storage which another name shares."""
-    seen_writes: dict[ast.stmt, str] = field(default_factory=dict)
-    """Statements that write into what the function was given, in PyTorch."""
-    rectified: dict[ast.stmt, str] = field(default_factory=dict)
-    """Statements that set what is negative in the array of a name to 0, in place."""
-    outdated: dict[ast.stmt, str] = field(default_factory=dict)
-    """Statements that keep what an optimizer writes into in PyTorch."""
-    copied: set[ast.Call] = field(default_factory=set)
-    """Calls between NumPy and tensors that must copy."""
+    writes: SharedWrites = field(default_factory=SharedWrites)
+    """Writes into storage which another name or the caller shares."""
     factory_dicts: dict[ast.Assign, bool] = field(default_factory=dict)
     """Assignments of dicts that hold nothing but a device and a dtype."""
     statement_handlers: dict[ast.stmt, StatementHandler] = field(default_factory=dict)

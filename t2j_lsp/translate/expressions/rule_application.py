@@ -87,7 +87,7 @@ class CallSite:
 
     @property
     def copies(self) -> bool:
-        return self.node in self.ctx.plan.copied
+        return self.node in self.ctx.plan.writes.copied
 
     @property
     def rereads(self) -> bool:

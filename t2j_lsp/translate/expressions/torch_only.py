@@ -72,6 +72,8 @@ OWN_GRADIENT = (
 )
 _COMPILED = re.compile(r"_C|_?ext|\w+_ext|\w*_cuda|\w*_cpp")
 """Names that compiled extensions of PyTorch have: ``_C``, ``selective_scan_cuda``, ``fused_act_ext``."""
+_IMPORTS = re.compile(r"import|^locate$")
+"""Names of functions that import what they are given the name of: ``import_module``, ``pydoc.locate``."""
 _OUT_OF_SIGHT = (
     "{} isn't in sight, and what derives from a PyTorch module is one: convert it along, or derive from torch.nn.Module"
 )
@@ -81,7 +83,7 @@ def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     """The name of what is called or imported and the reason why it can't take arrays; None where it can."""
     if (run := _code_in_text(ctx, node)) is not None:
         return run, "the code in its text stays PyTorch's: write it as statements"
-    imported = _imported_by_name(ctx.options, node)
+    imported = _imported_by_name(ctx, node)
     if imported is not None:
         return imported, f"{imported} is PyTorch's, and what is imported of it takes no JAX arrays"
     if (made := _model(ctx, node)) is not None:
@@ -122,16 +124,29 @@ def _code_in_text(ctx: Context, node: ast.Call) -> str | None:
     return None
 
 
-def _imported_by_name(options: Options, node: ast.Call) -> str | None:
-    """A module of PyTorch's that a call imports: ``importlib.import_module("torch.nn")``, ``optional_import(...)``."""
-    match node:
-        case ast.Call(
-            func=ast.Name(id=called) | ast.Attribute(attr=called), args=[ast.Constant(value=str() as module), *_]
-        ) if "import" in called:
-            parts = module.split(".")
-            package = parts[0] in TORCH_PACKAGES and not _own(options, parts[0])
-            return module if "torch" in parts or package else None
+def _imported_by_name(ctx: Context, node: ast.Call) -> str | None:
+    """What a call imports of PyTorch: ``importlib.import_module("torch.nn")``, ``optional_import(...)``.
+
+    Also a function that imports what it is given the name of, as ``load_class("torch.nn.ReLU")``.
+    """
+    if not isinstance(node.func, ast.Name | ast.Attribute):
+        return None
+    texts = [a.value for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Constant)]
+    for name in texts:
+        parts = name.split(".") if isinstance(name, str) else []
+        package = bool(parts) and parts[0] in TORCH_PACKAGES and not _own(ctx.options, parts[0])
+        if ("torch" in parts or package) and all(map(str.isidentifier, parts)):
+            called = dotted(node.func).rpartition(".")[2]
+            if _IMPORTS.search(called) or len(parts) > 1 and _imports(ctx.fact(node.func)):
+                return str(name)
     return None
+
+
+def _imports(fact: Fact) -> bool:
+    """Whether a function of the project calls one that imports what it is given the name of."""
+    called = symbols.walk(fact.info.node) if isinstance(fact, Function) else ()
+    funcs = [dotted(n.func).rpartition(".")[2] for n in called if isinstance(n, ast.Call)]
+    return any(map(_IMPORTS.search, funcs))
 
 
 def _model(ctx: Context, node: ast.Call) -> tuple[str, str] | None:

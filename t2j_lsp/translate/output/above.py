@@ -12,7 +12,7 @@ from t2j_lsp.translate.expressions.scope import CurrentStatement
 
 def report_outdated(context: Context) -> None:
     """Report what keeps values that an optimizer writes into, wherever the statement went."""
-    for node, reason in context.plan.outdated.items():
+    for node, reason in context.plan.writes.snapshots.items():
         at = context.source.starts[node.lineno - 1]
         if not any(edit.start < at < edit.end for edit in context.edits.made):
             context.scope.statement = CurrentStatement(node)

@@ -173,12 +173,12 @@ class Statements:
         try:
             if planned and node in ctx.plan.statement_handlers:
                 ctx.plan.statement_handlers[node](self)
-            elif node in ctx.plan.shared_writes:
-                self._refuse_shared(node, ctx.plan.shared_writes[node])
+            elif node in ctx.plan.writes.statements:
+                self._refuse_shared(node, ctx.plan.writes.statements[node])
             else:
-                if (seen := ctx.plan.seen_writes.get(node)) is not None:
+                if (seen := ctx.plan.writes.seen.get(node)) is not None:
                     ctx.report.note(node, "in-place", "in-place-seen", seen)
-                if (name := ctx.plan.rectified.get(node)) is not None:
+                if (name := ctx.plan.writes.rectified.get(node)) is not None:
                     ctx.scope.statement.before.append(f"{name} = {self.renderer.need('jax')}.nn.relu({name})")
                 self.dispatch(node)
             if isinstance(node, ast.Expr | ast.Assign | ast.AugAssign) and len(ctx.edits.made) > first_edit:

@@ -9,12 +9,17 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import AnyModule, ListOf, Tuple
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, drop, refuse, rule
 
 D = "torch.distributed."
 SPLIT = "The one process of JAX splits each batch over all its devices; PyTorch splits it over processes or threads."
 ONE_PROCESS = "JAX drives all devices of a host from one process, so that there is nobody to wait for or to send to."
 
+trait(
+    Trait.COPIED_CLASS,
+    *("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
+)
 Row(
     "torch.nn.DataParallel(module, device_ids=None, output_device=None, dim=0)",
     "DataParallel({module})",

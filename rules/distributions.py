@@ -76,6 +76,7 @@ def register(name: str, parameters: str) -> None:
     """The constructor of a distribution."""
     module = MODULES.get(name, name.lower())
     state_class(name, module)
+    trait(Trait.COPIED_CLASS, PREFIX + name, f"{PREFIX}{module}.{name}")
     names = [one.partition("=")[0] for one in parameters.split(", ")]
     optional = {one.partition("=")[0] for one in parameters.split(", ") if "=" in one}
 

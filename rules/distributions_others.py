@@ -26,6 +26,7 @@ def register(name: str, parameters: str) -> None:
     long = f"{PREFIX}transforms.{name}"
     for one in (PREFIX + name, long):
         torch_class(one, annotation=name, fact=Object("transform", PREFIX + name))
+        trait(Trait.COPIED_CLASS, one)
     names = [one.partition("=")[0] for one in parameters.split(", ") if one != "event_dim=0"]
 
     @rule(

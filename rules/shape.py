@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import INT, Fact, Shape, Tensor
-from t2j_lsp.translate.rule.pieces import BITOR, bracket
+from t2j_lsp.translate.rule.pieces import ATOM, BITOR, bracket
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import dtype_of, holder, integer, is_dtype, parts, rank_of, size_rank, spread
@@ -144,7 +144,9 @@ def unflatten(call: Call) -> Piece | Refusal:
     return call.emit(f"{{input}}.reshape({before}{{sizes}}{after})", sizes=sizes)
 
 
-@rule("torch.Size(sizes)", jax="tuple(sizes)", result="shape", example="torch.Size([2, 3])")
+@rule("torch.Size(sizes=())", jax="tuple(sizes)", result="shape", example="torch.Size([2, 3])")
 def size_(call: Call) -> Piece:
     """A shape is a plain tuple in JAX."""
+    if not call.given("sizes"):
+        return Piece("()", ATOM)
     return call.emit("{sizes:shape}" if parts(call["sizes"]) is not None else "tuple({sizes})")

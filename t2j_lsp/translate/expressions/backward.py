@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.rule.facts import Object, Tensor
+from t2j_lsp.translate.rule.facts import Object, Scalar, Tensor
 
 
 def differentiates(inference: Inference, node: ast.AST) -> bool:
@@ -16,6 +16,7 @@ def differentiates(inference: Inference, node: ast.AST) -> bool:
     owner = inference.fact(node.func.value)
     if isinstance(owner, Tensor):
         return True
-    if is_known(owner) and not (isinstance(owner, Object) and owner.kind == "scaler"):
+    number = isinstance(owner, Scalar)  # has no such method: ``out = {"loss": 0.0}``, to which losses are added
+    if is_known(owner) and not number and not (isinstance(owner, Object) and owner.kind == "scaler"):
         return False
     return isinstance(inference.source.parents.get(node), ast.Expr)

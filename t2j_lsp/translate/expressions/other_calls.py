@@ -27,6 +27,7 @@ from .array_numbers import number_of_array
 from .base_constructors import BaseConstructors
 from .called_methods import CalledMethods
 from .context import Context
+from .copied_constructors import CopiedConstructors
 from .copying import Copier
 from .given_numbers import report_given_numbers
 from .handlers import ExpressionRenderer
@@ -109,6 +110,8 @@ class OtherCalls:
                 report_keywords(self.ctx, node, fact)
                 self._default_function(node, fact)
         if isinstance(node.func, ast.Attribute):
+            if (made := CopiedConstructors(self.ctx, self.renderer, self.rules).of_base(node, node.func)) is not None:
+                return made
             self.values().number(node, node.func.value if node.func.attr in VALUE_METHODS else None)
             if node.func.attr == "format":
                 self.values().text(node)
@@ -133,6 +136,8 @@ class OtherCalls:
         return self.copier.append_rngs(node) if rngs else None
 
     def _class_call(self, node: ast.Call, fact: Class) -> Piece | None:
+        if (made := CopiedConstructors(self.ctx, self.renderer, self.rules).made(node, fact.info)) is not None:
+            return made
         if fact.info.is_module:
             return BaseConstructors(self.ctx, self.renderer, self.copier).made(node, fact.info)
         init = fact.info.method("__init__")

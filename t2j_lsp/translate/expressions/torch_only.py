@@ -17,8 +17,10 @@ from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf, Object, Q
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
 from t2j_lsp.translate.rule.names import is_jax, is_torch
 from t2j_lsp.translate.rule.packages import NO_MODULES, TAKE_ANYTHING
+from t2j_lsp.translate.rule.record import copied_class
 
 from .context import Context
+from .handed_classes import was_converted
 
 TORCH_PACKAGES = frozenset(
     (
@@ -272,7 +274,7 @@ def torch_base(options: Options, info: ClassInfo) -> str | None:
             if isinstance(base, Qual) and base.name in names_with(Trait.OWN_GRADIENT):
                 if problem_of_gradient(one) is None:
                     continue
-            if isinstance(base, Qual) and not base.name.startswith("torch.nn"):
+            if isinstance(base, Qual) and not base.name.startswith("torch.nn") and copied_class([base.name]) is None:
                 package = base.name.partition(".")[0]
                 if is_torch(base.name) or _is_of_torch(package) and not _own(options, package):
                     return base.name
@@ -299,11 +301,16 @@ def base_out_of_sight(info: ClassInfo) -> str | None:
     """
     if info.is_module or info.mixed_in or any(map(is_jax, info.torch_bases)):
         return None
-    held = (fact for one in info.ancestry() for fact in one.attributes.values())
+    held = [fact for one in info.ancestry() for fact in one.attributes.values()]
     is_like_module = info.method("forward") is not None or any(
-        is_module(fact) or isinstance(fact, Tensor) and fact.variable for fact in held
+        is_module(fact) or _was_module(fact) or isinstance(fact, Tensor) and fact.variable for fact in held
     )
     return next((name for one in info.ancestry() for name in _unseen_bases(one)), None) if is_like_module else None
+
+
+def _was_module(fact: Fact) -> bool:
+    """Whether it is an object of a class of Flax's modules, as a file has them that was converted before."""
+    return isinstance(fact, Instance) and was_converted(fact.cls)
 
 
 def mixin_out_of_sight(info: ClassInfo) -> str | None:

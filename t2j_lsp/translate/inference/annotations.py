@@ -25,7 +25,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import CLASSES
+from t2j_lsp.translate.rule.library import CLASSES, class_written
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES
 
 _PLAIN = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "None": NONE}
@@ -65,6 +65,8 @@ def _named(node: ast.Name | ast.Attribute, look_up: Callable[[ast.expr], Fact]) 
             return known.fact
         case Qual() if fact.name in LAYERS:
             return Layer(fact.name)
+        case Qual() if (written := class_written(fact.name)) is not None:
+            return written
         case Qual() if fact.name.partition(".")[0] in ARRAY_LIBRARIES:
             return Object("array", fact.name)
         case Class():

@@ -139,14 +139,14 @@ class CallFacts:
             case Instance():
                 if function.cls.info.is_module:
                     if arguments:
-                        self.evidence().add(arguments[0])
+                        self.evidence().runs(arguments[0])
                     forward = function.cls.info.method("forward")
                     return self.bodies.infer_function(forward) if forward else self._base_call(function)
                 self.state.callers.hands_modules |= any(map(is_module, arguments))
                 return UNKNOWN
             case AnyModule():
                 if node.args:
-                    self.evidence().add(arguments[0])
+                    self.evidence().runs(arguments[0])
                 return Tensor(sure=False)
             case _:
                 self.state.callers.calls_unknown |= not isinstance(node.func, ast.Attribute)

@@ -62,6 +62,11 @@ class ParameterEvidence:
             self.state.body.observed[fact.name] = TENSOR
             self.state.body.weak.add(fact.name)
 
+    def runs(self, fact: Fact) -> None:
+        """A module is called on the value: a tensor, unless methods that only others have are called on it, too."""
+        if isinstance(fact, UnknownParameter):
+            self.add_weak(fact)
+
     def gives_tensor(self, node: ast.expr | None) -> None:
         """``torch.mean(x.var(axis=0))``: the method gives what only a tensor's gives, so ``x`` is one.
 

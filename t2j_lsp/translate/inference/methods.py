@@ -25,6 +25,7 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
+    is_number,
 )
 from t2j_lsp.translate.rule.join import element, join
 from t2j_lsp.translate.rule.library import Trait, has_rules, names_with
@@ -36,7 +37,7 @@ from t2j_lsp.translate.rule.names import (
     means_other_on_arrays,
     only_tensor,
 )
-from t2j_lsp.translate.rule.record import REGISTRY, member_rule
+from t2j_lsp.translate.rule.record import REGISTRY, inherited_object, member_rule
 
 from .bindings import Bindings
 from .bodies import Bodies
@@ -82,15 +83,17 @@ class Methods:
         if name in names_with(Trait.TO_DEVICE) and owner == UNKNOWN and node in self.evidence.source.moved_modules:
             return AnyModule()
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
-            return self._super_call(func, name)
+            return self._super_call(node, func, arguments)
         if calls_forward(node) and self.state.imports_torch and forward_is_of_modules(self.state.classes.values()):
-            if owner == UNKNOWN or isinstance(owner, UnknownParameter):
+            if owner == UNKNOWN or isinstance(owner, UnknownParameter) or isinstance(owner, Tensor) and not owner.sure:
                 self.evidence.add(owner, AnyModule())
                 return self.modules.method(AnyModule(), name, arguments, node)
         if name == "__subclasses__" and isinstance(owner, Class) and self.bodies.has_modules_below(owner.info):
             return ListOf(ModuleClass())
         if name in TENSOR_ONLY and isinstance(func.value, ast.Subscript):
             self.evidence.gives_tensor(func.value)
+        if is_number(owner) and self.state.imports_torch and only_tensor(name, node):
+            owner = Tensor(sure=False)
         match owner:
             case Tensor():
                 return self._tensor_method(node, owner, name, arguments)
@@ -108,9 +111,10 @@ class Methods:
                 return _OF_TEXTS.get(name, STR)
             case Object(kind="array"):
                 return replace(owner, dtype=None) if name not in _OF_ARRAYS else UNKNOWN
-            case Object() if has_rules(owner) and (rule := member_rule(owner, name)) is not None:
-                self.state.note_random(rule.name, rule)
-                return rule_result(rule, node, [owner, *arguments], self.state.facts, method=True)
+            case Object() if has_rules(owner):
+                return self._of_object(node, owner, name, arguments)
+            case Instance(cls=made) if made.info.method(name) is None and (base := inherited_object(made.info, name)):
+                return self._of_object(node, base, name, arguments)
             case Scalar() | Object() | Qual():
                 return UNKNOWN
             case _:
@@ -121,6 +125,14 @@ class Methods:
             dtype = "bool" if is_mask(func.value, self.state.facts) else None
             return self._tensor_method(node, Tensor(dtype=dtype, sure=False), name, arguments)
         return UNKNOWN
+
+    def _of_object(self, node: ast.Call, owner: Object, name: str, arguments: list[Fact]) -> Fact:
+        """What a method of a distribution gives, and whether it draws."""
+        rule = member_rule(owner, name)
+        if rule is None:
+            return UNKNOWN
+        self.state.note_random(rule.name, rule)
+        return rule_result(rule, node, [owner, *arguments], self.state.facts, method=True)
 
     def _resets_a_layer(self, func: ast.Attribute, owner: Fact) -> bool:
         """Whether a layer of PyTorch's, or any module, draws its values anew: what no class of the file does."""
@@ -155,7 +167,8 @@ class Methods:
         self.state.callers.asks_callers |= name in AMBIGUOUS or means_other_on_arrays(name, node)
         return UNKNOWN
 
-    def _super_call(self, func: ast.Attribute, name: str) -> Fact:
+    def _super_call(self, node: ast.Call, func: ast.Attribute, arguments: list[Fact]) -> Fact:
+        name = func.attr
         if self.state.class_info is None:
             return UNKNOWN
         for base in self.state.class_info.bases:
@@ -164,6 +177,9 @@ class Methods:
                 if method is not None:
                     self.state.note_call(method)
                     return self.bodies.infer_function(method)
+        if (owner := inherited_object(self.state.class_info, name)) is not None:
+            self.state.facts[func.value] = owner
+            return self._of_object(node, owner, name, arguments)
         return Tensor(sure=False) if name == "forward" else UNKNOWN
 
     def _tensor_method(self, node: ast.Call, owner: Tensor, name: str, arguments: list[Fact]) -> Fact:

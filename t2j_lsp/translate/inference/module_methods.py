@@ -78,7 +78,7 @@ class ModuleMethodFacts:
             return owner
         if name in ("forward", "__call__"):
             if arguments:
-                self.evidence.add(arguments[0])
+                self.evidence.runs(arguments[0])
             if isinstance(owner, Instance):
                 forward = owner.cls.info.method("forward")
                 return self.bodies.infer_function(forward) if forward else Tensor(sure=False)

@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import class_names
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.rule.library import BASES, Trait, names_with
+from t2j_lsp.translate.rule.library import BASES, Trait, names_with, object_of
 
 from .forward_pass import Env, UnknownParameter, dotted
 from .type_comparisons import listed, type_comparison
@@ -97,6 +97,8 @@ class Narrowing:
             env[key] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)
         elif "torch.Tensor" in names and len(names) == 1:
             env[key] = TENSOR
+        elif len(names) == 1 and (made := object_of(names)) is not None:
+            env[key] = made
         elif names == {"functools.partial"}:
             env[key] = Partial(self.facts.get(target, UNKNOWN))
 

@@ -14,7 +14,7 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual
-from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.rule.names import OUTPUT_METHODS, is_torch
 from t2j_lsp.translate.source.text import Source
 
 
@@ -59,6 +59,8 @@ def _of_torch(context: Context, node: ast.AST, claimed: set[str]) -> tuple[ast.e
 def _of_optimizer(context: Context, node: ast.AST) -> tuple[ast.expr, str] | None:
     """What is read of an optimizer of PyTorch, and its name: Flax's has no ``param_groups``."""
     if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return None
+    if context.inference.has_jax and node.attr in OUTPUT_METHODS:
         return None
     fact = context.inference.facts.get(node.value)
     known = isinstance(fact, Object) and fact.kind == "optimizer"

@@ -8,7 +8,7 @@ A file in ``rules/`` states it next to the rows of its subject; the translator a
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeGuard
@@ -82,6 +82,13 @@ def own_forward(name: str, *texts: str) -> None:
     FORWARDS[name] = texts
 
 
+def class_written(name: str) -> Object | None:
+    """What an annotation of an earlier conversion says, which stands for one of PyTorch's: ``jnp.dtype``."""
+    text = name.replace("jax.numpy.", "jnp.")
+    stated = (known.fact for known in CLASSES.values() if known.annotation == text)
+    return next((fact for fact in stated if isinstance(fact, Object) and fact.kind in ("dtype", "device")), None)
+
+
 def class_of(kind: str) -> str | None:
     """The class under whose name the methods of a kind of ``Object`` are reported."""
     return next((name for name, known in CLASSES.items() if known.called == kind), None)
@@ -95,6 +102,12 @@ def _is_object_of(fact: Fact, trait: Trait) -> bool:
 def has_rules(fact: Fact) -> bool:
     """Whether a value is an object of a library's class whose methods and attributes have rules: a distribution."""
     return _is_object_of(fact, Trait.MEMBERS_HAVE_RULES)
+
+
+def object_of(names: Iterable[str]) -> Object | None:
+    """The object of a library that instances of a class are by the first of its names: its members have rules."""
+    stated = (CLASSES[name].fact for name in names if name in CLASSES)
+    return next((fact for fact in stated if isinstance(fact, Object) and has_rules(fact)), None)
 
 
 def stands_alone(fact: Fact) -> TypeGuard[Object]:
@@ -121,6 +134,7 @@ class Trait(Enum):
     OF_LISTS = "one operation on every tensor of a list"
     NUMBER = "a number that a library has a name for"
     OF_A_NUMBER = "a function of numpy that gives a number for a number, and an array for an array"
+    COPIED_CLASS = "a class whose copy is made of what the rule of its constructor says"
     TRACES = "a call whose function JAX traces"
     RECOMPUTES = "a call whose function is called once more where gradients are taken, and nothing of it is kept"
     COMPILES = "a decorator that goes with a word on nnx.jit"

@@ -90,9 +90,12 @@ TORCH_ONLY_BARE = names_with(Trait.TORCH_ONLY_BARE)
 OPERATOR_METHODS = names_with(Trait.OPERATOR_METHOD)
 """A call of one of these on a receiver of unknown type is taken for a tensor's where tensors are computed with."""
 OUTPUT_METHODS = frozenset(
-    ("get_metadata", "get_value", "has_metadata", "kl_divergence", "set_metadata", "set_value", "todense")
+    {
+        *("get_metadata", "get_value", "has_metadata", "kl_divergence", "set_metadata", "set_value", "todense"),
+        *("opt_state", "tx", "update"),  # of Flax's optimizer
+    }
 )
-"""Methods that PyTorch's objects lack, and those have that stand for them: in a file that was converted before."""
+"""What PyTorch's objects lack, and those have that stand for them: in a file that was converted before."""
 AMBIGUOUS = names_with(Trait.AMBIGUOUS)
 """A call of one of these on a receiver of unknown type, where tensors are computed with, is a gap."""
 MODULE_BY_NAME = names_with(Trait.NO_TENSOR)

@@ -13,14 +13,15 @@ signature, and the engine binds positional, keyword and default arguments by it:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from t2j_lsp.contract import Fidelity, RuleDoc
 
 from .call import NO_LITERAL, Argument, Call, CannotHoist, Refusal, Site, is_simple, renamed, shape_text
+from .definitions import ClassInfo
 from .facts import Fact, Object
-from .library import class_of
+from .library import Trait, class_of, names_with, object_of
 from .pieces import Piece, Template, compile_template
 from .signature import Parameter, RuleError, Signature, parse_signature
 
@@ -118,6 +119,18 @@ def member_rule(owner: Object, name: str) -> Rule | None:
     """The rule of a method or attribute of an object, of its class or of the class whose kind it is."""
     rule = REGISTRY.rules.get(f"{owner.name}.{name}")
     return rule if rule is not None else REGISTRY.rules.get(f"{class_of(owner.kind)}.{name}")
+
+
+def inherited_object(info: ClassInfo | None, name: str) -> Object | None:
+    """The library's object from which a class of the file has a method: ``sample`` of ``class Mine(Normal)``."""
+    owner = object_of(info.torch_bases) if info is not None else None
+    return owner if owner is not None and member_rule(owner, name) is not None else None
+
+
+def copied_class(names: Iterable[str]) -> Rule | None:
+    """The constructor of the first class whose copy is made of what its rule says: of a distribution."""
+    copied = names_with(Trait.COPIED_CLASS)
+    return next((REGISTRY.rules[name] for name in names if name in copied), None)
 
 
 def Row(

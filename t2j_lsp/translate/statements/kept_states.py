@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.handed_classes import was_converted
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Scalar, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.source.assignments import one_by_one
 
 
@@ -48,7 +48,7 @@ def may_be_data(fact: Fact) -> bool:
             return not items or not all(isinstance(item, Scalar) for item in items)
         case ListOf(item=item):
             return not isinstance(item, Scalar)
-        case Instance(cls=made) if any(map(is_jax, made.info.torch_bases)):  # a module of Flax
+        case Instance(cls=made) if was_converted(made):
             return True
     return is_module(fact) or is_tensor(fact)
 

@@ -240,7 +240,7 @@ class Batches:
             if not isinstance(around.slice, ast.Constant):
                 break
             whole = around
-        self._read(whole, whole is not node)
+        self._read(whole, whole is not node, node.slice)
 
     def _part(self, node: ast.Attribute) -> None:
         """``dataset.tensors[0]`` and the tensors that a data set of the file, or ``MNIST(...)``, holds."""
@@ -260,8 +260,11 @@ class Batches:
         value = last_given(owner.cls.info, name) if isinstance(owner, Instance) else None
         return value is not None and isinstance(self.ctx.fact(value), Tensor)
 
-    def _read(self, node: ast.expr, one: bool) -> None:
-        """What JAX code reads of a data set becomes ``one`` array, or as many as it has tensors."""
+    def _read(self, node: ast.expr, one: bool, index: ast.expr | None = None) -> None:
+        """What JAX code reads of a data set becomes ``one`` array, or as many as it has tensors.
+
+        ``index``: which item is asked for, what JAX code computes.
+        """
         parent = self.ctx.source.parents.get(node)
         if not isinstance(getattr(node, "ctx", None), ast.Load) or self.ctx.plan.keeps(node, self.ctx.source.parents):
             return
@@ -269,9 +272,17 @@ class Batches:
             return
         if isinstance(parent, ast.Attribute) and parent.attr in ("shape", "ndim"):
             return
-        text, report = self.ctx.source.segment(node), self.ctx.report
+        source, report = self.ctx.source, self.ctx.report
         mixed = not one and self.samples.may_hold_texts
-        self.ctx.plan.on_expression(node, lambda renderer: as_arrays(report, renderer, text, one, mixed=mixed))
+
+        def handler(renderer: ExpressionRenderer) -> Piece:
+            text = source.segment(node)
+            if index is not None:
+                start, (at, end) = source.span(node)[0], source.span(index)
+                text = f"{text[: at - start]}{renderer.argument(index).text}{text[end - start :]}"
+            return as_arrays(report, renderer, text, one, mixed=mixed)
+
+        self.ctx.plan.on_expression(node, handler)
 
     def _is_dataset(self, node: ast.expr) -> bool:
         """Whether indexing a value gives an item of a torch data set: of that of a loader, too."""

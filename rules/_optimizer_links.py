@@ -199,6 +199,24 @@ def adafactor(o: Options) -> list[str]:
     return [*before(o, False), f"adafactor({arguments(o.hole('lr'), rest, eps)})"]
 
 
+def is_own(call: Call) -> bool:
+    """Whether a call is one of a class of the user's own, for which a function stands."""
+    return not call.signature.name.startswith("torch.")
+
+
+def own_links(o: Options) -> list[str]:
+    """A call of that function, by the names of the options."""
+    if unfit := [name for name in o.injected if name != "lr"]:
+        raise Unsure(f"its {unfit[0]} changes while it runs, by which its function may choose what it computes")
+    names = [p.name for p in o.call.signature.parameters or ()][1:]
+    if unknown := sorted(set(o.group.options if o.group is not None else ()) - set(names)):
+        raise Unsure(f"a group has the option {unknown[0]}, which its constructor doesn't take")
+    given = [f"{INJECTED[n] if n == 'lr' else n}={o.hole(n)}" for n in names if o.given(n)]
+    _ = [o.call[n] for n in names]  # those at their defaults are seen
+    assert isinstance(o.call.node, ast.Call)
+    return [f"{ast.unparse(o.call.node.func)}({arguments(given)})"]
+
+
 # The whole optimizer ----------------------------------------------------------------------------------------------
 
 

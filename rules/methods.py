@@ -146,6 +146,18 @@ trait(Trait.MAKES_TENSOR, "new_empty", "new_full", "new_ones", "new_tensor", "ne
 ALIKE = "abs clone contiguous detach exp float log relu sigmoid sqrt square tanh"
 trait(Trait.ELEMENTWISE_METHOD, *ALIKE.split())
 
+EACH = """
+    mul add sub div multiply subtract divide true_divide addcmul addcdiv lerp sqrt rsqrt sign sgn abs absolute neg
+    negative exp exp2 expm1 log log2 log10 log1p pow square reciprocal clamp clamp_min clamp_max clip maximum
+    minimum fmax fmin where tanh sigmoid relu sin cos tan atan atan2 hypot floor ceil round trunc eq ne lt le gt ge
+    greater less greater_equal less_equal logical_and logical_or logical_not logical_xor isnan isfinite isinf
+    nan_to_num masked_fill copy fill zero float double half bfloat16 bool int long to type type_as clone detach
+    contiguous item cpu tensor as_tensor zeros_like ones_like full_like empty_like is_complex is_floating_point
+"""
+trait(Trait.OF_ELEMENTS, *EACH.split())
+trait(Trait.OF_ALL_ELEMENTS, "norm", "mean", "sum", "std", "var", "max", "min", "amax", "amin", "median", "all", "any")
+trait(Trait.LIKE, "zeros_like", "ones_like", "full_like", "empty_like")
+
 # Axes -----------------------------------------------------------------------------------------------------------
 
 trait(Trait.JOINS_AXIS, "cat", "concat", "concatenate")

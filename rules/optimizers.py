@@ -31,6 +31,7 @@ from ._optimizer_links import (
     adamw_links,
     arguments,
     asgd,
+    is_own,
     moment_scaled,
     rmsprop,
     rprop,
@@ -70,6 +71,8 @@ def inject(o: Options, link: str) -> str:
     given = [name for name in names if name in parts or f"{name}={name}" in parts]
     if not given:
         return link
+    if is_own(o.call):
+        return f"optax.inject_hyperparams(lambda learning_rate: {link})(learning_rate={_first(o, 'lr')})"
     values = [f"{n}={_first(o, names[n])}" for n in given]
     others = [p for p in parts if p not in given and p.partition("=")[0] not in given]
     if head == "optax.trace":

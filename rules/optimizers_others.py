@@ -6,13 +6,13 @@ for matrices, ``SparseAdam`` for tables that rows are looked up in.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import Object
+from t2j_lsp.translate.rule.facts import OPTIMIZER_BASE, Object
 from t2j_lsp.translate.rule.library import Trait, torch_class, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse, rule
 
-from ._optimizer_links import Options, arguments, before, rated
-from .optimizers import NO_TARGET, register
+from ._optimizer_links import Options, arguments, before, is_own, own_links, rated
+from .optimizers import NO_TARGET, optimizer, register
 
 GROUPS = "It has no parameter groups, and updates all parameters of a module."
 CHANGED = "Its learning rate changes while it runs, which no optax state holds: set learning_rate of the helper."
@@ -73,7 +73,21 @@ register(
     "without making a difference to the loss.",
 )
 
-refuse("torch.optim.Optimizer", "A custom optimizer is written as an optax.GradientTransformation.")
+
+@rule(
+    "torch.optim.Optimizer(params, defaults)",
+    jax="for_each_parameter(init_state, update_parameter)",
+    result=lambda call: Object("optimizer", OPTIMIZER_BASE),
+)
+def own(call: Call) -> Piece | Refusal:
+    """A call of a class of the user's own; and what makes it, in the function that stands for the class."""
+    if is_own(call):
+        return optimizer(call, own_links)
+    if [call["params"].text, call["defaults"].text] != ["init_state", "update_parameter"]:
+        return call.refuse("A custom optimizer is written as an optax.GradientTransformation.")
+    return call.emit("for_each_parameter({params}, {defaults})")
+
+
 refuse(
     "torch.optim.swa_utils.SWALR",
     "Write the schedule: optax.join_schedules, from the rate that it starts at to swa_lr.",

@@ -109,6 +109,29 @@ def grad_norm_of(grads: Any, norm_type: float) -> jax.Array:
     return sum(jnp.sum(g**norm_type) for g in leaves) ** (1 / norm_type)
 
 
+def for_each_parameter(init: Callable[..., dict[str, Any]], update: Callable[..., Any]) -> optax.GradientTransformation:
+    """An optimizer that is said of one parameter, as PyTorch's are: its state at first, and one step.
+
+    `init(p)` makes the state of a parameter, a dict; `update(p, grad, state)` gives the new parameter and its state.
+    """
+
+    def init_all(params: Any) -> dict[str, Any]:
+        leaves, structure = jax.tree.flatten(params)
+        states = [init(p) for p in leaves]
+        names = states[0] if states else ()
+        return {name: jax.tree.unflatten(structure, [state[name] for state in states]) for name in names}
+
+    def update_all(grads: Any, state: dict[str, Any], params: Any = None) -> tuple[Any, dict[str, Any]]:
+        leaves, structure = jax.tree.flatten(params)
+        entries = {name: jax.tree.leaves(values) for name, values in state.items()}
+        states = [{name: values[i] for name, values in entries.items()} for i in range(len(leaves))]
+        stepped = [update(*each) for each in zip(leaves, jax.tree.leaves(grads), states, strict=True)]
+        updates = jax.tree.unflatten(structure, [new - old for (new, _), old in zip(stepped, leaves, strict=True)])
+        return updates, {name: jax.tree.unflatten(structure, [made[name] for _, made in stepped]) for name in state}
+
+    return optax.GradientTransformation(init_all, update_all)
+
+
 def set_hyperparameter(optimizer: nnx.Optimizer, name: str, value: Any, label: str | None = None) -> None:
     """Sets a hyperparameter that `optax.inject_hyperparams` keeps in the optimizer's state: `"learning_rate"`.
 

@@ -39,7 +39,7 @@ from t2j_lsp.translate.output.unread import drop_unread
 from t2j_lsp.translate.output.wrap import wrap_long_lines
 from t2j_lsp.translate.pure.functions import ModuleFunctions
 from t2j_lsp.translate.pure.translation import of_source
-from t2j_lsp.translate.rewrites import episodes, transformed_images
+from t2j_lsp.translate.rewrites import episodes, own_optimizers, transformed_images
 from t2j_lsp.translate.rewrites.episode_text import with_recorded_episodes
 from t2j_lsp.translate.rewrites.otherwise import texts_put_otherwise, what_is_left
 from t2j_lsp.translate.rule.names import may_use_torch
@@ -154,6 +154,11 @@ def _translated(
             recorded = _with_recorded_episodes(inference, options, project)
             if recorded is not None:
                 return recorded
+        if lines is None and inference.has(own_optimizers.NEEDS):
+            own = own_optimizers.with_optimizer_classes_as_functions(inference)
+            if own is not None:
+                other = _translated(inference.source.bom + own.text, options, None, project, given, tried)
+                return of_source(source, own, other)
         known = Known(dict(given.renames))
         while (translation := _convert(inference, options, known, lines)) is None:
             pass  # known grew by a name or a function of the file, and there are only so many of them

@@ -9,7 +9,7 @@ from t2j_lsp.translate.inference.looked_up import asks_for_rngs
 from t2j_lsp.translate.inference.type_comparisons import type_comparison
 from t2j_lsp.translate.layout.first import shared_base
 from t2j_lsp.translate.rule.definitions import Class, Function, is_module_class
-from t2j_lsp.translate.rule.facts import ModuleClass, Object, Qual
+from t2j_lsp.translate.rule.facts import ModuleClass, Object, OptimizerFunction, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES, CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
@@ -28,6 +28,7 @@ from .walk_order import reads_of
 
 _ASKING = frozenset({"isinstance", "issubclass", "super", "type", "cast", "hasattr", "getattr", "print", "id", "repr"})
 """Functions that call nothing they are given."""
+_OWN_OPTIMIZER = "a class of optimizers is used as a value, and a function of other arguments stands for it: call it"
 _WIDE = {
     "float64": ({"float64", "double"}, {"float32", "float"}),
     "complex128": ({"complex128", "cdouble"}, {"complex64", "cfloat"}),
@@ -62,6 +63,9 @@ class LibraryObjects:
         elif isinstance(fact, Class) and is_called_with_rngs(self.ctx.inference, node):
             self.ctx.report.gap(node, fact.name, "refused", GIVEN_RNGS)
         if not isinstance(fact, Qual) or not is_torch(fact.name):
+            return None
+        if isinstance(fact, OptimizerFunction) and not self.ctx.scope.annotation:
+            self.ctx.report.gap(node, fact.signature.partition("(")[0], "function-value", _OWN_OPTIMIZER)
             return None
         name = fact.name
         known = CLASSES.get(name, TorchClass())

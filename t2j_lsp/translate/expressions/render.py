@@ -21,7 +21,7 @@ from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, enclosed_tuple, precedence
-from t2j_lsp.translate.rule.record import REGISTRY, Rule
+from t2j_lsp.translate.rule.record import REGISTRY, Rule, rule_of
 
 from .annotations import Annotations
 from .any_layer import ParametersOfAnyLayer
@@ -353,16 +353,17 @@ class Calls:
         if isinstance(fact, Qual) and is_torch(fact.name):
             if isinstance(made := self.ctx.fact(node), Tensor) and made.variable:
                 report_shared_parameters(self.ctx, node, fact)
-            return self._torch_call(node, fact.name)
+            return self._torch_call(node, fact)
         return self.others().call(node, fact)
 
-    def _torch_call(self, node: ast.Call, name: str) -> Piece | None:
+    def _torch_call(self, node: ast.Call, fact: Qual) -> Piece | None:
+        name = fact.name
         if name in LAYERS:
             return self.layers().call(node, LAYERS[name])
         if name in READS_FILES and is_used_as_module(self.ctx, node):
             self.ctx.report.gap(node, name, "refused", WHOLE)
             return self.copier.copy_arguments(node)
-        rule = REGISTRY.get(name)
+        rule = rule_of(fact)
         changing = _changing(name) if name.endswith("_") and node.args else None
         if changing is not None:
             return self.in_place().call(node, node.args[0], lambda: self.rules.apply(changing, node, None))

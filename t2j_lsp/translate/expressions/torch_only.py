@@ -11,6 +11,7 @@ from t2j_lsp import symbols
 from t2j_lsp.contract import Options
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.looked_up import looked_up
+from t2j_lsp.translate.inference.own_optimizers import why_it_stays
 from t2j_lsp.translate.inference.storage import dotted
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Layer, ListOf, Object, Qual, Tensor, Tuple
@@ -286,7 +287,8 @@ def left_whole(ctx: Context, info: ClassInfo) -> tuple[str, str] | None:
     for name in info.torch_bases:
         reason = CLASSES.get(name, TorchClass()).derived
         if reason is not None and ctx.plan.expression_handlers.keys().isdisjoint(info.node.bases):
-            return name, reason
+            unfit = why_it_stays(ctx.source, info)
+            return name, reason if unfit is None else f"{reason}: what stands in the way is {unfit}"
     if (name_out_of_sight := base_out_of_sight(info)) is not None:
         return name_out_of_sight, _OUT_OF_SIGHT.format(name_out_of_sight)
     problem = problem_of_gradient(info)

@@ -18,6 +18,7 @@ from t2j_lsp.translate.source.scopes import is_fallback, merge_fallback, star_na
 from .annotations import annotation_fact
 from .defaults import of_default, said_class
 from .forward_pass import Body, Env, Flow, Infer, State, UnknownParameter
+from .own_optimizers import named_function
 
 
 class OtherFile(Protocol):
@@ -101,7 +102,7 @@ class Declarations:
                 case ast.ClassDef():
                     self.declare_class(node, self.state.env)
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self.state.env[node.name] = self.declare_function(node, None, None).fact
+                    self.state.env[node.name] = named_function(self.declare_function(node, None, None))
                 case ast.Try() if is_fallback(node):
                     self._declare_fallback(node)
                 case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
@@ -324,7 +325,7 @@ class Bodies:
             self.infer.expr(decorator, env)
         info = self.declarations.declare_function(node, None, self.state.function)
         if info.owner is None:
-            env[node.name] = info.fact
+            env[node.name] = named_function(info)
             if self.state.function is not None and self.state.function is not info:
                 info.outer = self.state.function
                 info.env = env

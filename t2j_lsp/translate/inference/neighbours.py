@@ -22,6 +22,7 @@ from t2j_lsp.translate.source.text import Source
 from .file import Inference, Parts
 from .forward_pass import Body
 from .module_level import ModuleLevel
+from .own_optimizers import as_function
 
 MOST_FILES = 200
 """Files that are read for one conversion."""
@@ -87,6 +88,11 @@ class Neighbour(Inference):
         saved = state.function, state.class_info, state.body
         state.function, state.class_info, state.body = None, None, Body()
         self.parts.declarations.declare([statement])
+        if (
+            isinstance(statement, ast.ClassDef)
+            and (made := as_function(self.source, self.classes[statement])) is not None
+        ):
+            self.env[statement.name] = made
         if not isinstance(statement, ast.ClassDef | ast.Import | ast.ImportFrom):
             self.parts.flow.statement(statement, self.env)
         state.function, state.class_info, state.body = saved

@@ -13,7 +13,7 @@ from itertools import accumulate
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.scope import CurrentStatement
-from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual
+from t2j_lsp.translate.rule.facts import UNKNOWN, Object, OptimizerFunction, Qual
 from t2j_lsp.translate.rule.names import OUTPUT_METHODS, is_torch
 from t2j_lsp.translate.source.text import Source
 
@@ -53,7 +53,8 @@ def _of_torch(context: Context, node: ast.AST, claimed: set[str]) -> tuple[ast.e
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in claimed:
         return None
     fact = context.inference.facts.get(node) or context.inference.env.get(node.id, UNKNOWN)
-    return _whole_name(context.source, node, fact.name) if isinstance(fact, Qual) and is_torch(fact.name) else None
+    left = isinstance(fact, Qual) and is_torch(fact.name) and not isinstance(fact, OptimizerFunction)
+    return _whole_name(context.source, node, fact.name) if left and isinstance(fact, Qual) else None
 
 
 def _of_optimizer(context: Context, node: ast.AST) -> tuple[ast.expr, str] | None:

@@ -93,6 +93,17 @@ class Qual(Fact):
     name: str
 
 
+OPTIMIZER_BASE = "torch.optim.Optimizer"
+
+
+@dataclass(frozen=True)
+class OptimizerFunction(Qual):
+    """A class of optimizers of the user's own, for which a function stands that makes optax's transformation."""
+
+    signature: str = ""
+    """What the class takes: ``Lion(params, lr=1e-4)``."""
+
+
 @dataclass(frozen=True)
 class ModuleClass(Fact):
     """Some nn.Module class that is passed around as a value (``norm_layer``)."""

@@ -14,13 +14,13 @@ signature, and the engine binds positional, keyword and default arguments by it:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from t2j_lsp.contract import Fidelity, RuleDoc
 
 from .call import NO_LITERAL, Argument, Call, CannotHoist, Refusal, Site, is_simple, renamed, shape_text
 from .definitions import ClassInfo
-from .facts import Fact, Object
+from .facts import Fact, Object, OptimizerFunction, Qual
 from .library import Trait, class_of, names_with, object_of
 from .pieces import Piece, Template, compile_template
 from .signature import Parameter, RuleError, Signature, parse_signature
@@ -113,6 +113,14 @@ class Registry:
 
 
 REGISTRY = Registry()
+
+
+def rule_of(fact: Fact) -> Rule | None:
+    """The rule of a library's function or class; of a class of optimizers of the user's own, with what that takes."""
+    made = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+    if made is None or not isinstance(fact, OptimizerFunction):
+        return made
+    return replace(made, signatures=(parse_signature(fact.signature),))
 
 
 def member_rule(owner: Object, name: str) -> Rule | None:
@@ -357,5 +365,6 @@ __all__ = [
     "refuse",
     "renamed",
     "rule",
+    "rule_of",
     "shape_text",
 ]

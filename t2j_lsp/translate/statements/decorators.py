@@ -12,7 +12,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.memoized import CACHES, memoizes
 from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
-from t2j_lsp.translate.rule.facts import Qual, is_tensor
+from t2j_lsp.translate.rule.facts import OPTIMIZER_BASE, Qual, is_tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
 
@@ -35,7 +35,13 @@ class Decorators:
     def rewrite(self, node: ast.expr) -> bool:
         """Drop decorators that JAX has no use for; whether it was ``no_grad``."""
         name = self.name(node)
-        if name in NO_GRAD or name in DROPPED_DECORATORS or name in COMPILES or self._only_says_abstract(name):
+        if (
+            name in NO_GRAD
+            or name == OPTIMIZER_BASE
+            or name in DROPPED_DECORATORS
+            or name in COMPILES
+            or self._only_says_abstract(name)
+        ):
             start, end = self.ctx.source.span(node)
             line = self.ctx.source.line_of(start)
             last = self.ctx.source.line_of(end)

@@ -9,9 +9,8 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.binding import argument
-from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.optimizer_plan import Group, rate_in_state
-from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.rule.record import rule_of
 from t2j_lsp.translate.training.program.objects import Objects
 
 
@@ -52,8 +51,7 @@ class LearningRates:
             group = groups[0]
         given = argument(made, 1, "lr") if group is None else group.options.get("lr", argument(made, 1, "lr"))
         if given is None:
-            fact = self.ctx.fact(made.func)
-            rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+            rule = rule_of(self.ctx.fact(made.func))
             default = rule.signatures[0].by_name.get("lr") if rule is not None else None
             return default.default or "" if default is not None and not _starred(made) else ""
         plain = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)

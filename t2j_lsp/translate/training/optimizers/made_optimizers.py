@@ -14,12 +14,12 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.factory import SPEED
-from t2j_lsp.translate.rule.facts import Fact, Object, Qual
+from t2j_lsp.translate.rule.facts import OPTIMIZER_BASE, Fact, Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.optimizer_values import extra_defaults, transformation_of
 from t2j_lsp.translate.rule.pieces import Piece
-from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.rule.record import REGISTRY, rule_of
 from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.training.program.objects import Objects
 
@@ -60,7 +60,7 @@ class Optimizers:
             if isinstance(node, ast.Call):
                 fact, made = self.ctx.fact(node.func), self.ctx.fact(node)
                 if isinstance(fact, Qual) and isinstance(made, Object) and made.kind == kind:
-                    if fact.name.startswith("torch.optim."):
+                    if fact.name.startswith("torch.optim.") and fact != Qual(OPTIMIZER_BASE):
                         yield node
 
     def plan(self) -> None:
@@ -247,8 +247,7 @@ class Optimizers:
         return isinstance(value, ast.Constant) and value.value is False
 
     def _momentum(self, made: ast.Call) -> str:
-        fact = self.ctx.fact(made.func)
-        rule = REGISTRY.get(fact.name) if isinstance(fact, Qual) else None
+        rule = rule_of(self.ctx.fact(made.func))
         names = {p.name for s in rule.signatures for p in s.parameters or ()} if rule is not None else set()
         return "betas" if "betas" in names else "momentum" if "momentum" in names else ""
 

@@ -1,0 +1,31 @@
+"""Classes of optimizers of the program's own: read as the functions that stand for them.
+
+``class Lion(Optimizer)`` becomes ``@Optimizer def Lion(learning_rate)``, whose body is said of one parameter; so its
+words are translated as those of any function, and calls of the class are those of an optimizer of ``torch.optim``.
+"""
+
+from __future__ import annotations
+
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.gates import Gate
+from t2j_lsp.translate.inference.own_optimizers import is_own_optimizer
+from t2j_lsp.translate.source.optimizer_classes.function import function_text
+from t2j_lsp.translate.source.optimizer_classes.unfit import Unfit
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
+
+NEEDS = Gate(words=frozenset({"param_groups"}))
+
+
+def with_optimizer_classes_as_functions(inference: Inference) -> RearrangedText | None:
+    """The text in which functions stand for classes of optimizers; None where there are none that may."""
+    source, edits = inference.source, Edits()
+    for info in inference.classes.values():
+        if info.node not in source.tree.body or not is_own_optimizer(info) or not source.starts_line(info.node):
+            continue
+        try:
+            text = function_text(source, info.node)
+        except Unfit:
+            continue
+        start, end = source.span(info.node)
+        edits.append((start, end, [Fragment(text.replace("\n", source.newline), start, end)]))
+    return RearrangedText.of(source.text, edits)

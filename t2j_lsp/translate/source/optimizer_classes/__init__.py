@@ -1,0 +1,1 @@
+"""Classes that derive from ``torch.optim.Optimizer``, as functions that make transformations of optax."""

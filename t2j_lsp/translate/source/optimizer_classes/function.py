@@ -1,0 +1,135 @@
+"""A class of optimizers as the text of a function that is marked by its base: ``@Optimizer def Lion(learning_rate)``.
+
+Its body is two functions of one parameter in PyTorch's words, which are translated as any others. Whoever calls the
+class gives it the parameters first; the function takes none.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import textwrap
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.source.text import Source
+
+from .axes import AxesCheck
+from .constructor import RATE, read_constructor
+from .lines import Lines, indented, unparsed
+from .step import OptimizerStepWriter
+from .unfit import Unfit, need
+from .walks import read_walk
+
+_OF_CHECKPOINTS = frozenset({"__setstate__", "__getstate__", "__repr__", "__str__"})
+"""Methods that only pickles and prints of the class call."""
+NAMES = ("init_state", "update_parameter")
+
+
+def function_text(source: Source, node: ast.ClassDef) -> str:
+    """The function that stands for a class. Raises Unfit."""
+    methods = {s.name: s for s in node.body if isinstance(s, ast.FunctionDef)}
+    others = [s for s in node.body if not isinstance(s, ast.FunctionDef) and not _is_text(s)]
+    need(not others and not node.decorator_list and not node.keywords, "what the class holds", (others or [node])[0])
+    need(len(node.bases) == 1, "its bases", node)
+    for name in ("__init__", "step"):
+        need(name in methods, f"it has no {name} of its own", node)
+    constructor = read_constructor(methods["__init__"])
+    lines = Lines(source)
+    torch = _torch(source)
+    helpers = _helpers(source, methods, constructor.attributes)
+    taken = set(NAMES) | {n.id for n in symbols.walk(methods["__init__"]) if isinstance(n, ast.Name)}
+    taken |= {a.arg for a in symbols.named_parameters(methods["__init__"])}
+    step = OptimizerStepWriter(read_walk(methods["step"]), constructor, lines, torch, taken)
+    functions = step.functions()
+    check = AxesCheck(step.expressions, source, methods["step"])
+    check.check(functions.initial)
+    check.check(functions.update)
+    base = ast.unparse(node.bases[0])
+    head = f"def {node.name}({ast.unparse(constructor.arguments)}):"
+    tensor = f"{torch}.Tensor"
+    p, grad = functions.parameter, functions.gradient
+    doc = _documented(source, node) or _documented(source, methods["__init__"])
+    body = [*doc]
+    for new, old in constructor.statements:
+        body += [*(c for c in lines.above(old) if c), *unparsed_block(lines, new, old)]
+    body += functions.above
+    for helper in helpers:
+        body += ["", *helper]
+    body += ["", f"def {NAMES[0]}({p}: {tensor}):", *indented(functions.initial)]
+    body += [
+        "",
+        f"def {NAMES[1]}({p}: {tensor}, {grad}: {tensor}, state: dict[str, {tensor}]):",
+        *indented(functions.update),
+    ]
+    body += ["", f"return {base}({', '.join(NAMES)})"]
+    return "\n".join([f"@{base}", head, *indented(body)])
+
+
+def unparsed_block(lines: Lines, new: ast.stmt, old: ast.stmt) -> list[str]:
+    """The lines of a statement, which may hold others."""
+    return "\n".join(lines.of(new, old)).split("\n")
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Pass) or isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _documented(source: Source, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
+    """The lines of what documents a class or a method, at the margin."""
+    if ast.get_docstring(node) is None:
+        return []
+    first = node.body[0]
+    text = source.indent(first.lineno) + source.segment(first)
+    return textwrap.dedent(text).split(source.newline)
+
+
+def _torch(source: Source) -> str:
+    """The name under which the file has torch."""
+    for node in source.tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "torch":
+                    return alias.asname or "torch"
+    raise Unfit("torch itself isn't imported", source.tree.body[0])
+
+
+def _helpers(source: Source, methods: dict[str, ast.FunctionDef], attributes: dict[str, str]) -> list[list[str]]:
+    """Methods that a step calls and that know nothing of their optimizer, as functions."""
+    out = []
+    for name, method in methods.items():
+        if name in ("__init__", "step") or name in _OF_CHECKPOINTS:
+            continue
+        new = copy.deepcopy(method)
+        static = [ast.unparse(d) for d in new.decorator_list]
+        need(static in ([], ["staticmethod"]), f"its method {name}", method)
+        if not static:
+            need(new.args.args and new.args.args[0].arg == "self", f"its method {name}", method)
+            del new.args.args[0]
+        new.decorator_list = []
+        called = [n for n in symbols.walk(methods["step"]) if isinstance(n, ast.Attribute) and n.attr == name]
+        own = any(isinstance(n, ast.Name) and n.id in ("self", "super") for s in new.body for n in symbols.walk(s))
+        need(called and not own, f"its method {name}", method)
+        attributes[name] = name
+        out.append(unparsed(new).split("\n"))
+    return out
+
+
+def signature_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
+    """What the class took that a function stands for, as PyTorch writes it; None for other functions."""
+    match node:
+        case ast.FunctionDef(
+            decorator_list=[ast.Name() | ast.Attribute() as base],
+            body=[
+                *_,
+                ast.Return(
+                    value=ast.Call(func=made, args=[ast.Name(id="init_state"), ast.Name(id="update_parameter")])
+                ),
+            ],
+        ) if ast.unparse(base) == ast.unparse(made):
+            arguments = copy.deepcopy(node.args)
+            for one in [*arguments.args, *arguments.kwonlyargs]:
+                one.annotation = None
+                one.arg = "lr" if one.arg == RATE else one.arg
+            given = ast.unparse(arguments)
+            return f"{node.name}({', '.join(part for part in ('params', given) if part)})"
+    return None

@@ -169,6 +169,7 @@ REFUSING = {"torch.no_grad", "torch.inference_mode", "torch.manual_seed"}
 REFUSING |= {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"}
 REFUSING |= {f"torch.autograd.functional.{name}" for name in ("jvp", "hvp", "vhp")}
 REFUSING |= {"torch.nn.utils.spectral_norm", "torch.nn.utils.vector_to_parameters"}
+REFUSING |= {"torch.optim.Optimizer"}
 REFUSING |= {"torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm", "torch.Tensor.requires_grad"}
 """Rules for what the engine converts where it stands, or only of tensors and layers for sure: no made-up calls."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from t2j_lsp import convert
+
 from .optimizer_classes import program
 from .training_sides import TOLERANCE, trained
 
@@ -29,3 +31,90 @@ from .training_sides import TOLERANCE, trained
 )
 def test_it_makes_the_steps_of_pytorch(call: str) -> None:
     trained(program(call), tolerance=1e-5 if call.startswith("Rectified") else TOLERANCE)  # of .float()
+
+
+def test_it_is_written_as_an_expert_would() -> None:
+    code = convert(program("Lion(model.parameters(), lr=1e-2, weight_decay=0.1)")).code
+    assert LION_IN_JAX in code
+    assert "nnx.Optimizer(model, Lion(learning_rate=1e-2, weight_decay=0.1), wrt=nnx.Param)" in code
+
+
+LION_IN_JAX = '''\
+def Lion(learning_rate=0.0001, betas=(0.9, 0.99), weight_decay=0.0):
+    """The sign of an interpolated momentum."""
+    if isinstance(learning_rate, float | int) and (not 0.0 <= learning_rate):
+        raise ValueError(f"Invalid learning rate: {learning_rate}")
+    if not 0.0 <= betas[0] < 1.0:
+        raise ValueError(f"Invalid beta: {betas[0]}")
+    beta1, beta2 = betas
+
+    def init_state(p: jax.Array):
+        return {"exp_avg": jnp.zeros_like(p)}
+
+    def update_parameter(p: jax.Array, grad: jax.Array, state: dict[str, jax.Array]):
+        exp_avg = state["exp_avg"]
+        # decoupled weight decay
+        p = p * (1 - learning_rate * weight_decay)
+        update = exp_avg * beta1 + grad * (1 - beta1)
+        update = jnp.sign(update)
+        p = p - learning_rate * update
+        exp_avg = exp_avg * beta2
+        exp_avg = exp_avg + (1 - beta2) * grad
+        return p, {"exp_avg": exp_avg}
+
+    return for_each_parameter(init_state, update_parameter)
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        pytest.param("update.sign_()", "update.view(-1).view_as(p)", "axes of a parameter", id="axes"),
+        pytest.param("update.sign_()", "update / update.norm(dim=0)", "axes of a parameter", id="a reduced axis"),
+        pytest.param("update.sign_()", "normalised(update)", "normalised() a tensor", id="a function that isn't read"),
+        pytest.param("update.sign_()", "torch.randn_like(update)", "torch.randn_like", id="random numbers"),
+        pytest.param("update.sign_()", "update * self.scale", "self.scale", id="an attribute that is nowhere made"),
+        pytest.param(
+            "                grad = p.grad\n",
+            "                grad = p.grad\n                if grad.max() > 9:\n                    continue\n",
+            "leaves a parameter",
+            id="a parameter left out on a condition",
+        ),
+        pytest.param(
+            "        return loss\n",
+            "        for p in self.param_groups[0]['params']:\n            p.mul_(2)\n",
+            "beside the walk",
+            id="a second walk",
+        ),
+        pytest.param(
+            "beta1, beta2 = group",
+            "group['lr'] = 1.0\n                beta1, beta2 = group",
+            "group['lr']",
+            id="an option that it changes",
+        ),
+        pytest.param(
+            "exp_avg.mul_(beta2)",
+            "exp_avg = exp_avg * 2\n                exp_avg.mul_(beta2)",
+            "exp_avg",
+            id="a state that is left behind",
+        ),
+        pytest.param(
+            "super().__init__(params, defaults)",
+            "super().__init__(params, defaults)\n        self.groups = params",
+            "keeps",
+            id="parameters that it keeps",
+        ),
+        pytest.param(
+            "    @torch.no_grad()\n",
+            "    def reset(self):\n        self.state.clear()\n\n    @torch.no_grad()\n",
+            "its method reset",
+            id="another method",
+        ),
+    ],
+)
+def test_what_it_does_beyond_one_parameter_is_a_gap_that_says_so(old: str, new: str, reason: str) -> None:
+    source = program("Lion(model.parameters())")
+    assert old in source
+    done = convert(source.replace(old, new))
+    assert any("custom optimizer" in gap.reason and reason in gap.reason for gap in done.gaps), done.gaps
+    assert "for_each_parameter" not in done.code

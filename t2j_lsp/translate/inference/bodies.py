@@ -102,7 +102,8 @@ class Declarations:
                 case ast.ClassDef():
                     self.declare_class(node, self.state.env)
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self.state.env[node.name] = named_function(self.declare_function(node, None, None))
+                    made = self.declare_function(node, None, None)
+                    self.state.env[node.name] = named_function(made) if node.decorator_list else made.fact
                 case ast.Try() if is_fallback(node):
                     self._declare_fallback(node)
                 case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
@@ -325,7 +326,7 @@ class Bodies:
             self.infer.expr(decorator, env)
         info = self.declarations.declare_function(node, None, self.state.function)
         if info.owner is None:
-            env[node.name] = named_function(info)
+            env[node.name] = named_function(info) if node.decorator_list else info.fact
             if self.state.function is not None and self.state.function is not info:
                 info.outer = self.state.function
                 info.env = env

@@ -12,8 +12,8 @@ from t2j_lsp.translate.source.text import Source
 
 
 def named_function(info: FunctionInfo) -> Fact:
-    """What the name of a function is."""
-    signature = signature_of(info.node) if info.owner is None and info.node.decorator_list else None
+    """What the name of a function with decorators is."""
+    signature = signature_of(info.node) if info.owner is None else None
     return info.fact if signature is None else OptimizerFunction(OPTIMIZER_BASE, signature)
 
 

@@ -1,5 +1,6 @@
 """What a training loop does to gradients and learning rates, with PyTorch's numbers."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,36 @@ forward = nnx.jit(lambda module, *inputs: module(*inputs), graph=False)
 
 # Calls a module that may share variables, compiled once for each shape of its inputs.
 forward_graph = nnx.jit(lambda module, *inputs: module(*inputs))
+
+
+def bound_jit(step: Callable[..., Any]) -> Callable[..., Any]:
+    """`nnx.jit` for steps whose modules and optimizers, in front of their arrays, are bound when they are first given.
+
+    They keep their structure and mode from then on.
+    """
+    bind = functools.cache(functools.partial(nnx.jit_partial, step, graph=False))
+
+    def call(*arguments: Any) -> Any:
+        held = [one for one in arguments if isinstance(one, nnx.Pytree)]
+        return bind(*held)(*arguments[len(held) :])
+
+    return call
+
+
+def bound_jit_with_functions(step: Callable[..., Any]) -> Callable[..., Any]:
+    """`nnx.jit` for steps whose modules, optimizers and functions, in front of their arrays, are bound when given.
+
+    They keep their structure and mode from then on.
+    """
+    bind = functools.cache(functools.partial(nnx.jit_partial, step, graph=False))
+    static = functools.cache(jax.tree_util.Partial)
+
+    def call(*arguments: Any) -> Any:
+        modules = [one for one in arguments if isinstance(one, nnx.Pytree)]
+        functions = [static(one) for one in arguments[len(modules) :] if callable(one)]
+        return bind(*modules, *functions)(*arguments[len(modules) + len(functions) :])
+
+    return call
 
 
 @nnx.jit(static_argnames="method", graph=False)

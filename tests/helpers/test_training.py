@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +19,8 @@ from t2j_lsp.rules.helpers.training import (
     MomentumLRScheduler,
     OwnLRScheduler,
     ReduceLROnPlateau,
+    bound_jit,
+    bound_jit_with_functions,
     clip_grad_norm,
     clip_grad_norm_of,
     grad_norm,
@@ -186,3 +191,27 @@ def test_variables_have_the_names_and_the_order_of_pytorch() -> None:
     named = named_variables(net)
     assert [name for name, _ in named] == ["0.weight", "0.bias", "1.weight", "1.bias"]
     assert named[0][1] is net.layers[0].kernel
+
+
+@pytest.mark.parametrize("functions", [False, True])
+def test_a_bound_function_knows_the_objects_of_each_call(functions: bool) -> None:
+    traced = []
+
+    def step(model: nnx.Linear, optimizer: nnx.Optimizer, loss: Callable[..., Any], x: jax.Array) -> jax.Array:
+        traced.append(loss)
+        value, grads = nnx.value_and_grad(lambda model: loss(model(x)))(model)
+        optimizer.update(model, grads)
+        return value
+
+    given = bound_jit_with_functions(step)
+    own = bound_jit(lambda model, optimizer, x: step(model, optimizer, jnp.mean, x))
+    x = array(5, 3, seed=4)
+    for seed, loss in ((0, jnp.mean), (1, jnp.max if functions else jnp.mean), (0, jnp.mean)):
+        model = nnx.Linear(3, 1, rngs=nnx.Rngs(seed))
+        optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+        for scale in (1.0, 2.0):
+            wanted = loss(model(scale * x))
+            got = given(model, optimizer, loss, scale * x) if functions else own(model, optimizer, scale * x)
+            close(got, wanted, what="loss")
+            model.kernel[...] *= 0.5
+    assert len(traced) == 3

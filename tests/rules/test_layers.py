@@ -17,6 +17,7 @@ from flax import nnx
 
 from t2j_lsp.plugins import load_rules
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
+from t2j_lsp.translate.training.steps.modes import has_modes
 from tests.translate.side_by_side import Sides, compare, randomized, sides
 
 from .layer_samples import SAMPLES, LayerSample, Text
@@ -28,6 +29,8 @@ CONTAINERS = {"ModuleList", "ModuleDict", "ParameterList", "ParameterDict"}
 """Not called: tests/translate/test_models.py and tests/helpers/test_container.py use them."""
 BASES = {"modules.loss._Loss", "modules.loss._WeightedLoss"}
 """Only derived from: tests/translate/test_regressions.py does."""
+OF_OTHERS = {"TransformerEncoder", "TransformerDecoder"}
+"""Made of a layer that they are given, which has the mode."""
 SHORT = {rule.name.removeprefix("torch.nn."): rule for rule in LAYERS.values() if rule.name.startswith("torch.nn.")}
 
 
@@ -121,6 +124,7 @@ def test_a_layer_agrees_with_torch_wherever_it_stands(name: str) -> None:
     for index, sample in enumerate(samples):
         for train in (False, True) if sample.train else (False,):
             reference, module = _built(both, f"Sample{index}")
+            assert has_modes(SHORT[name].name) or name in OF_OTHERS or not _keeps_a_mode(module)
             compare(
                 reference,
                 module,
@@ -130,6 +134,11 @@ def test_a_layer_agrees_with_torch_wherever_it_stands(name: str) -> None:
                 tolerance=sample.tolerance,
                 constant=sample.constant,
             )
+
+
+def _keeps_a_mode(module: nnx.Module) -> bool:
+    parts = [part for _, part in nnx.iter_modules(module)]
+    return any(hasattr(part, flag) for part in parts for flag in ("deterministic", "use_running_average"))
 
 
 def _built(both: Sides, cls: str) -> tuple[torch.nn.Module, Any]:

@@ -327,7 +327,7 @@ epoch(net, batches, {given})
 def test_a_branch_for_what_is_never_given_goes() -> None:
     done = convert(UPDATERS.format(given="torch.optim.SGD(net.parameters(), lr=0.1)"))
     assert not done.gaps, done.gaps
-    assert "isinstance" not in done.code and "train_step(net, updater, x, y)" in done.code
+    assert "isinstance(updater" not in done.code and "train_step(net, updater, x, y)" in done.code
     assert any("the other branch goes" in note.reason for note in done.notes)
 
 

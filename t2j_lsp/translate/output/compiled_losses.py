@@ -77,7 +77,7 @@ def _outside(node: ast.AST, inside: set[str]) -> Iterator[ast.AST]:
         case ast.ClassDef(bases=bases) if any(ast.unparse(base).endswith(".Module") for base in bases):
             return
         case ast.FunctionDef(name=name, decorator_list=decorators):
-            if name in inside or any(".jit" in ast.unparse(one) for one in decorators):
+            if name in inside or any("jit" in ast.unparse(one) for one in decorators):
                 return
     yield node
     for child in symbols.children(node):

@@ -16,7 +16,7 @@ from .problem import Problem
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 _SAME_SIGNATURE = (
-    frozenset({"jit", "nnx.jit", "jax.jit", "staticmethod", "classmethod"}),
+    frozenset({"jit", "nnx.jit", "jax.jit", "bound_jit", "bound_jit_with_functions", "staticmethod", "classmethod"}),
     frozenset({"override", "typing.override", "abstractmethod", "abc.abstractmethod"}),
     *map(names_with, (Trait.NO_GRADIENT, Trait.COMPILES, Trait.DROPPED_DECORATOR)),
 )

@@ -8,21 +8,19 @@ of the same structure and in the same mode, whenever the step is called; here th
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.call_sites import called_function
-from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
-from t2j_lsp.translate.training.program.flow import is_mode
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 from t2j_lsp.translate.training.program.once import GROWING
+from t2j_lsp.translate.training.program.single_runs import SingleRuns
+
+from .modes import Modes, set_by
 
 _LOOPS = ast.For | ast.While
-_INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-_AGAIN = (ast.For, ast.AsyncFor, ast.While, ast.comprehension, ast.Lambda)
 
 
 class BoundSteps:
@@ -32,6 +30,7 @@ class BoundSteps:
         self.ctx = context
         self.objects = objects
         self.scope = scope
+        self.modes = Modes(context)
 
     def loop(self, place: ast.stmt, modules: Sequence[str], optimizers: Sequence[str]) -> ast.For | ast.While | None:
         """The loop in front of which the step at a place is bound; None if it can't be."""
@@ -60,12 +59,7 @@ class BoundSteps:
         info = self.scope.function
         if info is None:
             return True
-        calls = [*self.objects.calls(info)]
-        named = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == info.name]
-        if info.owner is not None or info.outer is not None or len(calls) != 1 or len(named) != 1:
-            return False
-        around = with_ancestors(calls[0], self.ctx.source.parents)
-        return not any(isinstance(at, (*_AGAIN, ast.FunctionDef, ast.AsyncFunctionDef)) for at in around)
+        return info.owner is None and info.outer is None and SingleRuns(self.objects).is_called_once(info)
 
     def _is_made_before(self, name: str, loop: ast.stmt) -> bool:
         """Whether a variable is given its only value by a statement of the scope's own block in front of a loop."""
@@ -92,84 +86,11 @@ class BoundSteps:
                 return ast.unparse(held).partition(".")[0].partition("[")[0] in modules
         return False
 
-    # --- modes ----------------------------------------------------------------------------------------------------
-
     def _keeps_mode(self, place: ast.stmt, loop: ast.For | ast.While, modules: Sequence[str]) -> bool:
         """Whether the modules are in the mode at each step in which they were in front of the loop."""
-        before = self._body[: self._body.index(loop)]
-        if not any(self._changes_mode(node) for node in loop.body):
+        modes, before = self.modes, self._body[: self._body.index(loop)]
+        if modes.make_no_difference or not any(modes.changes(node) for node in loop.body):
             return True
-        if any(self._changes_mode(node) and not self._trains(node, modules) for node in before):
+        if any(modes.changes(node) and set_by(node, "train") not in modules for node in before):
             return False
-        return all(self._is_put_back(place, loop, module) for module in modules)
-
-    def _is_put_back(self, place: ast.stmt, loop: ast.stmt, module: str) -> bool:
-        """Whether ``model.train()`` stands in front of a step, in a block around it, and nothing changes modes between.
-
-        What runs in a loop from one step to the next counts as well.
-        """
-        node: ast.AST = place
-        for around in with_ancestors(self.ctx.source.parents[place], self.ctx.source.parents):
-            block = next((b for b in _blocks(around) if node in b), [])
-            for other in reversed(block[: block.index(node)] if isinstance(node, ast.stmt) and node in block else []):
-                if self._trains(other, [module]):
-                    return True
-                if self._changes_mode(other):
-                    return False
-            if around is loop:
-                return False
-            if isinstance(around, _LOOPS) and any(map(self._changes_mode, around.body)):
-                return False
-            node = around
-        return False
-
-    def _trains(self, node: ast.stmt, modules: Collection[str]) -> bool:
-        match node:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="train", value=module), args=[], keywords=[])):
-                return ast.unparse(module) in modules
-        return False
-
-    def _changes_mode(self, node: ast.stmt) -> bool:
-        """Whether a statement sets a mode of some module, or calls a function that does."""
-        if isinstance(node, _INNER):
-            return False
-        return any(map(self._sets_mode, _run(node))) or any(info in self._setting for info in self._called(node))
-
-    def _sets_mode(self, node: ast.AST) -> bool:
-        match node:
-            case ast.Call(func=ast.Attribute(attr="train" | "eval", value=owner)):
-                return is_mode(ast.Expr(node)) or is_module(self.ctx.fact(owner))
-        return False
-
-    @cached_property
-    def _setting(self) -> set[FunctionInfo]:
-        """The functions of the file that set modes, or call others that do."""
-        functions = [*self.ctx.inference.functions.values()]
-        out = {info for info in functions if any(map(self._sets_mode, symbols.walk(info.node)))}
-        while more := {info for info in functions if info not in out and not out.isdisjoint(self._called(info.node))}:
-            out |= more
-        return out
-
-    def _called(self, node: ast.AST) -> Iterator[FunctionInfo]:
-        """The functions of the file that some code names: what it calls, and what may be called by others."""
-        nodes = [*symbols.walk(node)]
-        names = {n.id for n in nodes if isinstance(n, ast.Name)}
-        names |= {n.attr for n in nodes if isinstance(n, ast.Attribute)}
-        yield from (info for info in self.ctx.inference.functions.values() if info.name in names)
-        called = (called_function(self.ctx.fact(n.func)) for n in nodes if isinstance(n, ast.Call))
-        yield from (info for info in called if info is not None)
-
-
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list):
-            yield block
-
-
-def _run(node: ast.AST) -> Iterator[ast.AST]:
-    """The code of a statement, without that of functions and classes in it."""
-    yield node
-    for child in symbols.children(node):
-        if not isinstance(child, _INNER):
-            yield from _run(child)
+        return all(modes.is_set_before(place, module, "train", loop) for module in modules)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.library import is_loss
@@ -13,6 +14,8 @@ from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.given_functions import is_function
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 from t2j_lsp.translate.training.program.passed import Input
+
+from .bound_calls import BoundCalls
 
 RANK = {"module": 0, "function": 2, "array": 3, "limit": 4, "static": 5}
 """The order of parameters by their kinds; an optimizer stands behind the modules."""
@@ -37,7 +40,14 @@ class CompiledFunction:
     used: Sequence[Input]
     text: str
     """The code that it runs."""
-    updates: bool = False
+    optimizers: Sequence[Input] = ()
+    """What it updates by."""
+    place: ast.stmt | None = None
+    """The statement that calls it, where each call may be given the same modules and optimizers."""
+
+    @property
+    def updates(self) -> bool:
+        return bool(self.optimizers)
 
     @property
     def static(self) -> list[str]:
@@ -52,6 +62,9 @@ class CompiledFunction:
 
     def decorator(self) -> str:
         """``@nnx.jit(static_argnames="criterion", graph=False)``."""
+        if self.is_bound:
+            functions = any(one.kind == "function" for one in self.used)
+            return f"@{self.at.need('bound_jit_with_functions' if functions else 'bound_jit')}"
         said = ", ".join(filter(None, [self.static_argnames(), "graph=False" if self.takes_trees() else ""]))
         return f"@{self.transforms()}.jit" + (f"({said})" if said else "")
 
@@ -69,6 +82,18 @@ class CompiledFunction:
             return False
         modules = [i.places for i in self.used if i.kind == "module" and i.text != "rngs"]
         return Allocations(self.at.objects).are_trees(modules, self.text)
+
+    @cached_property
+    def is_bound(self) -> bool:
+        """Whether its calls may bind their modules and optimizers, and the functions that it takes besides."""
+        held = [*(one for one in self.used if one.kind == "module"), *self.optimizers]
+        plain = all(one.kind not in ("static", "function") or self._is_known_function(one) for one in self.used)
+        if self.place is None or not held or not plain or not self.takes_trees():
+            return False
+        return BoundCalls(self.at.ctx, self.at.objects).keep_objects(self.place, self.at.scope, held)
+
+    def _is_known_function(self, one: Input) -> bool:
+        return one.kind == "function" and self.is_static(one)
 
     def _functions(self) -> list[ast.expr]:
         """The functions that it takes and that aren't known when it is traced."""

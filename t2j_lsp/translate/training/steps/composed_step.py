@@ -132,7 +132,11 @@ class Composer:
         return BoundSteps(self.at.ctx, self.at.objects, self.at.scope).loop(place, *texts)
 
     def _function(self) -> CompiledFunction:
-        return CompiledFunction(self.at, self.used, self.body.text, bool(self.optimizers))
+        fused = (
+            self.update.mode == "fused" and not self.update.once and not any(one.state for one in self.update.optimized)
+        )
+        place = self.update.items[self.update.slice.call].node if fused else None
+        return CompiledFunction(self.at, self.used, self.body.text, self.optimizers, place)
 
     def _given(self) -> list[str]:
         """What the step gives besides the loss: values of ``loss_fn``, and norms of gradients."""

@@ -1,0 +1,101 @@
+"""Compiled functions that bind their modules and optimizers at their first call: ``@bound_jit``.
+
+A call of a function under ``nnx.jit`` looks at all variables of what it is given (see `bound_steps`). Where a file
+makes these once, changes nothing of their structure, and has them in one mode at each call, that is done once for each
+of them; the call stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence, Set
+from functools import cached_property
+
+from t2j_lsp.symbols import nearest
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.rngs import makes_rngs
+from t2j_lsp.translate.rule.definitions import holds_modules, is_module
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.folding.classes import INHERITED, LIST_METHODS
+from t2j_lsp.translate.training.program.allocations import Allocations
+from t2j_lsp.translate.training.program.objects import Objects, VariableScope
+from t2j_lsp.translate.training.program.once import GROWING
+from t2j_lsp.translate.training.program.passed import Input
+from t2j_lsp.translate.training.program.single_runs import SingleRuns
+
+from .modes import Modes
+
+_CHANGING = GROWING | LIST_METHODS | INHERITED
+
+
+class BoundCalls:
+    """Looks at what the calls of a compiled function are given."""
+
+    def __init__(self, context: Context, objects: Objects) -> None:
+        self.ctx = context
+        self.objects = objects
+        self.modes = Modes(context)
+        self.runs = SingleRuns(objects)
+        self.allocations = Allocations(objects)
+
+    def keep_objects(self, place: ast.stmt, scope: VariableScope, objects: Sequence[Input]) -> bool:
+        """Whether a call at a place is given the same modules and optimizers each time, as they were the first time."""
+        if any(one.given for one in objects) or self._changes_structure:
+            return False
+        if not all(self._is_made_once(one, scope) for one in objects):
+            return False
+        modules = [one.text for one in objects if one.kind == "module" and one.text != "rngs"]
+        return self.modes.make_no_difference or all(self._is_in_one_mode(place, text) for text in modules)
+
+    def _is_made_once(self, one: Input, scope: VariableScope) -> bool:
+        if one.text == "rngs":
+            return self._makes_rngs_once
+        if one.kind == "optimizer":
+            made = self.objects.constructors(ast.parse(one.text, mode="eval").body, scope) or []
+        else:
+            made = [*(self.allocations.made(one.places) or ())]
+        return bool(made) and all(map(self.runs.runs_once, made))
+
+    @cached_property
+    def _makes_rngs_once(self) -> bool:
+        """Whether the generator is seeded once at most, in front of what draws."""
+        seeds = names_with(Trait.SEED)
+        seeding = [n for n in self.ctx.source.nodes if isinstance(n, ast.Call) and self._is_of(n, seeds)]
+        own = [n for n in self.ctx.source.nodes if makes_rngs(n)]
+        making = [info for info in self.ctx.inference.functions.values() if info.makes_rngs or info.seeds]
+        return len(seeding) + len(own) <= 1 and not making and all(map(self.runs.runs_once, [*seeding, *own]))
+
+    def _is_of(self, call: ast.Call, names: Set[str]) -> bool:
+        fact = self.ctx.fact(call.func)
+        return isinstance(fact, Qual) and fact.name in names
+
+    def _is_in_one_mode(self, place: ast.stmt, module: str) -> bool:
+        return any(self.modes.is_set_before(place, module, kind) for kind in ("train", "eval"))
+
+    @cached_property
+    def _changes_structure(self) -> bool:
+        """Whether parts of a module are added, set or deleted anywhere but in a constructor."""
+        return any(self._changes_parts(node) for node in self.ctx.source.nodes if not self._is_constructing(node))
+
+    def _changes_parts(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Call(func=ast.Attribute(attr=attr, value=held)):
+                return attr in _CHANGING and self._is_part(held)
+            case ast.Subscript(value=held, ctx=ast.Store() | ast.Del()):
+                return self._is_part(held)
+        return False
+
+    def _is_part(self, node: ast.expr) -> bool:
+        """Whether something is a module, holds some, or is kept by one."""
+        if holds_modules(self.ctx.fact(node)):
+            return True
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+            if is_module(self.ctx.fact(node)):
+                return True
+        return is_module(self.ctx.fact(node))
+
+    def _is_constructing(self, node: ast.AST) -> bool:
+        function = nearest(ast.FunctionDef, node, self.ctx.source.parents)
+        return function is not None and function.name == "__init__"

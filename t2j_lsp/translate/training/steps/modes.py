@@ -1,0 +1,131 @@
+"""In which mode modules are at a place: whether what sets it stands in front of that, and nothing sets another."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache, cached_property
+
+from t2j_lsp import symbols
+from t2j_lsp.symbols import with_ancestors
+from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.source.helpers import helpers
+from t2j_lsp.translate.training.program.flow import is_mode
+
+_LOOPS = ast.For | ast.While
+_INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+_MODAL = re.compile(r"\b(deterministic|use_running_average|training|Dropout|BatchNorm)\b")
+"""What tells of a layer's text that it differs by the mode, or holds a layer of Flax that does."""
+
+
+class Modes:
+    """Looks for statements that set modes."""
+
+    def __init__(self, context: Context) -> None:
+        self.ctx = context
+
+    @cached_property
+    def make_no_difference(self) -> bool:
+        """Whether nothing that the file names computes otherwise in another mode."""
+        return not any(map(self._differs, self.ctx.source.nodes))
+
+    def _differs(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Attribute) and node.attr == "training":
+            return True
+        fact = self.ctx.fact(node) if isinstance(node, ast.Name | ast.Attribute) else None
+        return isinstance(fact, Qual) and fact.name in LAYERS and has_modes(fact.name)
+
+    def is_set_before(self, place: ast.stmt, module: str, kind: str, until: ast.stmt | None = None) -> bool:
+        """Whether ``model.train()`` stands in front of a statement, and nothing sets another mode between.
+
+        In a block around it, inside of ``until`` or of the function. What runs in a loop from one time to the next
+        counts as well. ``kind``: ``"train"`` or ``"eval"``.
+        """
+        node: ast.AST = place
+        for around in with_ancestors(self.ctx.source.parents[place], self.ctx.source.parents):
+            block = next((b for b in _blocks(around) if node in b), [])
+            for other in reversed(block[: block.index(node)] if isinstance(node, ast.stmt) and node in block else []):
+                if set_by(other, kind) == module:
+                    return True
+                if self.changes(other) and set_by(other, kind) is None:
+                    return False
+            if around is until or isinstance(around, _INNER):
+                return False
+            if isinstance(around, _LOOPS) and any(map(self.changes, around.body)):
+                return False
+            node = around
+        return False
+
+    def changes(self, node: ast.stmt) -> bool:
+        """Whether a statement sets a mode of some module, or calls a function that does."""
+        if isinstance(node, _INNER):
+            return False
+        return any(map(self._sets, _run(node))) or any(info in self._setting for info in self._called(node))
+
+    def _sets(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="train" | "eval", value=owner)):
+                return is_mode(ast.Expr(node)) or is_module(self.ctx.fact(owner))
+        return False
+
+    @cached_property
+    def _setting(self) -> set[FunctionInfo]:
+        """The functions of the file that set modes, or call others that do."""
+        functions = [*self.ctx.inference.functions.values()]
+        out = {info for info in functions if any(map(self._sets, symbols.walk(info.node)))}
+        while more := {info for info in functions if info not in out and not out.isdisjoint(self._called(info.node))}:
+            out |= more
+        return out
+
+    def _called(self, node: ast.AST) -> Iterator[FunctionInfo]:
+        """The functions of the file that some code names: what it calls, and what may be called by others."""
+        nodes = [*symbols.walk(node)]
+        names = {n.id for n in nodes if isinstance(n, ast.Name)}
+        names |= {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+        yield from (info for info in self.ctx.inference.functions.values() if info.name in names)
+        called = (called_function(self.ctx.fact(n.func)) for n in nodes if isinstance(n, ast.Call))
+        yield from (info for info in called if info is not None)
+
+
+def set_by(node: ast.stmt, kind: str) -> str | None:
+    """The module that a statement sets to a mode: ``model`` of ``model.train()``."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr, value=module), args=[], keywords=[])) if (
+            attr == kind
+        ):
+            return ast.unparse(module)
+    return None
+
+
+@cache
+def has_modes(layer: str) -> bool:
+    """Whether a layer may compute otherwise in another mode: itself, or what its helper is made of."""
+    waiting, seen = [LAYERS[layer].helper], set[str]()
+    texts = [LAYERS[layer].jax, LAYERS[layer].flax or "", LAYERS[layer].base]
+    while waiting:
+        name = waiting.pop()
+        if name in helpers() and name not in seen:
+            seen.add(name)
+            texts.append(helpers()[name].text)
+            waiting += helpers()[name].uses
+    return any(_MODAL.search(text) for text in texts)
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list):
+            yield block
+
+
+def _run(node: ast.AST) -> Iterator[ast.AST]:
+    """The code of a statement, without that of functions and classes in it."""
+    yield node
+    for child in symbols.children(node):
+        if not isinstance(child, _INNER):
+            yield from _run(child)

@@ -1,0 +1,152 @@
+"""Functions that bind the modules and optimizers of their calls, where these are the same objects in the same mode."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from t2j_lsp.translate import translate
+
+NET = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l1, self.norm, self.l2 = nn.Linear(4, 8), nn.{norm}(8), nn.Linear(8, 1)
+        self.scale = 1.0
+
+    def forward(self, x):
+        return self.scale * self.l2(torch.tanh(self.norm(self.l1(x))))
+"""
+HEAD = """\
+import torch
+from torch import nn
+
+
+{net}
+
+def train(net, optimizer, criterion):
+    {mode}for x in batches:
+        optimizer.zero_grad()
+        loss = criterion(net(x), torch.ones(4, 1))
+        loss.backward()
+        optimizer.step()
+    seen.append(loss.item())
+
+
+def evaluate(net, criterion):
+    {evaluating}with torch.no_grad():
+        return criterion(net(batches[0]), torch.ones(4, 1)).item()
+
+
+torch.manual_seed(0)
+batches = torch.linspace(-1, 1, 48).reshape(3, 4, 4) ** 2
+seen = []
+"""
+MADE = "model = Net()\noptimizer = torch.optim.Adam(model.parameters(), lr=0.05)\ncriterion = nn.MSELoss()\n"
+LOOP = """\
+for epoch in range(6):
+    train(model, optimizer, criterion)
+    seen.append(evaluate(model, criterion))
+"""
+
+
+def program(rest: str, norm: str = "LayerNorm", mode: str = "", evaluating: str = "") -> str:
+    lines = [f"{line}\n    " if line else "" for line in (mode, evaluating)]
+    return HEAD.format(net=NET.format(norm=norm), mode=lines[0], evaluating=lines[1]) + rest
+
+
+def bound(text: str) -> list[str]:
+    """The functions of a conversion that bind what they are called with."""
+    done = translate(text)
+    assert not done.gaps, done.gaps
+    return re.findall(r"@bound_jit\w*\ndef (\w+)", done.code)
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize(
+    "text",
+    [
+        program(MADE + LOOP),
+        program(MADE + LOOP, "BatchNorm1d", "net.train()", "net.eval()"),
+        program(
+            MADE
+            + LOOP
+            + "    with torch.no_grad():\n        model.l1.weight.mul_(0.5)\n"
+            + "    for group in optimizer.param_groups:\n        group['lr'] = 0.05 / (epoch + 1)\n"
+        ),
+        program(MADE + LOOP + "    if epoch == 2:\n        criterion = nn.L1Loss()\n"),
+        program(MADE + LOOP + "other = Net()\nseen.append(evaluate(other, criterion))\n" + LOOP),
+    ],
+    ids=["one mode", "two modes", "other weights and rates", "another criterion", "another module"],
+)
+def test_bound_calls_compute_what_the_unbound_ones_do(text: str) -> None:
+    code = translate(text).code
+    assert bound(text) == ["train_step", "eval_step"]
+    both: list[dict[str, Any]] = [{}, {}]
+    exec(code, both[0])
+    exec(code.replace("@bound_jit_with_functions", '@nnx.jit(static_argnames="criterion")'), both[1])
+    assert both[0]["seen"] == pytest.approx(both[1]["seen"], rel=1e-4) and len(set(both[0]["seen"])) > 6
+
+
+@pytest.mark.parametrize(
+    ("text", "functions"),
+    [
+        (program(MADE + LOOP, "BatchNorm1d"), []),
+        (program(MADE + LOOP, "BatchNorm1d", "net.train()"), ["train_step"]),
+        (program(MADE + LOOP, "BatchNorm1d", "", "net.eval()"), ["eval_step"]),
+        (program(MADE + LOOP, "BatchNorm1d", "net.train()", "net.train()\n    net.norm.eval()"), ["train_step"]),
+        (program(MADE + LOOP + "    model.scale = 0.5 * model.scale\n"), []),
+        (program(MADE + LOOP + "    setattr(model, 'scale', 0.5)\n"), []),
+        (program("for fold in range(2):\n    " + (MADE + LOOP).replace("\n", "\n    ").rstrip() + "\n"), []),
+    ],
+    ids=[
+        "modes that are set nowhere near",
+        "a mode in front of the steps",
+        "a mode in front of the pass",
+        "a part in another mode",
+        "a number of the module changes",
+        "an attribute changes by its name",
+        "modules of each fold",
+    ],
+)
+def test_what_may_change_is_looked_at_in_each_call(text: str, functions: list[str]) -> None:
+    assert bound(text) == functions
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["model.append(nn.Linear(1, 1))", "model[0] = nn.Linear(4, 8)", "del model[1]", "model.add_module('x', nn.Tanh())"],
+)
+def test_modules_that_grow_are_looked_at_in_each_call(change: str) -> None:
+    made = MADE.replace("Net()", "nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))")
+    assert bound(program(made + LOOP)) == ["train_step", "eval_step"]
+    assert "@bound_jit" not in translate(program(f"{made}{LOOP}    {change}\n")).code
+
+
+def test_an_agent_that_is_made_once_binds_its_steps() -> None:
+    agent = """\
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def learn(self, x):
+        loss = self.net(x).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+agent = Agent()
+for _ in range(3):
+    agent.learn(torch.ones(2, 4))
+"""
+    assert bound(agent) == ["train_step"]
+    assert bound(f"{agent}Agent().learn(torch.ones(2, 4))\n") == []
+    assert bound(agent.replace("agent = Agent()\nfor _", "for _").replace("    agent.", "    Agent().")) == []

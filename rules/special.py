@@ -61,7 +61,7 @@ Row("torch.special.erfcx(input)", "erfcx({input})", result=as_float)
 for name in ("exp2", "expm1", "log1p", "sinc"):
     Row(f"torch.special.{name}(input)", f"jnp.{name}({{input}})", result=as_float)
 
-Row("torch.xlogy(input, other)", f"{SCIPY}.xlogy({{input}}, {{other}})", method=True, aliases=["torch.special.xlogy"])
+Row("torch.xlogy(input, other)", "xlogy({input}, {other})", method=True, aliases=["torch.special.xlogy"])
 Row("torch.special.xlog1py(input, other)", f"{SCIPY}.xlog1py({{input}}, {{other}})", result=broadcast)
 Row(
     "torch.special.zeta(input, other)",

@@ -19,6 +19,7 @@ instead("nnx.MultiHeadAttention returns no attention weights, and keeps its para
 
 instead("jax.scipy.special.digamma has a gradient that is off by orders of magnitude below -8.", "digamma")
 instead("jax.scipy.special.polygamma is off by orders of magnitude below -8.", "polygamma")
+instead("jax.scipy.special.xlogy has a gradient that isn't finite where x is 0 and y is 0 or less.", "xlogy")
 instead("jax.scipy.special.erfcx is 0 above 26 in float64, where it should be 1 / (x * sqrt(pi)).", "erfcx")
 
 # Convolution and pooling ----------------------------------------------------------------------------------------

@@ -32,6 +32,11 @@ def polygamma(n: int, x: jax.Array) -> jax.Array:
     return jnp.where(pole, limit, jnp.where(reflect, (-1) ** n * value - derivative, value))
 
 
+def xlogy(x: jax.Array, y: jax.Array) -> jax.Array:
+    """The product x log(y), as `torch.xlogy`: where x is 0 and y is 0 or less, the gradient of x is 0, too."""
+    return jax.scipy.special.xlogy(x, jnp.where((x == 0) & (y <= 0), 1, y))
+
+
 def erfcx(x: jax.Array) -> jax.Array:
     """exp(x^2) erfc(x), as `torch.special.erfcx`; by its asymptotic series for large x (https://dlmf.nist.gov/7.12#E1)."""
     x = jnp.asarray(x, jnp.result_type(x, float))

@@ -39,6 +39,7 @@ def kinds(torch: Any, jax: Any, name: str = "output") -> list[str]:
         (np.zeros(3), np.full(3, 1e-15)),
         (2.5, np.asarray(2.5)),
         (np.array([-(2**63), 1]), np.array([2**31 - 1, 1], np.int32)),  # NaN and infinity, cast to integers
+        (np.array([2**63 - 1, 1]), np.array([2**31 - 1, 1], np.int32)),  # the largest number of each type
     ],
 )
 def test_these_agree(torch: Any, jax: Any) -> None:
@@ -50,6 +51,8 @@ def test_these_agree(torch: Any, jax: Any) -> None:
     [
         (A, A * (1 + 1e-7), "value"),
         (np.array([-(2**63), 1]), np.array([2**31 - 1, 2], np.int32), "integer"),
+        (np.array([2**63 - 1, 1]), np.array([2**31 - 2, 1], np.int32), "integer"),
+        (np.array([2**40, 1]), np.array([2**31 - 1, 1], np.int32), "integer"),
         (A, A.T, "value"),
         (A, A[None], "shape"),
         (A, A.astype(int), "dtype"),

@@ -27,3 +27,18 @@ def test_the_slope_of_zeta_is_torchs() -> None:
     with jax.enable_x64(True):
         got = jax.grad(lambda q: special.zeta(jnp.asarray(3.0), q).sum())(jnp.asarray(SHIFTS))
     np.testing.assert_allclose(got, q.grad, rtol=1e-12)
+
+
+def test_the_gradients_of_xlogy_are_torchs() -> None:
+    """Where x is 0 and y is 0 or less, too, but for y's at (0, 0), where torch has none."""
+    pairs = torch.tensor(
+        [[0.0, 0.0], [0.0, -2.0], [0.0, 0.5], [1.0, 0.5], [-1.0, 3.0], [2.5, 1.0]], dtype=torch.float64
+    )
+    x, y = (part.clone().requires_grad_() for part in pairs.T)
+    torch.xlogy(x, y).sum().backward()
+    with jax.enable_x64(True):
+        given = jnp.asarray(x.detach()), jnp.asarray(y.detach())
+        by_x, by_y = jax.grad(lambda *a: special.xlogy(*a).sum(), argnums=(0, 1))(*given)
+    np.testing.assert_allclose(by_x, x.grad.numpy())
+    known = ~np.isnan(y.grad.numpy())
+    np.testing.assert_allclose(np.asarray(by_y)[known], y.grad.numpy()[known])

@@ -90,7 +90,7 @@ SPECIAL = [
     ("torch.logit(p)", "jax.scipy.special.logit(p)", "p"),
     ("torch.logit(p, eps=0.2)", "jax.scipy.special.logit(clamp(p, 0.2, 1 - 0.2))", "p"),
     ("torch.special.expit(x)", "jax.nn.sigmoid(x)", "x"),
-    ("torch.xlogy(x, p[0, 0])", "jax.scipy.special.xlogy(x, p[0, 0])", "xp"),
+    ("torch.xlogy(x, p[0, 0])", "xlogy(x, p[0, 0])", "xp"),
 ]
 
 

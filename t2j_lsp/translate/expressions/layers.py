@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import nearest, with_ancestors
+from t2j_lsp.translate.inference.call_sites import facts_given
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
 from t2j_lsp.translate.inference.dicts import is_stock_dict
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
@@ -18,8 +19,9 @@ from t2j_lsp.translate.inference.subscripts import is_number
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.factory import FactoryKeywords
-from t2j_lsp.translate.rule.facts import Layer, Tensor
+from t2j_lsp.translate.rule.facts import Layer, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule
+from t2j_lsp.translate.rule.names import is_complex_dtype, is_narrow_dtype
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket, precedence
 from t2j_lsp.translate.rule.record import Call, CannotHoist, Refusal
 from t2j_lsp.translate.source.helpers import constructor_parameters, positional_parameters
@@ -34,6 +36,8 @@ from .unknown_makers import report_unknown_makers
 
 _UNTAKEN = "those in the dict are not all known to what stands for it in JAX"
 _NO_AXES = "PyTorch takes a tensor without axes for a vector here, JAX raises: make it one with x.reshape(1)"
+COMPLEX = "Flax's layers draw real numbers: give them param_dtype, and a kernel_init and bias_init of complex numbers"
+_NARROW = "a layer's dtype goes, and its parameters are float32: nnx layers take param_dtype"
 _SCOPES = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.JoinedStr
 _TABLE = ("num_embeddings", "embedding_dim", "device", "dtype")
 
@@ -52,6 +56,12 @@ class Layers:
         if bind(layer.signature, node, None) is None and not _spreads(node):
             self.ctx.report.gap(node, layer.name, "arguments", f"the arguments do not fit {layer.signature.text}")
             return self.copier.copy_arguments(node)
+        dtypes = list(self._dtypes(node, layer))
+        if any(map(is_complex_dtype, dtypes)):
+            self.ctx.report.gap(node, layer.name, "refused", COMPLEX)
+            return self.copier.copy_arguments(node)
+        if any(map(is_narrow_dtype, dtypes)):
+            self.ctx.report.note(node, layer.name, "note", _NARROW)
         if layer.name in CONTAINERS:
             report_unknown_makers(self.ctx, node.args)
         piece = self._direct(node, layer)
@@ -62,6 +72,17 @@ class Layers:
         if layer.note is not None:
             self.ctx.report.note(node, layer.name, NOTE_CODES[layer.fidelity], layer.note)
         return piece
+
+    def _dtypes(self, node: ast.Call, layer: LayerRule) -> Iterator[str]:
+        """The dtypes that a layer's parameters may have, by name: as given here, by the file's calls, or by default."""
+        given = [k.value for k in node.keywords if k.arg == "dtype"]
+        given += (bind(layer.signature, node, None) or {}).get("dtype", []) if not given else []
+        function, inference = self.ctx.scope.function, self.ctx.inference
+        for one in given:
+            facts = [self.ctx.fact(one), *facts_given(inference, one)]
+            if isinstance(one, ast.Name) and function is not None:
+                facts += [self.ctx.fact(d) for a, d in symbols.defaults(function.node.args) if a.arg == one.id]
+            yield from (fact.name for fact in facts if isinstance(fact, Qual))
 
     def called(self, node: ast.Call, layer: LayerRule) -> Piece | None:
         """A layer that is called: Flax has other names for what PyTorch calls ``input``, so it goes by position."""

@@ -72,12 +72,22 @@ def is_class(name: str) -> bool:
     return is_torch(name) and name.rpartition(".")[2][:1].isupper()
 
 
-_DTYPE = re.compile(r"torch\.(b?float\d*|double|half|u?int\d+|int|long|short|complex\d+|cfloat|cdouble|bool)")
+_DTYPE = re.compile(r"torch\.(b?float\d*|double|half|u?int\d+|int|long|short|complex\d+|cfloat|cdouble|chalf|bool)")
 
 
 def is_dtype(name: str) -> bool:
     """Whether a qualified name is one of torch's dtypes."""
     return _DTYPE.fullmatch(name) is not None
+
+
+def is_complex_dtype(name: str) -> bool:
+    """Whether a qualified name is one of torch's dtypes of complex numbers."""
+    return is_dtype(name) and name.removeprefix("torch.").startswith("c")
+
+
+def is_narrow_dtype(name: str) -> bool:
+    """Whether a qualified name is one of torch's dtypes of real numbers in less than 32 bits."""
+    return is_dtype(name) and name.endswith(("float16", "half"))
 
 
 TENSOR_ONLY = names_with(Trait.TENSOR_ONLY)

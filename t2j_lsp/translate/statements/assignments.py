@@ -8,10 +8,12 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
+from t2j_lsp.translate.expressions.layers import COMPLEX
 from t2j_lsp.translate.expressions.rule_application import only_used
 from t2j_lsp.translate.rule.factory import KEYS, is_factory
 from t2j_lsp.translate.rule.facts import Object, Partial, Qual, Scalar
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
+from t2j_lsp.translate.rule.names import is_complex_dtype
 from t2j_lsp.translate.rule.pieces import Part, assigned
 from t2j_lsp.translate.rule.record import REGISTRY
 
@@ -32,6 +34,10 @@ class Assignments:
             return False
         if not self.ctx.plan.factory_dicts[node]:
             self.ctx.report.gap(node, "dtype", "refused", HANDED_ON)
+            return False
+        facts = map(self.ctx.fact, symbols.walk(node.value))
+        if any(isinstance(fact, Qual) and is_complex_dtype(fact.name) for fact in facts):
+            self.ctx.report.gap(node, "dtype", "refused", COMPLEX)
             return False
         self.ctx.edits.delete(node)
         if is_factory(node.value, KEYS):

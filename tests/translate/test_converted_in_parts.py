@@ -124,6 +124,37 @@ class Trainer:
 """
 """A dict that starts with a number, to which losses are added."""
 
+COLLATE = """
+from torch.utils.data._utils import collate as copied
+
+
+def collate(batch):
+    first = batch[0]
+    kind = type(first)
+    if isinstance(first, torch.Tensor):
+        if first.dim() == 0:
+            batch = [x.view((1, 1)) for x in batch]
+        return torch.stack(batch, 1, out=first.storage())
+    if kind.__name__ == "ndarray":
+        if copied.np_str_obj_array_pattern.search(first.dtype.str) is not None:
+            raise TypeError(copied.default_collate_err_msg_format.format(first.dtype))
+    raise TypeError(copied.default_collate_err_msg_format.format(kind))
+"""
+"""A function copied from PyTorch's pipeline, whose texts it uses: what they are given was left, in silence."""
+
+STARRED = """
+from torch.nn import *
+from torch.export import export
+
+LAYERS = [Linear, Conv2d]
+
+
+def kind(layer):
+    export(layer)
+    return [isinstance(layer, one) for one in LAYERS]
+"""
+"""Copied helpers have the names of what an import of everything brought, which stays for what stays."""
+
 PARTS = {
     "trainer": (TRAINER, "return self.loss(torch.cat([x, x], dim=1))"),
     "batch": (BATCH, "self.labels = batch.pop('labels')".replace("'", '"')),
@@ -131,6 +162,8 @@ PARTS = {
     "optimizer": (OPTIMIZER, "torch.hub.list(made)"),
     "typed": (TYPED, "model = graph.model.to(dtype)"),
     "item": (ITEM, "data[rngs.randint((1,), 0, len(data)).item()]"),
+    "collate": (COLLATE, "batch = [x.reshape((1, 1)) for x in batch]"),
+    "starred": (STARRED, "LAYERS = [Linear, Conv2d]"),
     "losses": (LOSSES, 'losses["loss"].backward()'),
 }
 HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"

@@ -138,3 +138,30 @@ def test_one_that_is_needed_behind_it_only_stays() -> None:
 def test_imports_may_share_a_line(line: str, wanted: str) -> None:
     code = translate(f"{line}\nimport torch\nprint(torch.ones(3), [m.__name__ for m in (os,)])\n").code
     assert f"\n{wanted}\n" in code or code.startswith(f"{wanted}\n")
+
+
+STARS = """
+from torch.nn import *
+from elsewhere import *
+
+LAYERS = [Linear, Conv2d]
+
+
+def kind(layer):
+    return isinstance(layer, Sequential)
+"""
+
+
+def test_names_that_a_later_import_of_everything_may_bring_are_gaps() -> None:
+    """Either module may have brought them: the import of PyTorch's went, and nothing was said."""
+    translation = translate(STARS)
+    assert [gap.name for gap in translation.gaps] == ["Linear", "Sequential"]
+    assert "isn't in sight" in translation.gaps[0].reason
+    assert "from torch.nn import *\n" in translation.code
+    assert translate(translation.code).code == translation.code
+
+
+def test_a_class_of_the_file_is_none_of_what_an_import_of_everything_brings() -> None:
+    translation = translate("from torch.nn import *\n\n\nclass Linear:\n    pass\n\n\nmade = Linear()\n")
+    assert "made = Linear()" in translation.code and "nnx.Linear" not in translation.code
+    assert translation.code.count("class Linear") == 1

@@ -26,7 +26,7 @@ from .torch_only import TORCH_PACKAGES, namespace, stays_torch
 _OWN = frozenset({"jax", "flax", "optax", "t2j_lsp", "torch"})
 ADDING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 """Methods of modules that are given modules."""
-_STARRED = "what {} is isn't in sight, as an import of everything brings it: import it by its name"
+STARRED = "what {} is isn't in sight, as an import of everything brings it: import it by its name"
 _NOT_KNOWN = "what {}(...) makes isn't known here: layers in Flax ask for rngs=rngs, functions don't"
 
 
@@ -66,7 +66,7 @@ def report_unseen_namespace(ctx: Context, node: ast.Call) -> None:
         case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in ctx.source.symbols.unbound:
             known = f"torch.nn.{attr}" in LAYERS or REGISTRY.get(f"torch.nn.functional.{attr}") is not None
             if known and not is_known(ctx.fact(node.func.value)):
-                ctx.report.gap(node, f"{name}.{attr}", "unsure", _STARRED.format(name))
+                ctx.report.gap(node, f"{name}.{attr}", "unsure", STARRED.format(name))
 
 
 def asks_by_name(ctx: Context, node: ast.Call) -> bool:

@@ -54,7 +54,8 @@ class Imports:
             for alias in node.names:
                 if alias.name == "*":
                     bound = star_names(module)
-                    env.update(bound)
+                    # Classes and functions of the file are known by now, and stand behind its imports.
+                    env.update({n: f for n, f in bound.items() if not isinstance(env.get(n), Class | Function)})
                     self.starred |= bound.keys()
                 else:
                     env[bound_as(alias)] = Qual(canonical(f"{module}.{alias.name}"))

@@ -271,8 +271,7 @@ class _ScopeWalk:
         """Whether the statement reads another name, and wherever that was assigned, this one was."""
         if not isinstance(self._now, ast.Assign | ast.Expr):
             return False
-        read = {n.id for n in symbols.walk(self._now) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        others = (read & self.own & ways.some) - ways.every - {name}
+        others = (_read_by(self._now) & self.own & ways.some) - ways.every - {name}
         return any(assigned_along(self._body, other, name) for other in others)
 
 
@@ -285,10 +284,13 @@ def scope_name(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> s
 
 
 def assigned_along(body: list[ast.stmt], name: str, other: str) -> bool:
-    """Whether each statement of a scope that assigns a name, or one right behind it, assigns another one too."""
+    """Whether each statement of a scope that assigns a name, or one right behind it, assigns another one too.
+
+    Those that read the name as well (``x = f(x)``) come behind one that gave it its value.
+    """
     for block in symbols.blocks(body):
         for place, statement in enumerate(block):
-            if name in _bound_by(statement):
+            if name in _bound_by(statement) and not (isinstance(statement, ast.Assign) and name in _read_by(statement)):
                 row = itertools.takewhile(lambda s: isinstance(s, ast.Assign), block[place:])
                 if not any(other in _bound_by(one) for one in row):
                     return False
@@ -299,6 +301,11 @@ def _bound_by(statement: ast.stmt) -> set[str]:
     """What a statement binds itself, and not those inside it."""
     inside = symbols.bindings([statement], lambda node: isinstance(node, ast.stmt) and node is not statement)
     return {name for name, _ in inside}
+
+
+def _read_by(statement: ast.stmt) -> set[str]:
+    """The names that a statement reads."""
+    return {n.id for n in symbols.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def deleted_names(body: list[ast.stmt]) -> frozenset[str]:

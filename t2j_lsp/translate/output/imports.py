@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
-from t2j_lsp.contract import CUT_HELPERS
+from t2j_lsp.contract import CUT_HELPERS, MARK
 from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import BUILTINS, IMPORTS, NeededNames, bound_by, has_import
 from t2j_lsp.translate.inference.file import Inference
@@ -234,7 +234,8 @@ def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str]) 
 
 
 def _star_needed(ctx: Context) -> bool:
-    return any(f.severity == "gap" for f in ctx.report.findings)
+    """Whether something stays PyTorch, here or since an earlier conversion, and may need what a star brings."""
+    return any(f.severity == "gap" for f in ctx.report.findings) or MARK in ctx.source.text
 
 
 # --- imports among imports --------------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@ from itertools import accumulate
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.scope import CurrentStatement
+from t2j_lsp.translate.expressions.unknown_makers import STARRED
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, OptimizerFunction, Qual
 from t2j_lsp.translate.rule.names import OUTPUT_METHODS, is_torch
+from t2j_lsp.translate.source.scopes import starred_names
 from t2j_lsp.translate.source.text import Source
 
 
@@ -27,8 +29,12 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
     starts = [start for start, _ in replaced]
     reach = list(accumulate((end for _, end in replaced), max))
     trained = all(finding.code != "training-loop" for finding in context.report.findings)
+    starred = starred_names(context.source, context.inference.env)
     for node in context.source.written_nodes:
         left = _of_torch(context, node, claimed) or trained and _of_optimizer(context, node)
+        reason = "no rule converts this use of {}; it stays PyTorch"
+        if not left and isinstance(node, ast.Name) and node.id in starred and context.inference.fact(node) == UNKNOWN:
+            left, reason = (node, node.id), STARRED
         if not left:
             continue
         use, name = left
@@ -44,7 +50,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
         ):
             continue
         saved, context.scope.statement = context.scope.statement, CurrentStatement(statement)
-        context.report.gap(use, name, "left", f"no rule converts this use of {name}; it stays PyTorch")
+        context.report.gap(use, name, "left", reason.format(name))
         context.scope.statement = saved
 
 

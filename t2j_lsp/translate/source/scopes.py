@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from t2j_lsp.symbols import bound_as
 from t2j_lsp.translate.rule.definitions import Class, Function
-from t2j_lsp.translate.rule.facts import Fact, Qual
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import CLASSES
 from t2j_lsp.translate.rule.names import canonical, is_torch
 from t2j_lsp.translate.rule.record import REGISTRY
+
+from .text import Source
 
 Resolve = Callable[[int, str], "str | None"]
 
@@ -70,6 +72,13 @@ def star_names(module: str) -> dict[str, Fact]:
     prefix = canonical(module) + "."
     names = [*REGISTRY.rules, *LAYERS, *CLASSES]
     return {n[len(prefix) :]: Qual(n) for n in names if n.startswith(prefix) and "." not in n[len(prefix) :]}
+
+
+def starred_names(source: Source, env: Mapping[str, Fact]) -> frozenset[str]:
+    """Names of PyTorch's that an import of everything brings, unless one behind it that isn't in sight does."""
+    stars = [n for n in source.tree.body if isinstance(n, ast.ImportFrom) and n.names[0].name == "*" and not n.level]
+    given = {name for n in stars if is_torch(n.module or "") for name in star_names(n.module or "")}
+    return frozenset(n for n in given if n in source.symbols.unbound and env.get(n, UNKNOWN) == UNKNOWN)
 
 
 def relative_resolve(resolve: Resolve | None, level: int, module: str) -> Resolve | None:

@@ -7,6 +7,7 @@ one of them is built from is left in PyTorch too, and converted with ``jnp.asarr
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
@@ -40,6 +41,9 @@ LENGTHS = (
 PACKAGES = ("torch", "torch.nn", "torch.utils", "torch.utils.data", "torch.cuda")
 DEVICE_PACKAGES = ("torch.cuda.", "torch.backends.")
 DATASETS = ("torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.")
+
+_TEXTS = re.compile(r"torch\.utils\.data\._utils\.\w+\.\w+(?:_err_msg_format|_pattern)\b")
+"""Texts and patterns of the pipeline's own modules, which functions copied from there use."""
 
 
 class Data:
@@ -91,11 +95,17 @@ class Data:
             return True
         return isinstance(fact, Qual) and fact.name.startswith(PIPELINE)
 
+    def _is_text(self, node: ast.AST) -> bool:
+        """Whether it is a text or pattern of the pipeline's own, or a call of its method, which feeds nothing."""
+        fact = self.ctx.fact(node.func if isinstance(node, ast.Call) else node)
+        return isinstance(fact, Qual) and _TEXTS.match(fact.name) is not None
+
     def _keep(self, node: ast.AST) -> None:
         if self.ctx.plan.keeps(node, self.ctx.source.parents):
             return
         self.kept.add(node)
-        self._queue.append((node, self.objects.scope(node)))
+        if not self._is_text(node):
+            self._queue.append((node, self.objects.scope(node)))
         if isinstance(node, ast.FunctionDef) or isinstance(node, ast.ClassDef) and not self._is_dataset(node):
             self.ctx.plan.on_statement(node, lambda statements: self._note(node))
             if isinstance(node, ast.ClassDef):

@@ -174,3 +174,51 @@ def test_gradients_of_an_input_that_may_stay_add_up(move: str) -> None:
     assert any("aren't zeroed" in reason for reason in reasons(ATTACK, step=step))
     either = step + "\n            else:\n                x_adv = x_adv - 0.1 * x_adv.grad"
     assert not any("aren't zeroed" in reason for reason in reasons(ATTACK, step=either))
+
+
+RETURNS = """\
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.critic = nn.Linear(3, 1)
+        self.optimizer = torch.optim.Adam(self.critic.parameters(), lr=0.01)
+
+    def returns(self, states, rewards):
+        values = self.critic(states)
+        if len(rewards) == 1:
+            return rewards, values
+        {found}
+        return {returned}
+
+    def learn(self, states, rewards):
+        returns, values = self.returns({given})
+        for _ in range(2):
+            loss = (self.critic(states) - returns).square().mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
+agent = Agent()
+agent.learn(torch.randn(4, 3), torch.randn(4, 1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("found", "returned", "given", "carries"),
+    [
+        ("found = rewards + values.detach()", "found, values", "states, rewards", False),
+        ("found = rewards + values", "found, values", "states, rewards", True),
+        ("found = rewards + values", "found.detach(), values", "states, rewards", False),
+        ("found = rewards, values", "found", "states, rewards", True),
+        ("found = rewards", "found, values", "states, self.critic(states)", True),
+    ],
+)
+def test_of_several_returned_values_each_is_looked_at(found: str, returned: str, given: str, carries: bool) -> None:
+    """``returns, values = self.returns()``: that the values carry gradients says nothing of the returns."""
+    lost = reasons(RETURNS, found=found, returned=returned, given=given)
+    assert bool(lost) is carries
+    assert all("It reads returns" in reason for reason in lost)

@@ -265,3 +265,45 @@ def test_a_signature_of_several_gets_no_state() -> None:
     )
     code = convert(text).code
     assert code.count("self.rngs = rngs.fork()") == 1
+
+
+CONTAINERS = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+        self.pairs = [(1, torch.ones(3)), (2, torch.zeros(3))]
+        self.table = {"a": [torch.ones(3)], "b": []}
+        self.reset()
+
+    def reset(self):
+        self.states = []
+        for _ in range(2):
+            self.states.append((torch.zeros(3), torch.ones(3)))
+
+    def forward(self, x):
+        h = torch.tanh(self.scale * x + self.states[0][0] + self.pairs[0][1] + self.table["a"][0])
+        self.states[0] = (h.detach(), self.states[0][1])
+        return h
+
+
+net = Net()
+values = [net(torch.ones(3)).sum().item() for _ in range(2)]
+net.states = [(torch.zeros(3), torch.zeros(3)) for _ in range(2)]
+net.pairs = [(k, torch.full((3,), 0.5)) for k in range(2)]
+net.table = {"a": [torch.full((3,), 0.25)]}
+values.append(net(torch.ones(3)).sum().item())
+net.reset()
+values.append(net(torch.ones(3)).sum().item())
+"""
+
+
+def test_arrays_deep_in_containers_are_data_whoever_gives_them() -> None:
+    """A list that a method fills is empty at first; NNX takes what it isn't told of for no data, and then refuses."""
+    pair = sides(CONTAINERS, "deep_containers")
+    assert not pair.gaps()
+    np.testing.assert_allclose(pair.jax.values, pair.torch.values, rtol=1e-6)
+    assert len(set(pair.torch.values)) == 3

@@ -25,6 +25,7 @@ from .facts import (
     Shape,
     Tensor,
     Tuple,
+    is_tensor,
 )
 from .layer import LAYERS
 from .library import Trait, names_with
@@ -148,6 +149,14 @@ def lambdas(fact: Fact) -> frozenset[ast.Lambda]:
             return frozenset({node})
         case _:
             return frozenset()
+
+
+def holds_tensor(fact: Fact) -> bool:
+    """Whether a value is a tensor, or a container with tensors in it, at any depth."""
+    if isinstance(fact, Tuple | ListOf):
+        parts = fact.items if isinstance(fact, Tuple) and fact.items else (element(fact),)
+        return any(map(holds_tensor, parts))
+    return is_tensor(fact)
 
 
 def element(fact: Fact) -> Fact:

@@ -16,7 +16,7 @@ from t2j_lsp.translate.inference.host_random import method_called
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import AnyModule, Fact, Layer, Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.training.program.once import GROWING
+from t2j_lsp.translate.training.program.cut_values import GROWING
 from t2j_lsp.translate.training.program.step_calls import Reader
 from t2j_lsp.translate.training.steps.jittable import Jittable
 

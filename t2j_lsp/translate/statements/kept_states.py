@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handed_classes import was_converted
+from t2j_lsp.translate.inference.fillers import runs_in_forward
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Scalar, Tensor, Tuple, is_tensor
@@ -38,7 +39,7 @@ def keeps_state(
     if not may_be_none and not (isinstance(value, ast.Constant) and value.value is None):
         return False
     given = list(_given_later(ctx, owner.cls.info, target))
-    return any(_is_array(fact) or _is_unknown(fact) and _in_call(method) for method, fact in given)
+    return any(_is_array(fact) or _is_unknown(fact) and runs_in_forward(method) for method, fact in given)
 
 
 def may_be_data(fact: Fact) -> bool:
@@ -72,18 +73,6 @@ def _given_later(ctx: Context, info: ClassInfo, target: ast.Attribute) -> Iterat
                 for one, value in _stores(node):
                     if isinstance(one, ast.Attribute) and ast.unparse(one) == ast.unparse(target):
                         yield method, inference.fact(value if value is not None else one)
-
-
-def _in_call(method: FunctionInfo) -> bool:
-    """Whether a method is the forward pass, or one that it calls."""
-    reached, waiting = set[str](), ["forward", "__call__"]
-    while waiting and method.owner is not None:
-        name = waiting.pop()
-        called = method.owner.method(name)
-        if called is not None and name not in reached:
-            reached.add(name)
-            waiting += called.self_calls
-    return method.name in reached
 
 
 def _stores(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:

@@ -16,7 +16,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Layer, ListOf, Tensor, Tuple, is_number, is_tensor
-from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.join import element, holds_tensor
 from t2j_lsp.translate.source.assignments import one_by_one
 from t2j_lsp.translate.source.list_items import added_to, is_empty
 
@@ -120,16 +120,17 @@ class PlainValues:
         owner: Instance,
         function: FunctionInfo | None,
     ) -> bool:
-        """``self.x = []`` or ``self.x = 0`` in a module's constructor, where another method gives it arrays."""
+        """``self.x = []`` or ``self.x = 0`` as a module is made: others give it arrays, or arrays are added to it."""
         value, info = node.value, owner.cls.info
-        if value is None or not info.is_module or function is None or function.name != "__init__":
+        if value is None or not info.is_module or function is None or function not in _constructors(info):
             return False
-        said = [fact for author, fact in info.said.get(target.attr, {}).items() if author is not function]
+        said = info.said.get(target.attr, {})
         if is_number(self.ctx.fact(value)):
-            return any(isinstance(fact, Tensor) and not fact.variable for fact in said)
+            others = [fact for author, fact in said.items() if author is not function]
+            return any(isinstance(fact, Tensor) and not fact.variable for fact in others)
         if not is_empty(value):
             return False
-        if any(is_tensor(fact) or isinstance(fact, ListOf | Tuple) and is_tensor(element(fact)) for fact in said):
+        if any(map(holds_tensor, said.values())):
             return True
         stored = [
             self.ctx.fact(store.value)

@@ -147,7 +147,7 @@ class DataFlow:
                 if self.effects is not None:
                     out.reads |= self.effects(call).reads - bound
                     out.writes |= self.effects(call).writes - bound
-                if isinstance(call.func, ast.Attribute):
+                if isinstance(call.func, ast.Attribute) and (self.counted is None or self.counted(call) is None):
                     self._mutated(call.func.value, out, bound)
             case ast.Call() if node in self.passed:
                 self._collect_passed(node, out, bound)

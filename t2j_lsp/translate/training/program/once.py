@@ -13,16 +13,17 @@ from collections.abc import Container, Iterable
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.fillers import runs_in_forward
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 
+from .cut_values import GROWING, is_cut
 from .flow import DataFlow
 from .step_calls import Item, Refused
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-GROWING = frozenset({"append", "extend", "insert", "add", "appendleft"})
 LEFT_EARLY = "What the loss is computed with leaves the loop that the update stands in."
 FILLED_ELSEWHERE = "values of earlier calls, which carry no gradient in JAX"
 
@@ -98,7 +99,28 @@ def stores_array(inference: Inference, target: ast.Attribute) -> bool:
 def grows(inference: Inference, attribute: str) -> list[ast.Attribute]:
     """Where values are added to what an attribute holds: ``policy.saved.append``."""
     nodes = (n for n in inference.source.nodes if isinstance(n, ast.Attribute) and n.attr in GROWING)
-    return [n for n in nodes if isinstance(n.value, ast.Attribute) and n.value.attr == attribute]
+    named = (n for n in nodes if isinstance(n.value, ast.Attribute) and n.value.attr == attribute)
+    return [n for n in named if not _builds_anew(inference, n)]
+
+
+def _builds_anew(inference: Inference, method: ast.Attribute) -> bool:
+    """Whether a list doesn't grow from call to call: a method that no forward pass calls gives a new one, and fills it.
+
+    ``self.state = []; self.state.append(torch.zeros(size))``: of values through which no gradient flows.
+    """
+    parents = inference.source.parents
+    call, function = (
+        parents.get(method),
+        next((a for a in ancestors(method, parents) if isinstance(a, ast.FunctionDef)), None),
+    )
+    info = inference.functions.get(function) if function is not None else None
+    if function is None or info is None or not isinstance(call, ast.Call) or runs_in_forward(info):
+        return False
+    held, parameters = ast.unparse(method.value), set[str]()
+    made = (s for s in function.body if isinstance(s, ast.Assign) and s.lineno < method.lineno)
+    if not any(held in map(ast.unparse, s.targets) for s in made) or call.keywords:
+        return False
+    return all(is_cut(inference, function, value, set(), parameters) for value in call.args) and not parameters
 
 
 class Episode:

@@ -14,8 +14,8 @@ from functools import cached_property
 from t2j_lsp import symbols
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.training.program.cut_values import GROWING
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
-from t2j_lsp.translate.training.program.once import GROWING
 from t2j_lsp.translate.training.program.single_runs import SingleRuns
 
 from .modes import Modes, set_by

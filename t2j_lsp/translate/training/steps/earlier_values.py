@@ -10,7 +10,8 @@ import ast
 from collections.abc import Callable, Collection, Container
 from functools import cached_property
 
-from t2j_lsp.symbols import nearest, walk
+from t2j_lsp.symbols import nearest, own_nodes, walk
+from t2j_lsp.translate.inference.call_sites import function_run_by
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.source.assignments import one_by_one
@@ -76,11 +77,29 @@ class EarlierValues:
                 continue
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             value = node.value
-            for target, given in (pair for one in targets for pair in one_by_one(one, value)):
+            for target, given in (pair for one in targets for pair in given_each(self.inference, one, value)):
                 for place in _places(target):
                     key = (self._home(place), place.id) if isinstance(place, ast.Name) else (None, f".{place.attr}")
                     out.setdefault(key, []).append((node, given))
         return out
+
+
+def given_each(inference: Inference, target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with what it is given, or may be made of.
+
+    Of ``a, b = agent.returns(x)``, where a function of the file returns tuples: the items that it returns, and ``x``.
+    """
+    info = function_run_by(inference, value) if isinstance(value, ast.Call) else None
+    if info is None or info.external or not isinstance(value, ast.Call) or not isinstance(target, ast.Tuple):
+        return one_by_one(target, value)
+    returned = [n.value for n in own_nodes(info.node) if isinstance(n, ast.Return)]
+    tuples = [one.elts for one in returned if isinstance(one, ast.Tuple) and len(one.elts) == len(target.elts)]
+    starred = any(isinstance(one, ast.Starred) for each in (target.elts, *tuples) for one in each)
+    if not tuples or len(tuples) < len(returned) or starred:
+        return one_by_one(target, value)
+    given = [*value.args, *(keyword.value for keyword in value.keywords)]
+    each = zip(target.elts, zip(*tuples, strict=True), strict=True)
+    return [(one, part) for one, items in each for part in (*items, *given)]
 
 
 def _places(target: ast.expr) -> list[ast.Name | ast.Attribute]:

@@ -19,8 +19,9 @@ from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.evaluation import evaluated_once
+from t2j_lsp.translate.training.program.cut_values import GROWING
 from t2j_lsp.translate.training.program.flow import DataFlow
-from t2j_lsp.translate.training.program.once import GROWING, gives_number
+from t2j_lsp.translate.training.program.once import gives_number
 
 
 def is_numpy(fact: Fact) -> bool:

@@ -28,10 +28,11 @@ from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.source.positions import position
 from t2j_lsp.translate.training.data.masks import pass_positions
 from t2j_lsp.translate.training.data.sample_parts import is_mixed
+from t2j_lsp.translate.training.program.cut_values import GROWING
 from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.given_functions import is_function
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
-from t2j_lsp.translate.training.program.once import GROWING, takes_arrays
+from t2j_lsp.translate.training.program.once import takes_arrays
 from t2j_lsp.translate.training.program.passed import Input, Kind, PassedOn
 from t2j_lsp.translate.training.program.static_values import (
     given_as_tuple,

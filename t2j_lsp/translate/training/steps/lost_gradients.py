@@ -19,9 +19,10 @@ from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.training.program.once import FILLED_ELSEWHERE, GROWING
+from t2j_lsp.translate.training.program.cut_values import GROWING
+from t2j_lsp.translate.training.program.once import FILLED_ELSEWHERE
 
-from .earlier_values import EarlierValues
+from .earlier_values import EarlierValues, given_each
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
 _MADE_OF_VALUES = names_with(Trait.FROM_VALUES), names_with(Trait.DEFAULT_TYPE)
@@ -314,9 +315,13 @@ class LostGradients:
                     targets = [target]
                 case _:
                     continue
-            for name in (n for t in targets for n in symbols.walk(t) if isinstance(n, ast.Name)):
-                function = nearest(ast.FunctionDef, node, self.source.parents)
-                assigned.setdefault((function, name.id), []).append((node, value))
+            function = nearest(ast.FunctionDef, node, self.source.parents)
+            pairs = [(target, value) for target in targets]
+            if isinstance(node, ast.Assign):
+                pairs = [pair for target in targets for pair in given_each(self.inference, target, value)]
+            for target, given in pairs:
+                for name in (n for n in symbols.walk(target) if isinstance(n, ast.Name)):
+                    assigned.setdefault((function, name.id), []).append((node, given))
         return assigned
 
     def _class_around(self, node: ast.AST) -> ClassInfo | None:

@@ -1,4 +1,4 @@
-"""Methods that put zeros, or what was detached, into a module between its steps: ``net.reset()`` stays in front of one."""
+"""Methods that set a module's state between its steps, to zeros or what was detached: ``net.reset()``."""
 
 from __future__ import annotations
 
@@ -48,13 +48,19 @@ for epoch in range(2):
         opt.step()
         losses.append(loss.item())
 """
+CUT = "self.h = self.cell(x, self.h.detach())"
 ZEROS = "self.h = torch.zeros(2, 4)"
 FORWARD = "self.h = self.cell(x, self.h)"
 SET = {
     "zeros": (ZEROS, "def reset(self, rows=2):\n    self.h = torch.zeros(rows, 4)", FORWARD, "net.reset(2)"),
     "as it is made": ("self.reset()", f"def reset(self):\n    {ZEROS}", FORWARD, "net.reset()"),
     "nothing": ("self.h = None", "def reset(self):\n    self.h = None", FORWARD, "net.reset()"),
-    "in place": (ZEROS, "def reset(self):\n    self.h.zero_()", "self.h = self.cell(x, self.h.detach())", "net.reset()"),
+    "in place": (
+        ZEROS,
+        "def reset(self):\n    self.h.zero_()",
+        "self.h = self.cell(x, self.h.detach())",
+        "net.reset()",
+    ),
     "what was detached": (ZEROS, "def cut(self):\n    self.h = self.h.detach() * 0.5", FORWARD, "net.cut()"),
     "of the same shape": (ZEROS, "def reset(self):\n    self.h = torch.zeros_like(self.h)", FORWARD, "net.reset()"),
     "of another method": (

@@ -27,7 +27,7 @@ def with_gradients_zeroed_in_branches(inference: Inference, gaps: Iterable[Findi
         return None
     edits: Edits = []
     for node in source.nodes:
-        optimizer = _asked(inference, node, ZEROS)
+        optimizer = asked_of_optimizer(inference, node, ZEROS)
         if optimizer is None or not isinstance(node, ast.Expr) or not source.starts_line(node):
             continue
         before = source.parents.get(node)
@@ -48,7 +48,7 @@ def with_gradients_zeroed_in_branches(inference: Inference, gaps: Iterable[Findi
     return RearrangedText.of(source.text, edits)
 
 
-def _asked(inference: Inference, node: ast.AST, method: str) -> str | None:
+def asked_of_optimizer(inference: Inference, node: ast.AST, method: str) -> str | None:
     """The optimizer of which a statement calls a method, without arguments that matter."""
     match node:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name))) if name == method:
@@ -112,5 +112,5 @@ def _updates(inference: Inference, branch: ast.If, optimizer: str) -> bool:
                 pass
             case _:
                 return False
-    direct = any(_asked(inference, statement, STEPS) == optimizer for statement in branch.body)
+    direct = any(asked_of_optimizer(inference, statement, STEPS) == optimizer for statement in branch.body)
     return direct and len(zeros) == 1 and zeros[0] not in inside and all(step in inside for step in steps)

@@ -27,6 +27,7 @@ from .inlined_makers import with_makers_of_optimizers_inlined
 from .kept_generators import with_seeds_as_statements
 from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
+from .later_updates import with_updates_made_later
 from .lazy_layers import with_sizes_of_lazy_layers
 from .leaves_as_parameters import with_leaves_as_parameters
 from .left_out_caches import with_caches_left_out
@@ -69,6 +70,7 @@ _WAYS = (
     with_named_lambdas_as_functions,
     with_loops_over_optimizers_unrolled,
     with_gradients_zeroed_in_branches,
+    with_updates_made_later,
     with_rows_filled_by_masks,
     with_sorted_parameters_as_lists,
     with_children_by_name,

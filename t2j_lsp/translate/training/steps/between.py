@@ -18,6 +18,7 @@ from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.step_calls import Item, Phase, Refused, limits
 
 LATE_LIMIT = "What gradients are clipped to is computed behind the backward pass."
+CLIPPED_EARLY = "Gradients are clipped before those of another loss are added to them."
 BETWEEN = "Code between the backward pass and the step uses the module or the optimizer."
 
 
@@ -50,6 +51,9 @@ def where_limits_are_made(flow: DataFlow, items: Sequence[Item], phase: Phase, c
 
     Raises Refused.
     """
+    early = (items[index].step_call for index in range(phase.backs[0], phase.backs[-1]))
+    if any(one is not None and one.kind == "clip" for one in early):
+        raise Refused(CLIPPED_EARLY)
     made, late = set[str](), call
     for index in range(phase.backs[-1] + 1, max(phase.steps)):
         clip = items[index].step_call

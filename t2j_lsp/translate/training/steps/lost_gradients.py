@@ -97,7 +97,7 @@ class LostGradients:
         for statement, value in self._given(node) if isinstance(node, ast.Name) else ():
             if statement in moved or self._without_gradient(statement):
                 continue
-            for inner in self._uncut(value):
+            for inner in self.uncut(value):
                 if isinstance(inner, ast.Name | ast.Attribute):
                     if (lost := self._lost(inner, trained, moved, seen)) is not None:
                         return lost
@@ -164,7 +164,7 @@ class LostGradients:
         """Whether a value is computed with a module that is trained, so that its gradient flows there."""
         if self._without_gradient(value):
             return False
-        for node in self._uncut(value):
+        for node in self.uncut(value):
             if node in seen:
                 continue
             seen.add(node)
@@ -198,7 +198,7 @@ class LostGradients:
         returned = [n.value for n in symbols.walk(fact.info.node) if isinstance(n, ast.Return) and n.value is not None]
         return any(self._carries(value, trained, seen) for value in returned)
 
-    def _uncut(self, value: ast.AST) -> Iterator[ast.AST]:
+    def uncut(self, value: ast.AST) -> Iterator[ast.AST]:
         """The nodes of an expression that gradients flow through."""
         stack = [value]
         while stack:
@@ -238,7 +238,7 @@ class LostGradients:
     def _flows_from(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
         """Whether gradients flow from what a comprehension walks: ``[v.detach() for v in h]`` cuts them off."""
         targets = set[str]().union(*map(_targets, node.generators))
-        return any(isinstance(n, ast.Name) and n.id in targets for n in self._uncut(node.elt))
+        return any(isinstance(n, ast.Name) and n.id in targets for n in self.uncut(node.elt))
 
     def _detaches(self, call: ast.Call) -> bool:
         """Whether a function of the file gives nothing of its arguments that gradients flow through."""
@@ -252,7 +252,7 @@ class LostGradients:
             ]
             if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in symbols.own_nodes(info.node)):
                 returned = []
-            names = (n for value in returned for n in self._uncut(value) if isinstance(n, ast.Name))
+            names = (n for value in returned for n in self.uncut(value) if isinstance(n, ast.Name))
             self._cuts[info.node] = bool(returned) and not any(
                 n.id in self.source.symbols.bound(info.node) for n in names
             )

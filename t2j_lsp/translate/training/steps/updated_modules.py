@@ -27,6 +27,7 @@ ITEM = "It updates an item of a list of modules, whose gradients have no name: g
 BARE_ELSEWHERE = "It updates bare tensors of another function: pass them and return them."
 PARTLY_CLIPPED = "The optimizer updates a part of what is clipped: the norm is that of all gradients."
 PARTLY_CHANGED = "The optimizer updates a part of the parameters whose gradients are changed."
+ZEROED_BETWEEN = "Gradients of a backward pass are zeroed before another one, and the update takes only what is left."
 LEAKS = "The gradients of another loss are still in the parameters when this update is made."
 
 
@@ -152,6 +153,8 @@ class UpdatedModules:
         """Raises Refused unless every module's gradients come from this phase's losses only."""
         for one in optimized:
             places = [i for i, x in enumerate(items) if self.zeroes(x.step_call, [one])]
+            if any(phase.backs[0] < i < phase.backs[-1] for i in places):
+                raise Refused(ZEROED_BETWEEN)
             before = [i for i in places if i <= phase.backs[0]]
             after = [i for i in places if i > max(phase.steps)]
             if not before and not after:

@@ -19,8 +19,8 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.folding.classes import INHERITED, LIST_METHODS
 from t2j_lsp.translate.training.program.allocations import Allocations
+from t2j_lsp.translate.training.program.cut_values import GROWING
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
-from t2j_lsp.translate.training.program.once import GROWING
 from t2j_lsp.translate.training.program.passed import Input
 from t2j_lsp.translate.training.program.single_runs import SingleRuns
 

@@ -82,7 +82,7 @@ METHOD_TABLES = {
     ("rule/names.py", "_telling"): "three methods that tell of PyTorch by what they are given, which no word can say",
     ("inference/subscripts.py", "_of_training"): FLAGS,
     ("inference/written_parameters.py", "sets_flag"): FLAGS,
-    ("training/steps/cut_off.py", "_keeps_values"): FLAGS,
+    ("training/program/cut_values.py", "keeps_values"): FLAGS,
     ("rewrites/tensor_classes.py", "_TensorClass"): FLAGS,
     ("training/steps/jittable.py", "Jittable"): FLAGS,
     ("training/steps/unit_test_losses.py", "_MODES"): FLAGS,

@@ -190,7 +190,7 @@ class Agent:
         values = self.critic(states)
         if len(rewards) == 1:
             return rewards, values
-        {found}
+        {summed}
         return {returned}
 
     def learn(self, states, rewards):
@@ -208,17 +208,17 @@ agent.learn(torch.randn(4, 3), torch.randn(4, 1))
 
 
 @pytest.mark.parametrize(
-    ("found", "returned", "given", "carries"),
+    ("summed", "returned", "given", "carries"),
     [
-        ("found = rewards + values.detach()", "found, values", "states, rewards", False),
-        ("found = rewards + values", "found, values", "states, rewards", True),
-        ("found = rewards + values", "found.detach(), values", "states, rewards", False),
-        ("found = rewards, values", "found", "states, rewards", True),
-        ("found = rewards", "found, values", "states, self.critic(states)", True),
+        ("summed = rewards + values.detach()", "summed, values", "states, rewards", False),
+        ("summed = rewards + values", "summed, values", "states, rewards", True),
+        ("summed = rewards + values", "summed.detach(), values", "states, rewards", False),
+        ("summed = rewards, values", "summed", "states, rewards", True),
+        ("summed = rewards", "summed, values", "states, self.critic(states)", True),
     ],
 )
-def test_of_several_returned_values_each_is_looked_at(found: str, returned: str, given: str, carries: bool) -> None:
+def test_of_several_returned_values_each_is_looked_at(summed: str, returned: str, given: str, carries: bool) -> None:
     """``returns, values = self.returns()``: that the values carry gradients says nothing of the returns."""
-    lost = reasons(RETURNS, found=found, returned=returned, given=given)
+    lost = reasons(RETURNS, summed=summed, returned=returned, given=given)
     assert bool(lost) is carries
     assert all("It reads returns" in reason for reason in lost)

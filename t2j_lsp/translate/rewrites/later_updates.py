@@ -37,7 +37,7 @@ def with_updates_made_later(inference: Inference, gaps: Iterable[Finding]) -> Re
         optimizer = asked_of_optimizer(inference, node, STEPS)
         if optimizer is None or not isinstance(node, ast.Expr) or not source.starts_line(node):
             continue
-        update = _Later(inference, node, optimizer)
+        update = _Postponed(inference, node, optimizer)
         later = update.place()
         if later is None or not source.starts_line(later):
             continue
@@ -51,7 +51,7 @@ def with_updates_made_later(inference: Inference, gaps: Iterable[Finding]) -> Re
     return RearrangedText.of(source.text, edits)
 
 
-class _Later:
+class _Postponed:
     """One update, and where it may be made instead."""
 
     def __init__(self, inference: Inference, step: ast.Expr, optimizer: str) -> None:

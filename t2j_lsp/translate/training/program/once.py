@@ -88,6 +88,14 @@ def takes_arrays(inference: Inference, call: ast.Call) -> bool:
     return any(holds_arrays(inference.fact(n.value if isinstance(n, ast.Starred) else n)) for n in given)
 
 
+def given_arrays(inference: Inference, node: ast.AST) -> str | None:
+    """The variable of a list that a call adds arrays to: ``kept.append(x)``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=attr, value=ast.Name(id=name))) if attr in GROWING:
+            return name if takes_arrays(inference, node) else None
+    return None
+
+
 def stores_array(inference: Inference, target: ast.Attribute) -> bool:
     """Whether an attribute is given an array, or nothing says what it is given."""
     match inference.source.parents.get(target):

@@ -28,11 +28,10 @@ from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.source.positions import position
 from t2j_lsp.translate.training.data.masks import pass_positions
 from t2j_lsp.translate.training.data.sample_parts import is_mixed
-from t2j_lsp.translate.training.program.cut_values import GROWING
 from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.given_functions import is_function
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
-from t2j_lsp.translate.training.program.once import takes_arrays
+from t2j_lsp.translate.training.program.once import given_arrays
 from t2j_lsp.translate.training.program.passed import Input, Kind, PassedOn
 from t2j_lsp.translate.training.program.static_values import (
     given_as_tuple,
@@ -313,13 +312,8 @@ class Inputs:
     @cached_property
     def _growing(self) -> set[str]:
         """Lists that functions or loops add arrays to."""
-        growing: set[str] = set()
-        for node in self.ctx.source.nodes:
-            match node:
-                case ast.Call(func=ast.Attribute(attr=attr, value=ast.Name(id=name))) if attr in GROWING:
-                    if takes_arrays(self.ctx.inference, node) and self._runs_again(node):
-                        growing.add(name)
-        return growing
+        added = ((n, given_arrays(self.ctx.inference, n)) for n in self.ctx.source.nodes)
+        return {name for node, name in added if name is not None and self._runs_again(node)}
 
     def _chain(self, node: ast.expr, fact: Fact) -> ast.expr:
         """``args.alpha`` as a whole: the object it is read from can't be passed to a compiled function."""

@@ -9,7 +9,19 @@ from typing import Protocol
 from t2j_lsp import symbols
 from t2j_lsp.symbols import Symbols, bound_as, positional_parameters
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance
-from t2j_lsp.translate.rule.facts import NONE, TENSOR, UNKNOWN, Fact, ListOf, ModuleClass, Object, Qual, Scalar, Tuple
+from t2j_lsp.translate.rule.facts import (
+    NONE,
+    TENSOR,
+    UNKNOWN,
+    Fact,
+    ListOf,
+    ModuleClass,
+    Object,
+    OptimizerFunction,
+    Qual,
+    Scalar,
+    Tuple,
+)
 from t2j_lsp.translate.rule.join import assign, forget, join, join_all
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import canonical, is_torch
@@ -83,7 +95,7 @@ class Imports:
         path = module.lstrip(".")
         other = self.read(len(module) - len(path), path)
         fact = other.ask(name) if other is not None else None
-        return fact if isinstance(fact, Class | Function) else None
+        return fact if isinstance(fact, Class | Function | OptimizerFunction) else None
 
 
 class Declarations:

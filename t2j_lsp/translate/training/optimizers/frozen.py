@@ -15,7 +15,7 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import Function, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
-from t2j_lsp.translate.training.program.named_modules import targets
+from t2j_lsp.translate.training.program.named_modules import base_of, is_part, targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
@@ -154,12 +154,12 @@ class Frozen:
         owner = scope.function.owner if scope.function is not None else None
         if owner is not None and owner.is_module and module.partition(".")[0] == "self":
             return any(self.groups.may_hold(call, plan, owner) for call, plan in optimizer_plans(self.ctx))
-        base, dot, rest = module.partition(".")
+        base = base_of(module)
         held = self._held(base, scope, node)
         if held is None:
             return True
         if held != [base]:
-            return any(self._updated(f"{one}{dot}{rest}", scope, node) for one in held)
+            return any(self._updated(f"{one}{module.removeprefix(base)}", scope, node) for one in held)
         frozen = self._frozen_on_demand(module, scope, node)
         if frozen is not None:
             return any(self._updated(name, self.objects.scope(place), place) for name, place in frozen)
@@ -182,21 +182,25 @@ class Frozen:
                 local_name = self.objects.seen_from(text, self.objects.scope(call), scope) if text else None
                 if local_name is None and text and self.objects.scope(call) != scope and alone:
                     continue
-                if local_name is None or local_name == module or module.startswith(f"{local_name}."):
+                if local_name is None or local_name == module or is_part(module, local_name):
                     return True
-                if local_name.startswith(f"{module}.") and not self._made_below(local_name, scope, node):
+                if is_part(local_name, module) and not self._made_below(local_name, scope, node):
                     return True
         return False
 
     def _resolved(self, one: Freezing) -> Freezing | None:
         """The statement with the module that it freezes by the name that others have for it; None for several."""
-        base, dot, rest = ast.unparse(one.module).partition(".")
+        base = base_of(ast.unparse(one.module))
         held = self._held(base, self.objects.scope(one.node), one.node)
         scope, module = self.objects.scope(one.node), ast.unparse(one.module)
         others = [*other_names(self.ctx, module, scope), *parts_of(self.ctx, self.objects, module, scope)]
         if held is None or len(held) != 1 or others:
             return None
-        return one if held == [base] else replace(one, module=ast.parse(f"{held[0]}{dot}{rest}", mode="eval").body)
+        return (
+            one
+            if held == [base]
+            else replace(one, module=ast.parse(f"{held[0]}{module.removeprefix(base)}", mode="eval").body)
+        )
 
     def _held(self, name: str, scope: VariableScope, node: ast.stmt) -> list[str] | None:
         """What else the modules are called that a variable holds: the items of a loop, the part that it was given.
@@ -258,7 +262,7 @@ class Frozen:
         base = plan.target.partition(".")[0]
         for call in (one for one in calls if one.lineno > node.lineno):
             given = [ast.unparse(value) for p, value in bound_arguments(call, function) if p.arg == base]
-            if len(given) != 1 or f"{given[0]}.".startswith(f"{module}.") or f"{module}.".startswith(f"{given[0]}."):
+            if len(given) != 1 or given[0] == module or is_part(given[0], module) or is_part(module, given[0]):
                 return False
         return True
 

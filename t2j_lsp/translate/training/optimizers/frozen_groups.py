@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, ListOf, Object, Qua
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
-from t2j_lsp.translate.training.program.named_modules import targets
+from t2j_lsp.translate.training.program.named_modules import is_part, targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 from .name_conditions import UnclearGroups, name_condition
@@ -28,6 +29,9 @@ class Freezing:
     module: ast.expr
     condition: str | None = None
     """Which of them, as an expression of ``name`` and ``parameter``; None for all."""
+
+
+_INDEX = re.compile(r"\[(\d+)\]")
 
 
 class FrozenGroups:
@@ -83,9 +87,9 @@ class FrozenGroups:
         module, target = ast.unparse(one.module), updated[0]
         if module == target:
             return one.condition or self._but_new_parts(one, target, scope)
-        if module.startswith(f"{target}."):
-            return _of_part(module[len(target) + 1 :], one.condition)
-        if target.startswith(f"{module}."):
+        if is_part(module, target):
+            return _of_part(module[len(target) :].removeprefix("."), one.condition)
+        if is_part(target, module):
             return None
         return ""
 
@@ -179,7 +183,12 @@ def _parts(cls: ClassInfo) -> set[ClassInfo | None]:
 
 def _of_part(part: str, condition: str | None) -> str | None:
     """The condition on names that says that a parameter is in a part of its module."""
-    return None if "[" in part or condition is not None else f'name.startswith("{part}.")'
+    if condition is not None:
+        return None
+    names = _INDEX.sub(r".\1", part).removeprefix(".")
+    if "[" in names:
+        return None
+    return f'{"name" if names == part else "torch_name"}.startswith("{names}.")'
 
 
 def _label(plan: OptimizerPlan) -> str:

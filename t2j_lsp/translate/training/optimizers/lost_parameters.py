@@ -18,7 +18,7 @@ from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Tensor
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.training.program.named_modules import same_module, targets
+from t2j_lsp.translate.training.program.named_modules import is_part, same_module, targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 REPLACED = (
@@ -247,4 +247,4 @@ def gives_once(node: ast.expr, ctx: Context) -> bool:
 
 def _is_part(text: str, module: str) -> bool:
     """Whether an expression is a module or stands for a part of it."""
-    return text == module or text.startswith((f"{module}.", f"{module}["))
+    return text == module or is_part(text, module)

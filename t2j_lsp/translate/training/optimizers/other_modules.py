@@ -11,7 +11,7 @@ from t2j_lsp.translate.inference.call_sites import bound_arguments, called_funct
 from t2j_lsp.translate.rule.definitions import Class, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.training.program.named_modules import same_module
+from t2j_lsp.translate.training.program.named_modules import base_of, is_part, same_module
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 Place = tuple[str | None, ast.stmt]
@@ -20,13 +20,13 @@ Place = tuple[str | None, ast.stmt]
 
 def other_names(context: Context, module: str, scope: VariableScope) -> Iterator[Place]:
     """The names that a module has elsewhere, and those of modules that hold it."""
-    base, dot, rest = module.partition(".")
+    base = base_of(module)
     for value, statement in _in_callers(context, base, scope.function) if scope.function is not None else ():
         name = _name(value)
-        yield f"{name}{dot}{rest}" if name is not None else None, statement
+        yield f"{name}{module.removeprefix(base)}" if name is not None else None, statement
     for call in _calls(context):
         given = {ast.unparse(one) for one in (*call.args, *(k.value for k in call.keywords))}
-        if not any(module == one or module.startswith(f"{one}.") for one in given):
+        if not any(module == one or is_part(module, one) for one in given):
             continue
         place = symbols.nearest(ast.stmt, call, context.source.parents)
         if place is not None and is_module(context.fact(call)) and not is_module(context.fact(call.func)):

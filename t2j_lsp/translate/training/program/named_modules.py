@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 
 def targets(text: str) -> list[str]:
@@ -33,3 +34,13 @@ def base_module(node: ast.expr) -> ast.expr | None:
     if node.id == "self" and len(chain) > 1:
         return chain[-2]
     return node
+
+
+def is_part(part: str, whole: str) -> bool:
+    """Whether a module is named by what it is of another: ``model.fc``, ``model[0]``."""
+    return part.startswith((f"{whole}.", f"{whole}["))
+
+
+def base_of(module: str) -> str:
+    """The variable by which a module is named: ``model`` of ``model.fc`` and of ``model[0]``."""
+    return re.split(r"[.\[]", module, maxsplit=1)[0]

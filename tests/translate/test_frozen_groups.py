@@ -323,3 +323,29 @@ def test_a_class_inside_another_that_freezes_itself_does_so_by_flags() -> None:
         "        self.second =", "        self.first.requires_grad_(False)\n        self.second ="
     )
     assert "set_trainable(self.first, False)" in trained(source + ADAMW + LOOP).translation.code
+
+
+IN_A_ROW = """\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Sequential(nn.Linear(5, 4), nn.Tanh()), nn.Linear(4, 2))
+x, y = torch.linspace(-1, 2, 24).reshape(8, 3), torch.linspace(0, 1, 16).reshape(8, 2) ** 2
+losses = []
+
+# train
+"""
+
+
+@pytest.mark.parametrize(
+    "frozen",
+    [
+        "for p in model[0].parameters():\n    p.requires_grad = False\n",
+        "model[2].requires_grad_(False)\n",
+        "model[2][0].requires_grad_(False)\n",
+        "for p in model[-1].parameters():\n    p.requires_grad = False\n",
+        "for p in model[:2].parameters():\n    p.requires_grad = False\n",
+    ],
+)
+def test_layers_that_are_frozen_by_their_place_stay_as_they_are(frozen: str) -> None:
+    trained(IN_A_ROW + frozen + ADAMW + LOOP)

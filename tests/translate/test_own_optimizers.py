@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.files.sources import neighbours
 
 from .optimizer_classes import program
 from .training_sides import TOLERANCE, trained
@@ -118,3 +121,78 @@ def test_what_it_does_beyond_one_parameter_is_a_gap_that_says_so(old: str, new: 
     done = convert(source.replace(old, new))
     assert any("custom optimizer" in gap.reason and reason in gap.reason for gap in done.gaps), done.gaps
     assert "for_each_parameter" not in done.code
+
+
+GROUPS = (
+    "[{'params': model[0].parameters(), 'lr': 1e-3}, {'params': model[2].parameters(), 'weight_decay': 0.3}], lr=1e-2"
+)
+SCHEDULED = "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 4, gamma=0.5)\nfor epoch"
+STEPPED = "    optimizer.step()\n    scheduler.step()\n"
+SET = "    optimizer.step()\n    for group in optimizer.param_groups:\n        group['lr'] = 0.05 * 0.9 ** epoch\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "edits", "emitted"),
+    [
+        pytest.param(f"Lion({GROUPS})", {}, "Lion(learning_rate=1e-2, weight_decay=0.3)", id="groups"),
+        pytest.param(
+            "MyAdam(model.parameters(), weight_decay=0.1)",
+            {"for epoch": SCHEDULED, "    optimizer.step()\n": STEPPED},
+            "lambda learning_rate: MyAdam(learning_rate=learning_rate, weight_decay=0.1)",
+            id="a schedule",
+        ),
+        pytest.param(
+            f"Lion({GROUPS})",
+            {"for epoch": SCHEDULED, "    optimizer.step()\n": STEPPED},
+            "lambda learning_rate: Lion(learning_rate=learning_rate)",
+            id="groups with a schedule",
+        ),
+        pytest.param(
+            "Lamb(model.parameters(), lr=0.05, weight_decay=0.1)",
+            {"    optimizer.step()\n": SET},
+            'set_hyperparameter(optimizer, "learning_rate", 0.05 * 0.9**epoch)',
+            id="a rate that the loop sets",
+        ),
+        pytest.param(
+            "Momentum(model.parameters(), lr=0.05, momentum=0.9, weight_decay=0.1)",
+            {"optimizer = ": "model[0].requires_grad_(False)\noptimizer = "},
+            "optax.set_to_zero()",
+            id="a frozen part",
+        ),
+        pytest.param(
+            "Lion(model.parameters())",
+            {"    optimizer.step()\n": "    nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n    optimizer.step()\n"},
+            "Lion()",
+            id="clipping",
+        ),
+    ],
+)
+def test_it_is_used_as_those_of_pytorch(call: str, edits: dict[str, str], emitted: str) -> None:
+    source = program(call)
+    for old, new in edits.items():
+        first, mark, rest = source.partition("# train\n")
+        source = first + mark + rest.replace(old, new, 1)
+    code = trained(source).translation.code
+    assert "".join(emitted.split()) in "".join(code.split())
+
+
+def test_calls_in_other_files_are_those_of_the_function(tmp_path: Path) -> None:
+    (tmp_path / "lion.py").write_text(program("Lion()").partition("\nmodel = ")[0])
+    for imported, call in (("from lion import Lion", "Lion"), ("import lion", "lion.Lion")):
+        use = program("Lion()", optimizer=imported).replace("Lion()", f"{call}(model.parameters(), lr=0.1)")
+        (tmp_path / "train.py").write_text(use)
+        done = convert(use, resolve=neighbours(tmp_path / "train.py"))
+        assert not done.gaps
+        assert f"nnx.Optimizer(model, {call}(learning_rate=0.1), wrt=nnx.Param)" in done.code
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param("print(optimizer.state[model[0].weight]['exp_avg'])\n", id="its state"),
+        pytest.param("torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, 9)\n", id="a cycle of its betas"),
+        pytest.param("kinds = [Lion]\n", id="a value"),
+    ],
+)
+def test_what_the_function_has_not_is_a_gap(use: str) -> None:
+    assert convert(program("Lion(model.parameters())") + use).gaps

@@ -11,6 +11,7 @@ from .names import StepNames, StepNamesReader, is_gradient, is_state, same
 from .unfit import Unfit, need
 
 _STATIC = names_with(Trait.ABOUT)
+_COPIES = ("copy.deepcopy", "deepcopy", "copy.copy")
 _ASKS = ("is_complex", "is_floating_point")
 _OF_NUMBERS = names_with(Trait.OF_ELEMENTS)
 
@@ -97,6 +98,8 @@ class StepExpressions(ast.NodeTransformer):
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr="item" | "cpu"), args=[], keywords=[]):
                 return value
+            case ast.Call(func=func, args=[value]) if ast.unparse(func) in _COPIES and self.is_traced(value):
+                return ast.Call(ast.Attribute(value, "clone", ast.Load()), [], [])
             case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr=name)) if self.is_traced(node):
                 return self._of_number(node, name)
             case ast.Call(func=ast.Name(id=name)) if name in ("float", "int", "min", "max", "round", "range", "bool"):

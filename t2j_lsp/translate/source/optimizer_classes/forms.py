@@ -57,11 +57,15 @@ def skips(test: ast.expr, names: StepNames) -> bool | None:
 
 
 def raises_for_sparse(node: ast.stmt) -> bool:
-    """``if grad.is_sparse: raise RuntimeError(...)``: no gradient of JAX is."""
-    asks = isinstance(node, ast.If) and "is_sparse" in {
-        n.attr for n in symbols.walk(node.test) if isinstance(n, ast.Attribute)
-    }
-    return asks and isinstance(node, ast.If) and not node.orelse and all(isinstance(s, ast.Raise) for s in node.body)
+    """``if grad.is_sparse: raise RuntimeError(...)``, or an assertion: no gradient of JAX is sparse."""
+    match node:
+        case ast.If(test=test, body=[*before, ast.Raise()], orelse=[]):
+            says = all(isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) for s in before)
+        case ast.Assert(test=test):
+            says = True
+        case _:
+            return False
+    return says and any(isinstance(n, ast.Attribute) and n.attr == "is_sparse" for n in symbols.walk(test))
 
 
 def is_in_place(node: ast.expr) -> TypeGuard[ast.Call]:

@@ -17,7 +17,7 @@ from .axes import AxesCheck
 from .constructor import RATE, read_constructor
 from .lines import Lines, indented, unparsed
 from .step import OptimizerStepWriter
-from .unfit import Unfit, need
+from .unfit import need
 from .walks import read_walk
 
 _OF_CHECKPOINTS = frozenset({"__setstate__", "__getstate__", "__repr__", "__str__"})
@@ -35,7 +35,8 @@ def function_text(source: Source, node: ast.ClassDef) -> str:
         need(name in methods, f"it has no {name} of its own", node)
     constructor = read_constructor(methods["__init__"])
     lines = Lines(source)
-    torch = _torch(source)
+    known = _torch(source)
+    torch = known or "torch"
     helpers = _helpers(source, methods, constructor.attributes)
     taken = set(NAMES) | {n.id for n in symbols.walk(methods["__init__"]) if isinstance(n, ast.Name)}
     taken |= {a.arg for a in symbols.named_parameters(methods["__init__"])}
@@ -62,12 +63,23 @@ def function_text(source: Source, node: ast.ClassDef) -> str:
         *indented(functions.update),
     ]
     body += ["", f"return {base}({', '.join(NAMES)})"]
-    return "\n".join([f"@{base}", head, *indented(body)])
+    return "\n".join([*([] if known else ["import torch", "", ""]), f"@{base}", head, *indented(body)])
 
 
 def unparsed_block(lines: Lines, new: ast.stmt, old: ast.stmt) -> list[str]:
     """The lines of a statement, which may hold others."""
     return "\n".join(lines.of(new, old)).split("\n")
+
+
+def _is_of_base(method: ast.FunctionDef, name: str, source: Source) -> bool:
+    """Whether a method only hands a checkpoint on to the base, or says of the class what nothing in the file asks."""
+    calls = [n for n in symbols.walk(method) if isinstance(n, ast.Attribute) and symbols.is_super(n.value)]
+    if name == "load_state_dict":
+        return bool(calls) and all(n.attr == name for n in calls)
+    said = [s for s in method.body if not _is_text(s)]
+    asked = sum(isinstance(n, ast.Attribute) and n.attr == name for n in source.nodes)
+    plain = len(said) == 1 and isinstance(said[0], ast.Return) and isinstance(said[0].value, ast.Constant)
+    return plain and [ast.unparse(d) for d in method.decorator_list] == ["property"] and not asked
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -84,20 +96,21 @@ def _documented(source: Source, node: ast.ClassDef | ast.FunctionDef) -> list[st
 
 
 def _torch(source: Source) -> str:
-    """The name under which the file has torch."""
+    """The name under which the file has torch; "" where it has none."""
     for node in source.tree.body:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name == "torch":
                     return alias.asname or "torch"
-    raise Unfit("torch itself isn't imported", source.tree.body[0])
+    need("torch" not in source.symbols.names, "torch itself isn't imported", source.tree.body[0])
+    return ""
 
 
 def _helpers(source: Source, methods: dict[str, ast.FunctionDef], attributes: dict[str, str]) -> list[list[str]]:
     """Methods that a step calls and that know nothing of their optimizer, as functions."""
     out = []
     for name, method in methods.items():
-        if name in ("__init__", "step") or name in _OF_CHECKPOINTS:
+        if name in ("__init__", "step") or name in _OF_CHECKPOINTS or _is_of_base(method, name, source):
             continue
         new = copy.deepcopy(method)
         static = [ast.unparse(d) for d in new.decorator_list]

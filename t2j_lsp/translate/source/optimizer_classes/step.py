@@ -97,6 +97,8 @@ class OptimizerStepWriter(StepValues):
                 return self.block(node.body, mask)
             case ast.For() if mask is None and not node.orelse:
                 return self._loop(node)
+            case ast.Assert() if raises_for_sparse(node):
+                return []
             case ast.Raise() | ast.Assert() if mask is None:
                 return self._raised(node)
             case ast.Continue() | ast.Return() | ast.Break():
@@ -190,7 +192,6 @@ class OptimizerStepWriter(StepValues):
 
     def _chosen(self, node: ast.If, test: ast.expr, mask: ast.expr | None) -> list[str]:
         """A condition that the running step computes: both branches are computed, and their values chosen."""
-        need(self.torch, "torch itself isn't imported", node)
         condition = self.expressions.condition(test)
         out: list[str] = []
         if not isinstance(condition, ast.Name):

@@ -95,11 +95,11 @@ def code_of(source: str) -> str:
 @pytest.mark.jax
 def test_several_modules_and_random_state_train_alike_in_both_ways() -> None:
     code = code_of(SCRIPT)
-    assert "@nnx.jit(graph=False)\ndef train_step(first, second, " in code
+    assert "@bound_jit\ndef train_step(first, second, " in code
     tree: dict[str, Any] = {}
     graph: dict[str, Any] = {}
     exec(code, tree)
-    exec(code.replace("@nnx.jit(graph=False)", "@nnx.jit"), graph)
+    exec(code.replace("@bound_jit", "@nnx.jit"), graph)
     assert tree["losses"] == pytest.approx(graph["losses"], rel=1e-5)
     for name in ("first", "second"):
         means = [one[name].norm.mean[...] for one in (tree, graph)]
@@ -113,7 +113,7 @@ MADE = "second = Net()\n"
     "made", [MADE, "second = copy.deepcopy(first)\n", "second = Net() if torch.rand(1) > 2 else Net()\n"]
 )
 def test_modules_that_different_calls_make_are_apart(made: str) -> None:
-    assert "@nnx.jit(graph=False)\ndef train_step(first, second, " in code_of(SCRIPT.replace(MADE, made))
+    assert "@bound_jit\ndef train_step(first, second, " in code_of(SCRIPT.replace(MADE, made))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_modules_that_may_share_a_variable_are_a_graph(made: str) -> None:
 
 @pytest.mark.parametrize(("given", "apart"), [("one, other", True), ("one, one", False)])
 def test_modules_that_a_function_is_given_are_followed_to_its_calls(given: str, apart: bool) -> None:
-    assert ("@nnx.jit(graph=False)" in code_of(FUNCTION.format(given=given))) == apart
+    assert ("graph=False" in code_of(FUNCTION.format(given=given))) == apart
 
 
 @pytest.mark.parametrize(("between", "apart"), [("", True), ("trainer.second = trainer.first", False)])

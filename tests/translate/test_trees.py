@@ -275,7 +275,7 @@ with torch.no_grad():
 def test_forward_passes_over_batches_are_compiled_as_the_module_allows(tied: str, trees: bool) -> None:
     code = code_of(HEAD + SCRIPT.replace(MADE, MADE + tied) + EVALUATED)
     assert "print(forward_step(model, batch).item())" in code
-    assert ("@nnx.jit(graph=False)\ndef forward_step(" in code) == trees
+    assert ("@bound_jit\ndef forward_step(" in code) == trees
 
 
 @pytest.mark.parametrize(("tied", "called"), [("", "apply_gradients"), (TIED.format("model"), "apply_gradients_graph")])

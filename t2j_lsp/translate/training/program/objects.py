@@ -192,7 +192,7 @@ class Objects:
         """Where the value of a name or of ``self.x`` comes from; None for what can't be followed."""
         if isinstance(node, ast.Name):
             home = self.home(node.id, scope)
-            values = self.assigned(node.id, home)
+            values = [value for value in self.assigned(node.id, home) if not _is_itself(value, node.id)]
             if len(values) > 1 and home == scope and (only := given_last(self.ctx.source, node)) is not None:
                 values = [only]
             yield from ((value, home) for value in values)
@@ -384,3 +384,9 @@ class Objects:
 
     def is_module(self, node: ast.expr) -> bool:
         return is_module(self.ctx.fact(node))
+
+
+def _is_itself(value: ast.expr, name: str) -> bool:
+    """Whether a variable is given what it holds already: ``model = model.train()``."""
+    same = same_module(value)
+    return same is not value and isinstance(same, ast.Name) and same.id == name

@@ -13,9 +13,10 @@ from functools import cached_property
 
 from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.rngs import makes_rngs
-from t2j_lsp.translate.rule.definitions import holds_modules, is_module
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.facts import ListOf, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.folding.classes import INHERITED, LIST_METHODS
 from t2j_lsp.translate.training.program.allocations import Allocations
@@ -45,8 +46,15 @@ class BoundCalls:
             return False
         if not all(self._is_made_once(one, scope) for one in objects):
             return False
-        modules = [one.text for one in objects if one.kind == "module" and one.text != "rngs"]
-        return self.modes.make_no_difference or all(self._is_in_one_mode(place, text) for text in modules)
+        modules = [one for one in objects if one.kind == "module" and one.text != "rngs"]
+        return self._keeps_modes(place) or all(self._is_in_one_mode(place, one) for one in modules)
+
+    def _keeps_modes(self, place: ast.stmt) -> bool:
+        """Whether modes make no difference in the file, or none is set from the first call at a place to the last."""
+        if self.modes.make_no_difference:
+            return True
+        around = self.runs.runs_inside(place)
+        return around is not None and not self.modes.changes(around)
 
     def _is_made_once(self, one: Input, scope: VariableScope) -> bool:
         if one.text == "rngs":
@@ -64,14 +72,18 @@ class BoundCalls:
         seeding = [n for n in self.ctx.source.nodes if isinstance(n, ast.Call) and self._is_of(n, seeds)]
         own = [n for n in self.ctx.source.nodes if makes_rngs(n)]
         making = [info for info in self.ctx.inference.functions.values() if info.makes_rngs or info.seeds]
-        return len(seeding) + len(own) <= 1 and not making and all(map(self.runs.runs_once, [*seeding, *own]))
+        once = all(map(self.runs.runs_once, [*seeding, *own])) and all(map(self.runs.is_called_once, making))
+        return len(seeding) + len(own) <= 1 and len(making) <= 1 and once
 
     def _is_of(self, call: ast.Call, names: Set[str]) -> bool:
         fact = self.ctx.fact(call.func)
         return isinstance(fact, Qual) and fact.name in names
 
-    def _is_in_one_mode(self, place: ast.stmt, module: str) -> bool:
-        return any(self.modes.is_set_before(place, module, kind) for kind in ("train", "eval"))
+    def _is_in_one_mode(self, place: ast.stmt, module: Input) -> bool:
+        """Whether a module computes the same in each mode, or is set to one of them in front of a place."""
+        kinds = ("train", "eval")
+        plain = bool(module.places) and not any(self.modes.differ(self.ctx.fact(one)) for one in module.places)
+        return plain or any(self.modes.is_set_before(place, module.text, kind) for kind in kinds)
 
     @cached_property
     def _changes_structure(self) -> bool:
@@ -80,21 +92,21 @@ class BoundCalls:
 
     def _changes_parts(self, node: ast.AST) -> bool:
         match node:
-            case ast.Call(func=ast.Attribute(attr=attr, value=held)):
-                return attr in _CHANGING and self._is_part(held)
+            case ast.Call(func=ast.Attribute(attr=attr, value=held) as called) if attr in _CHANGING:
+                return called_function(self.ctx.fact(called)) is None and self._is_part(held)
             case ast.Subscript(value=held, ctx=ast.Store() | ast.Del()):
                 return self._is_part(held)
         return False
 
     def _is_part(self, node: ast.expr) -> bool:
-        """Whether something is a module, holds some, or is kept by one."""
-        if holds_modules(self.ctx.fact(node)):
-            return True
-        while isinstance(node, ast.Attribute | ast.Subscript):
-            node = node.value
-            if is_module(self.ctx.fact(node)):
-                return True
-        return is_module(self.ctx.fact(node))
+        """Whether something is a module, a list of some, or kept by one; not a list that the scope has made itself."""
+        fact = self.ctx.fact(node)
+        if isinstance(fact, ListOf):
+            made = isinstance(node, ast.Name) and self.objects.assigned(node.id, self.objects.scope(node))
+            if made and all(isinstance(value, ast.List | ast.ListComp) for value in made):
+                return False
+            fact = fact.item
+        return is_module(fact) or isinstance(node, ast.Attribute | ast.Subscript) and self._is_part(node.value)
 
     def _is_constructing(self, node: ast.AST) -> bool:
         function = nearest(ast.FunctionDef, node, self.ctx.source.parents)

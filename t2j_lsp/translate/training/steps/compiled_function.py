@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.rule.facts import AnyModule
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.given_functions import is_function
-from t2j_lsp.translate.training.program.objects import Objects, VariableScope
+from t2j_lsp.translate.training.program.objects import DEPTH, Objects, VariableScope
 from t2j_lsp.translate.training.program.passed import Input
 
 from .bound_calls import BoundCalls
@@ -104,7 +105,15 @@ class CompiledFunction:
         if one.kind != "function":
             return one.kind == "static"
         objects, scope = self.at.objects, self.at.scope
-        return all(is_loss(self.at.ctx.fact(place)) or is_function(objects, place, scope) for place in one.places)
+        return all(self._is_loss(place, scope) or is_function(objects, place, scope) for place in one.places)
+
+    def _is_loss(self, node: ast.expr, scope: VariableScope, depth: int = 0) -> bool:
+        """Whether an expression gives a loss, also one that is passed for a parameter of any module."""
+        fact = self.at.ctx.fact(node)
+        if is_loss(fact) or not isinstance(fact, AnyModule) or depth > DEPTH:
+            return is_loss(fact)
+        sources = [*self.at.objects.sources(node, scope)]
+        return bool(sources) and all(value is not None and self._is_loss(value, at, depth + 1) for value, at in sources)
 
     def argument(self, one: Input) -> str:
         """What it is called with."""

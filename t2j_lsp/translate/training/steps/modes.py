@@ -11,14 +11,15 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import called_function
-from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.inference.forward_pass import CONTAINERS
+from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.facts import Fact, Layer, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.source.helpers import helpers
 from t2j_lsp.translate.training.program.flow import is_mode
 
 _LOOPS = ast.For | ast.While
-_INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+_INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _MODAL = re.compile(r"\b(deterministic|use_running_average|training|Dropout|BatchNorm)\b")
 """What tells of a layer's text that it differs by the mode, or holds a layer of Flax that does."""
 
@@ -39,6 +40,24 @@ class Modes:
             return True
         fact = self.ctx.fact(node) if isinstance(node, ast.Name | ast.Attribute) else None
         return isinstance(fact, Qual) and fact.name in LAYERS and has_modes(fact.name)
+
+    def differ(self, module: Fact) -> bool:
+        """Whether a module may compute otherwise in another mode, as far as its class, its parts and theirs say."""
+        match module:
+            case Layer(name=name, items=None):
+                return name in CONTAINERS or name not in LAYERS or has_modes(name)
+            case Layer(items=items):
+                return any(map(self.differ, items or ()))
+            case Instance(cls=cls):
+                classes = cls.info.ancestry()
+                nodes = (node for info in classes for node in symbols.walk(info.node))
+                held = (fact for info in classes for fact in info.attributes.values() if is_module(fact))
+                return (
+                    any(info.external for info in classes)
+                    or any(map(self._differs, nodes))
+                    or any(map(self.differ, held))
+                )
+        return True
 
     def is_set_before(self, place: ast.stmt, module: str, kind: str, until: ast.stmt | None = None) -> bool:
         """Whether ``model.train()`` stands in front of a statement, and nothing sets another mode between.
@@ -93,8 +112,12 @@ class Modes:
 
 
 def set_by(node: ast.stmt, kind: str) -> str | None:
-    """The module that a statement sets to a mode: ``model`` of ``model.train()``."""
+    """The module that a statement sets to a mode: ``model`` of ``model.train()``, or of ``model = model.train()``."""
     match node:
+        case ast.Assign(targets=[target], value=ast.Call() as call) if ast.unparse(target) == set_by(
+            ast.Expr(call), kind
+        ):
+            return ast.unparse(target)
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr, value=module), args=[], keywords=[])) if (
             attr == kind
         ):

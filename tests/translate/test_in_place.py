@@ -85,6 +85,15 @@ def test_a_write_for_the_caller_is_refused(code: str, gaps: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("parameter", "value", "gap"),
+    [("x", "torch.exp(y)", True), ("x", "5", False), ("x: Box", "torch.exp(y)", False)],
+)
+def test_data_of_something_unknown_is_left_and_said(parameter: str, value: str, gap: bool) -> None:
+    source = f"class Box:\n    pass\n\n\ndef f({parameter}, y: Tensor):\n    x.data = {value}\n"
+    assert [g.code for g in run(source).gaps] == ["unsure"] * gap
+
+
+@pytest.mark.parametrize(
     ("name", "lines", "notes"),
     [
         ("f", ("x += 1", "return x * 2"), 1),

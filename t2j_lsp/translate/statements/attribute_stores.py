@@ -12,7 +12,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.records import is_record
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.expressions.variables import Variables, is_metadata
-from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter, is_known
 from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.join import element, holds_tensor
@@ -36,6 +36,7 @@ UNREGISTERED = (
     "use nn.ModuleList if they are to be, else leave them out of the optimizer by a filter"
 )
 _PATCHED = "a method that is put into PyTorch's class changes nothing of what Flax's does: derive a class of your own"
+_DATA = "if {0!r} is a tensor or parameter, JAX can't write into the caller's: return the new array, or annotate {0!r}"
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
@@ -99,6 +100,11 @@ class AttributeStores:
             return True
         if target.attr == "data" and (isinstance(owner, Tensor) or self.stores.any_layer.writes(target.value)):
             return self.stores.data(node, target)
+        if target.attr == "data" and isinstance(target.value, ast.Name) and isinstance(owner, UnknownParameter):
+            if isinstance(self.ctx.fact(node.value), Tensor):
+                name = target.value.id
+                self.ctx.report.gap(node, "Tensor.data", "unsure", _DATA.format(name))
+                return True
         if isinstance(owner, Tensor) and owner.sure and not owner.variable and target.attr != "grad":
             reason = "a JAX array has no attributes of its own: keep this beside it"
             self.ctx.report.gap(node, "Tensor.__setattr__", "refused", reason)

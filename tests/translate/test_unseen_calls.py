@@ -184,6 +184,22 @@ def test_a_seed_reaches_what_draws_from_the_module() -> None:
     assert "def main(seed):\n    global rngs\n    rngs = nnx.Rngs(seed)\n" in code
 
 
+def test_a_seed_behind_the_first_draw_sets_that_of_the_module() -> None:
+    source = """
+    import hydra
+
+    @hydra.main(config_path="conf")
+    def main(config):
+        net = nn.Linear(3, 4)
+        for i in range(3):
+            torch.manual_seed(i)
+            print(net(torch.randn(2, 3)))
+    """
+    code = body(source)
+    assert "def main(config):\n    global rngs\n    net = " in code
+    assert "        rngs = nnx.Rngs(i)\n" in code
+
+
 @pytest.mark.jax
 def test_two_seeds_give_two_values() -> None:
     code = convert(

@@ -85,6 +85,14 @@ SAID = {
         "from scipy.optimize import linear_sum_assignment\n\n\ndef f(losses):\n"
         "    costs = losses.detach().cpu()\n    return torch.tensor([linear_sum_assignment(c)[1] for c in costs])\n"
     ),
+    "what numpy computes of what is given": (
+        "def f(batch):\n    m = max(len(x) for x in batch)\n"
+        "    return torch.stack([torch.from_numpy(np.pad(x, [(0, m - len(x))])) for x in batch])\n"
+    ),
+    "what a function has numpy compute of what is given": (
+        "def pad(x, n):\n    return np.pad(x, [(0, n)])\n\n\n"
+        "def f(x, n):\n    return torch.from_numpy(pad(x, n)) * torch.ones(3)\n"
+    ),
     "a global that a call sets": (
         "def make(n):\n    half = torch.ones(n) * 0.5\n    return lambda x: x * half\n\n\n"
         "def set_table(n):\n    global table\n    table = make(n)\n"
@@ -124,6 +132,10 @@ UNSAID = {
     "a text of an array": 'def f(x: torch.Tensor):\n    return f"{x.sum()} {x!r:>9}" + "%s" % x + "{}".format(x)\n',
     "formats of numbers": 'def f(x: torch.Tensor):\n    return f"{x.shape[0]:>4}" + "%d" % x.numel()\n',
     "what another library computes of a shape": "def f(x: torch.Tensor):\n    return x * np.prod(x.shape)\n",
+    "numpy's arrays of sizes and files": (
+        "def f(n, path):\n    return torch.from_numpy(np.arange(n)), torch.from_numpy(np.load(path))\n"
+    ),
+    "numpy's array as it is given": "def f(x):\n    return torch.from_numpy(x) * torch.ones(3)\n",
     "a counter in a global": "def f(x: torch.Tensor):\n    global seen\n    seen = len(x)\n    return x * 2\n",
     "sizes of shapes": (
         "def f(x: torch.Tensor, n: int, size):\n    y = torch.zeros(x.shape[0], x.size(1), n, size[0], *x.shape[2:])\n"

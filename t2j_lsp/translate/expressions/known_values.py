@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.inference.numpy_attributes import NUMPY, computes_outside
+from t2j_lsp.translate.inference.numpy_attributes import NUMPY, computes_of_unknown, computes_outside
 from t2j_lsp.translate.inference.rngs import build_methods
+from t2j_lsp.translate.inference.storage import FROM_NUMPY
 from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import SIZES
@@ -25,6 +26,7 @@ _SIZE = "what an array's values make this large fails under jit: give the size a
 _HELD = (
     "NNX hands what a module keeps to compiled code, NumPy's arrays too, and this fails there: compute with jax.numpy"
 )
+_OUTSIDE = "NumPy computes this from what the function is given, which fails under jit: compute with jax.numpy there"
 _GLOBAL = "under jit a global keeps values of the trace that set it, and the next call fails on them: set it outside"
 _HOST = frozenset({"cv2", "math", "numpy", "pandas", "scipy", "skimage", "sklearn"})
 """Libraries whose functions compute with values, and know nothing of tracing."""
@@ -57,13 +59,21 @@ class KnownValues:
         if computes_outside(node, inference.facts) and function.name not in build_methods(function.owner):
             self._note(node, ast.unparse(node.func), _HELD)
 
+    def _of_numpy(self, node: ast.expr) -> None:
+        """What NumPy computes of something that a caller gives."""
+        given = node.args[:1] if isinstance(node, ast.Call) else []
+        if self.code.function is not None and any(computes_of_unknown(a, self.ctx.inference.facts) for a in given):
+            self._note(node, "numpy", _OUTSIDE)
+
     def text(self, node: ast.expr) -> None:
         """``f"{x:.3f}"``, ``"{:.3f}".format(x)``, ``format(x, ".3f")`` and ``"%.3f" % x``, and no ``f"{x}"``."""
         if any(map(self._is_array, _formatted(node))):
             self._note(node, "format", _FORMAT)
 
-    def sizes(self, node: ast.expr, rule: Rule, arguments: Mapping[str, Argument]) -> None:
-        """``torch.arange(lengths.max())``."""
+    def asked(self, node: ast.expr, rule: Rule, arguments: Mapping[str, Argument]) -> None:
+        """``torch.arange(lengths.max())``, ``torch.from_numpy(np.pad(x, 1))``."""
+        if rule.name in FROM_NUMPY:
+            self._of_numpy(node)
         named = [name for name in arguments if name in SIZES and (not SIZES[name] or rule.name in SIZES[name])]
         if any(self._makes_size(part) for name in named for part in _parts(arguments[name])):
             self._note(node, rule.name, _SIZE)

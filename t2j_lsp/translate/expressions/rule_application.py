@@ -10,6 +10,7 @@ from functools import partial
 from t2j_lsp import symbols
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import ancestors
+from t2j_lsp.translate.inference.storage import FROM_NUMPY
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.facts import Fact, Layer, Object, Partial, Qual, Tensor
@@ -383,8 +384,8 @@ class RuleApplication:
         self.ctx.report.count_converted()
         if rule.note is not None:
             self.ctx.report.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
-        if not SIZES.keys().isdisjoint(arguments):
-            self.values().sizes(node, rule, arguments)
+        if rule.name in FROM_NUMPY or not SIZES.keys().isdisjoint(arguments):
+            self.values().asked(node, rule, arguments)
         return result
 
     def _silent_argument(self, node: ast.expr) -> Piece:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual
 
+from .file import Inference
+from .forward_pass import is_known
 from .gates import Gate
 
 _OF_ARRAYS = ("numpy.",)
+_OF_SIZES = re.compile(r"numpy\.(?:arange|empty|eye|full|identity|linspace|load\w*|ones|random\..*|zeros)$")
+"""Functions that are given sizes or files, and no arrays."""
 NUMPY = Gate(libraries=_OF_ARRAYS)
 
 
@@ -29,6 +34,28 @@ def computes_outside(call: ast.Call, facts: Facts) -> bool:
         return False
     held = set(_parameters_that_hold(call, fact.info, facts))
     return bool(held) and any(_reads(n, held, facts) for n in symbols.walk(fact.info.node) if isinstance(n, ast.Call))
+
+
+def computes_of_unknown(node: ast.expr, facts: Facts) -> bool:
+    """Whether NumPy computes an expression, or a function of the project has it do so, from values of unknown kind."""
+    return any(_is_of_unknown(n, facts) for n in symbols.walk(node) if isinstance(n, ast.Call))
+
+
+def _is_of_unknown(call: ast.Call, facts: Facts) -> bool:
+    fact = facts.get(call.func, UNKNOWN)
+    if isinstance(fact, Qual):
+        parts = [part for argument in call.args[:1] for part in _values(argument) if isinstance(part, ast.Name)]
+        takes_arrays = fact.name.startswith(_OF_ARRAYS) and not _OF_SIZES.match(fact.name)
+        return takes_arrays and any(not is_known(facts.get(part, UNKNOWN)) for part in parts)
+    if not isinstance(fact, Function) or fact.info.owner is not None:
+        return False
+    info, inside = fact.info, facts
+    if isinstance(info.home, Inference):
+        info.home.infer_function(info)
+        inside = info.home.facts
+    pairs = zip(symbols.positional_parameters(info.node), call.args, strict=False)
+    names = {parameter.arg for parameter, value in pairs if not is_known(facts.get(value, UNKNOWN))}
+    return bool(names) and any(_reads(n, names, inside) for n in symbols.walk(info.node) if isinstance(n, ast.Call))
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

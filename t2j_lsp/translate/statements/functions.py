@@ -93,8 +93,9 @@ class Functions:
             if no_grad:
                 self.no_gradient().enter_function(node)
             self.statements.block(node.body)
-            if _sees_rngs(info) and self._sets_seed(node):
-                self._first_line(node, "nonlocal rngs")
+            outer = "nonlocal" if _sees_rngs(info) else "global" if info.reads_rngs else ""
+            if outer and self._sets_seed(node):
+                self._first_line(node, f"{outer} rngs")
             if no_grad:
                 self.no_gradient().wrap_returns(node)
                 self.no_gradient().leave_function(node)

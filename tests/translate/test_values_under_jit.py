@@ -85,6 +85,11 @@ SAID = {
         "from scipy.optimize import linear_sum_assignment\n\n\ndef f(losses):\n"
         "    costs = losses.detach().cpu()\n    return torch.tensor([linear_sum_assignment(c)[1] for c in costs])\n"
     ),
+    "axes that are an array's values": (
+        "def f(x):\n    axes = list(torch.arange(x.dim()))\n    return torch.sum(x, axes[1:])\n"
+    ),
+    "one axis that is": "def f(x: torch.Tensor, order: torch.Tensor):\n    return x.softmax(order[0])\n",
+    "axes that are spread": "def f(x: torch.Tensor):\n    return x.permute(*torch.arange(x.ndim - 1, -1, -1))\n",
     "what numpy computes of what is given": (
         "def f(batch):\n    m = max(len(x) for x in batch)\n"
         "    return torch.stack([torch.from_numpy(np.pad(x, [(0, m - len(x))])) for x in batch])\n"
@@ -136,6 +141,10 @@ UNSAID = {
         "def f(n, path):\n    return torch.from_numpy(np.arange(n)), torch.from_numpy(np.load(path))\n"
     ),
     "numpy's array as it is given": "def f(x):\n    return torch.from_numpy(x) * torch.ones(3)\n",
+    "axes of a range": (
+        "def f(x: torch.Tensor, axes):\n    y = x.sum(axes[0]) + x.mean(tuple(axes))\n"
+        "    return y, x.permute(*range(x.ndim)), x.flip(list(range(2)))\n"
+    ),
     "a counter in a global": "def f(x: torch.Tensor):\n    global seen\n    seen = len(x)\n    return x * 2\n",
     "sizes of shapes": (
         "def f(x: torch.Tensor, n: int, size):\n    y = torch.zeros(x.shape[0], x.size(1), n, size[0], *x.shape[2:])\n"

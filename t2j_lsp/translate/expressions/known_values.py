@@ -8,12 +8,12 @@ import string
 from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.inference.forward_pass import dotted, is_known
 from t2j_lsp.translate.inference.numpy_attributes import NUMPY, computes_of_unknown, computes_outside
 from t2j_lsp.translate.inference.rngs import build_methods
 from t2j_lsp.translate.inference.storage import FROM_NUMPY
 from t2j_lsp.translate.rule.definitions import Function
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import ListOf, Tensor
 from t2j_lsp.translate.rule.library import SIZES
 from t2j_lsp.translate.rule.record import Argument, Rule
 
@@ -23,6 +23,8 @@ from .tensor_code import TensorCode
 _VALUE = "the value of an array is not known under jit, and this fails there"
 _FORMAT = "the value of an array is not known under jit, and its format fails there: use jax.debug.print"
 _SIZE = "what an array's values make this large fails under jit: give the size as a number, or use a mask"
+_AXIS = "an axis that is an array's value is not known under jit, and this fails there: use range or whole numbers"
+_AXES = re.compile(r"dims?[01]?")
 _HELD = (
     "NNX hands what a module keeps to compiled code, NumPy's arrays too, and this fails there: compute with jax.numpy"
 )
@@ -74,6 +76,8 @@ class KnownValues:
         """``torch.arange(lengths.max())``, ``torch.from_numpy(np.pad(x, 1))``."""
         if rule.name in FROM_NUMPY:
             self._of_numpy(node)
+        if any(_AXES.fullmatch(name) and self._is_axis(arguments[name]) for name in arguments):
+            self._note(node, rule.name, _AXIS)
         named = [name for name in arguments if name in SIZES and (not SIZES[name] or rule.name in SIZES[name])]
         if any(self._makes_size(part) for name in named for part in _parts(arguments[name])):
             self._note(node, rule.name, _SIZE)
@@ -124,6 +128,15 @@ class KnownValues:
 
     def _makes_size(self, node: ast.expr) -> bool:
         return self.code.is_traced and self.bound(node)
+
+    def _is_axis(self, argument: Argument) -> bool:
+        """Whether an axis, or one of several, is an array's value: of ``*torch.arange(x.ndim)``, ``list(order)``."""
+        if not self.code.is_traced:
+            return False
+        nodes = [part.value if isinstance(part, ast.Starred) else part for part in _parts(argument)]
+        nodes += [a for n in nodes if isinstance(n, ast.Call) and dotted(n.func) in ("list", "tuple") for a in n.args]
+        facts = map(self.ctx.fact, nodes)
+        return any(isinstance(f.item if isinstance(f, ListOf) else f, Tensor) for f in facts)
 
     def _is_one_of(self, node: ast.expr) -> bool:
         """Whether it is one of what isn't known to be no tensor, for each of something: ``lengths[b]`` in a loop."""

@@ -10,11 +10,10 @@ from functools import partial
 from t2j_lsp import symbols
 from t2j_lsp.contract import NOTE_CODES
 from t2j_lsp.symbols import ancestors
-from t2j_lsp.translate.inference.storage import FROM_NUMPY
 from t2j_lsp.translate.rule.binding import arguments_of, bind
 from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.facts import Fact, Layer, Object, Partial, Qual, Tensor
-from t2j_lsp.translate.rule.library import SIZES, Trait, names_with, stands_alone
+from t2j_lsp.translate.rule.library import Trait, names_with, stands_alone
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.rule.pieces import Piece, assigned
 from t2j_lsp.translate.rule.record import (
@@ -28,6 +27,7 @@ from t2j_lsp.translate.rule.record import (
     Rule,
     Signature,
     is_simple,
+    may_need_values,
 )
 from t2j_lsp.translate.source import assignments
 from t2j_lsp.translate.source.evaluation import asked_before
@@ -384,7 +384,7 @@ class RuleApplication:
         self.ctx.report.count_converted()
         if rule.note is not None:
             self.ctx.report.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
-        if rule.name in FROM_NUMPY or not SIZES.keys().isdisjoint(arguments):
+        if may_need_values(rule, arguments):
             self.values().asked(node, rule, arguments)
         return result
 

@@ -13,7 +13,8 @@ signature, and the engine binds positional, keyword and default arguments by it:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from t2j_lsp.contract import Fidelity, RuleDoc
@@ -21,7 +22,7 @@ from t2j_lsp.contract import Fidelity, RuleDoc
 from .call import NO_LITERAL, Argument, Call, CannotHoist, Refusal, Site, is_simple, renamed, shape_text
 from .definitions import ClassInfo
 from .facts import Fact, Object, OptimizerFunction, Qual
-from .library import Trait, class_of, names_with, object_of
+from .library import SIZES, Trait, class_of, names_with, object_of
 from .pieces import Piece, Template, compile_template
 from .signature import Parameter, RuleError, Signature, parse_signature
 
@@ -368,3 +369,16 @@ __all__ = [
     "rule_of",
     "shape_text",
 ]
+
+
+_COMPUTED = ast.Name | ast.Subscript | ast.Call | ast.ListComp | ast.Attribute
+_FROM_NUMPY = names_with(Trait.FROM_NUMPY)
+
+
+def may_need_values(rule: Rule, arguments: Mapping[str, Argument]) -> bool:
+    """Whether a call has arguments that must not be values of arrays under jit: sizes, axes, what NumPy computes."""
+    if rule.name in _FROM_NUMPY:
+        return True
+    named = ((name[:3], one) for name, one in arguments.items())
+    axes = any(name == "dim" and (one.items or isinstance(one.node, _COMPUTED)) for name, one in named)
+    return axes or not SIZES.keys().isdisjoint(arguments)

@@ -36,7 +36,6 @@ UNREGISTERED = (
     "use nn.ModuleList if they are to be, else leave them out of the optimizer by a filter"
 )
 _PATCHED = "a method that is put into PyTorch's class changes nothing of what Flax's does: derive a class of your own"
-_DATA = "if {0!r} is a tensor or parameter, JAX can't write into the caller's: return the new array, or annotate {0!r}"
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
@@ -102,8 +101,9 @@ class AttributeStores:
             return self.stores.data(node, target)
         if target.attr == "data" and isinstance(target.value, ast.Name) and isinstance(owner, UnknownParameter):
             if isinstance(self.ctx.fact(node.value), Tensor):
-                name = target.value.id
-                self.ctx.report.gap(node, "Tensor.data", "unsure", _DATA.format(name))
+                name = repr(target.value.id)
+                reason = f"if {name} is a tensor or parameter, JAX can't write into the caller's: return the new array"
+                self.ctx.report.gap(node, "Tensor.data", "unsure", f"{reason}, or annotate {name}")
                 return True
         if isinstance(owner, Tensor) and owner.sure and not owner.variable and target.attr != "grad":
             reason = "a JAX array has no attributes of its own: keep this beside it"

@@ -21,6 +21,10 @@ class _Calls(cst.CSTTransformer):
         self.source = source
         self.rewrite = rewrite
 
+    def visit_FormattedString(self, node: cst.FormattedString) -> bool:
+        """Calls in f-strings stay: before Python 3.12, defaults there can't have the string's quotes."""
+        return False
+
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
         full = self.source.dotted(original_node.func)
         known = parameters(full) if full is not None else ()

@@ -241,7 +241,63 @@ class Counted(Optimizer):
                 p.copy_(new + group["rho"] * (new - old))
 '''
 
-ALL = {"Lion": LION, "Momentum": MOMENTUM, "MyAdam": ADAM, "Rectified": RADAM, "Lamb": LAMB, "Counted": COUNTED}
+BUFFERED = '''\
+class Buffered(Optimizer):
+    """Keeps what is the same for all parameters, and writes into tensors inside of expressions."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.99), eps=1e-8):
+        if isinstance(params, (list, tuple)) and len(params) > 0 and isinstance(params[0], dict):
+            for param in params:
+                if "betas" in param and param["betas"][0] != betas[0]:
+                    param["buffer"] = [[None, None, None] for _ in range(10)]
+        defaults = dict(lr=lr, betas=betas, eps=eps, buffer=[[None, None, None] for _ in range(10)])
+        super().__init__(params, defaults)
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                grad = p.grad.data
+                assert not grad.is_sparse, "no sparse gradients"
+                state = self.state[p]
+                if len(state) == 0:
+                    state["step"] = 0
+                    state["largest"] = 2 / (1 - beta2) - 1
+                    state["exp_avg"] = torch.zeros_like(p.data)
+                    state["exp_avg_sq"] = torch.zeros_like(p.data)
+                exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
+                exp_avg = exp_avg.mul_(beta1).add_(grad, alpha=1 - beta1)
+                exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+                state["step"] += 1
+                buffered = group["buffer"][int(state["step"] % 10)]
+                if state["step"] == buffered[0]:
+                    length, step_size = buffered[1], buffered[2]
+                else:
+                    buffered[0] = state["step"]
+                    beta2_t = beta2 ** state["step"]
+                    length = state["largest"] - 2 * state["step"] * beta2_t / (1 - beta2_t)
+                    buffered[1] = length
+                    step_size = math.sqrt(1 - beta2_t) if length > 4 else 1 / (1 - beta1 ** state["step"])
+                    buffered[2] = step_size
+                state["share"] = max(length, 0) / state["largest"]
+                denom = exp_avg_sq.add_(group["eps"]).sqrt()
+                if length > 4:
+                    p.data.addcdiv_(exp_avg, denom, value=-step_size * group["lr"] * (1 + state["share"]))
+                else:
+                    p.data.add_(exp_avg, alpha=-step_size * group["lr"])
+'''
+
+ALL = {
+    "Lion": LION,
+    "Momentum": MOMENTUM,
+    "MyAdam": ADAM,
+    "Rectified": RADAM,
+    "Lamb": LAMB,
+    "Counted": COUNTED,
+    "Buffered": BUFFERED,
+}
 
 PROGRAM = """\
 import math

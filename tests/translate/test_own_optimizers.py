@@ -28,6 +28,7 @@ from .training_sides import TOLERANCE, trained
         "Rectified(model.parameters(), lr=0.01, degenerated_to_sgd=False)",
         "Lamb(model.parameters(), lr=0.01, weight_decay=0.1)",
         "Lamb(model.parameters(), lr=0.01, clamp=0.5, adam=True)",
+        "Buffered(model.parameters(), lr=0.01)",
         "Counted(model.parameters())",
         "Counted(model.parameters(), rho=0.5, warmup=20)",
     ],
@@ -100,6 +101,19 @@ def Lion(learning_rate=0.0001, betas=(0.9, 0.99), weight_decay=0.0):
             "exp_avg = exp_avg * 2\n                exp_avg.mul_(beta2)",
             "exp_avg",
             id="a state that is left behind",
+        ),
+        pytest.param("torch.zeros_like(p)\n", "p.data\n", "shares the memory", id="a state that is the parameter"),
+        pytest.param(
+            "        return loss\n",
+            "        if closure is not None:\n            loss = closure()\n        return loss\n",
+            "its closure",
+            id="a closure that is evaluated again",
+        ),
+        pytest.param(
+            "                beta1, beta2 = group",
+            "                print(grad.norm())\n                beta1, beta2 = group",
+            "a statement of its step",
+            id="what it prints",
         ),
         pytest.param(
             "super().__init__(params, defaults)",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
 
+from .kept_values import only_keeps
 from .unfit import Unfit, need
 
 RATE = "learning_rate"
@@ -33,14 +34,14 @@ class OptimizerConstructor:
     """Attributes that are numbers, which a step may count up."""
 
 
-def read_constructor(method: ast.FunctionDef) -> OptimizerConstructor:
-    """What a constructor says. Raises Unfit."""
-    return _Reader(method).read()
+def read_constructor(method: ast.FunctionDef, without: str = "") -> OptimizerConstructor:
+    """What a constructor says, without an option that only keeps values. Raises Unfit."""
+    return _Reader(method, without).read()
 
 
 class _Reader:
-    def __init__(self, method: ast.FunctionDef) -> None:
-        self.method = method
+    def __init__(self, method: ast.FunctionDef, without: str) -> None:
+        self.method, self.without = method, without
         arguments = copy.deepcopy(method.args)
         named = [*arguments.posonlyargs, *arguments.args]
         need(len(named) >= 2 and not arguments.vararg and not arguments.kwarg, "what its constructor takes", method)
@@ -69,7 +70,8 @@ class _Reader:
 
     def read(self) -> OptimizerConstructor:
         for statement in self.method.body:
-            self._statement(statement)
+            if not (self.without and only_keeps(statement, self.without)):
+                self._statement(statement)
         need(self.passed is not None, "its constructor doesn't give its base the options", self.method)
         assert self.passed is not None
         self._options(self.passed)
@@ -160,7 +162,7 @@ class _Reader:
             case _:
                 raise Unfit("its options are not written out", node)
         parameters = {a.arg for a in symbols.named_parameters(self.method)} - {"self", self.made.parameters}
-        for key, value in pairs:
+        for key, value in (pair for pair in pairs if pair[0] != self.without):
             if isinstance(value, ast.Name) and value.id in parameters:
                 self.made.options[key] = RATE if value.id == "lr" else value.id
                 continue

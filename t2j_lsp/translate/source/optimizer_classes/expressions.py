@@ -120,9 +120,14 @@ class StepExpressions(ast.NodeTransformer):
     def _builtin(self, node: ast.Call, name: str) -> ast.expr:
         if name == "float" and len(node.args) == 1:
             return node.args[0]
-        if name in ("min", "max") and len(node.args) == 2 and not node.keywords:
-            traced = [a for a in node.args if self.is_traced(a)]
-            others = [a for a in node.args if a not in traced]
+        match node.args:
+            case [ast.Starred(value=ast.List(elts=args) | ast.Tuple(elts=args))]:
+                pass
+            case args:
+                pass
+        if name in ("min", "max") and len(args) == 2 and not node.keywords:
+            traced = [a for a in args if self.is_traced(a)]
+            others = [a for a in args if a not in traced]
             if len(traced) == 1:
                 return self._torch("clamp", traced, **{"max" if name == "min" else "min": others[0]})
             return self._torch(f"{name}imum", traced)

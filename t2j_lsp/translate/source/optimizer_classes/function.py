@@ -15,6 +15,7 @@ from t2j_lsp.translate.source.text import Source
 
 from .axes import AxesCheck
 from .constructor import RATE, read_constructor
+from .kept_values import computed_anew, kept_option
 from .lines import Lines, indented, unparsed
 from .step import OptimizerStepWriter
 from .unfit import need
@@ -33,14 +34,18 @@ def function_text(source: Source, node: ast.ClassDef) -> str:
     need(len(node.bases) == 1, "its bases", node)
     for name in ("__init__", "step"):
         need(name in methods, f"it has no {name} of its own", node)
-    constructor = read_constructor(methods["__init__"])
+    walk = read_walk(methods["step"])
+    option, item = kept_option(walk.body, walk.group) or ("", "")
+    if item:
+        walk.body = computed_anew(walk.body, item)
+    constructor = read_constructor(methods["__init__"], without=option)
     lines = Lines(source)
     known = _torch(source)
     torch = known or "torch"
     helpers = _helpers(source, methods, constructor.attributes)
     taken = set(NAMES) | {n.id for n in symbols.walk(methods["__init__"]) if isinstance(n, ast.Name)}
     taken |= {a.arg for a in symbols.named_parameters(methods["__init__"])}
-    step = OptimizerStepWriter(read_walk(methods["step"]), constructor, lines, torch, taken)
+    step = OptimizerStepWriter(walk, constructor, lines, torch, taken)
     functions = step.functions()
     check = AxesCheck(step.expressions, source, methods["step"])
     check.check(functions.initial)

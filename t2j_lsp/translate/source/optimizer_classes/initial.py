@@ -11,7 +11,8 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .expressions import StepExpressions
 from .forms import asks_for_state
 from .lines import indented, unparsed
-from .names import StepNames, pairs
+from .names import StepNames, is_gradient, pairs, same
+from .unfit import need
 
 _LIKE = names_with(Trait.LIKE)
 
@@ -21,6 +22,7 @@ class InitialState:
 
     def __init__(self, expressions: StepExpressions) -> None:
         self.expressions = expressions
+        self._names = expressions.names
         self.kinds: dict[str, str] = {}
         """Of each entry, what it is: a number, a tensor, or a tensor that the first step makes."""
         self.values: dict[str, str] = {}
@@ -29,7 +31,6 @@ class InitialState:
         self.known: dict[str, ast.expr] = {}
         """Variables of a step that have values known before it."""
         self.made: set[ast.stmt] = set()
-        self.names: StepNames | None = None
 
     @property
     def conditional(self) -> set[str]:
@@ -56,7 +57,6 @@ class InitialState:
         self, body: Sequence[ast.stmt], names: StepNames, path: tuple[ast.expr, ...] = (), new: bool = False
     ) -> None:
         """The entries that some statements make; ``new``: where there is no state yet."""
-        self.names = names
         for node in body:
             match node:
                 case ast.If():
@@ -80,51 +80,66 @@ class InitialState:
 
     def _is_plain(self, test: ast.expr) -> bool:
         """Whether a condition asks for nothing that the step computes."""
-        assert self.names is not None
         read = {n.id for n in symbols.walk(test) if isinstance(n, ast.Name)}
         return not any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in symbols.walk(test)) and (
-            self.names.states.isdisjoint(read)
+            self._names.states.isdisjoint(read)
         )
 
     def _entries(self, node: ast.Assign, path: tuple[ast.expr, ...]) -> None:
-        assert self.names is not None
-        keyed = [(self.expressions.reader.key(t), v) for t, v in pairs(node)]
-        keys = [(key, value) for key, value in keyed if key is not None]
-        for key, value in keys:
-            if key in self.kinds:
-                continue
-            self.conditions[key] = tuple(unparsed(ast.fix_missing_locations(test)) for test in path)
-            match value:
-                case ast.Constant(value=bool() | None):
-                    return
-                case ast.Constant(value=int() | float()):
-                    self.kinds[key] = "number"
-                    self.values[key] = f"{self.expressions.torch}.tensor({unparsed(value)})"
-                case _:
-                    first = self._first_value(value)
-                    self.kinds[key] = "late" if first is None else "tensor"
-                    self.values[key] = first or f"{self.expressions.torch}.zeros_like({self.names.parameter})"
-        if keys and all(
-            key is not None or self._is_alias(t) for (key, _), (t, _) in zip(keyed, pairs(node), strict=True)
-        ):
-            if all(self.kinds.get(key) in ("number", "tensor") for key, _ in keys):
-                self.made.add(node)
+        """What an assignment puts into a state that is new."""
+        names = self._names
+        keyed = [(self.expressions.reader.key(t), t, v) for t, v in pairs(node)]
+        for key, _, value in keyed:
+            if key is not None and key not in self.kinds and key not in names.written:
+                self._entry(key, value, path)
+        kinds = [self.kinds.get(key, "tensor") for key, _, _ in keyed if key is not None]
+        others = [t for key, t, _ in keyed if key is None and not self._is_alias(t)]
+        if kinds and not others and "late" not in kinds:
+            self.made.add(node)
+
+    def _entry(self, key: str, value: ast.expr, path: tuple[ast.expr, ...]) -> None:
+        """What an entry begins with. Raises Unfit where that is the parameter itself, which later steps change."""
+        names, reader = self._names, self.expressions.reader
+        shared = is_gradient(value, names.parameter) or isinstance(same(value), ast.Name)
+        if shared:
+            made = self.expressions.rewrite(same(value))
+            shared = isinstance(made, ast.Name) and made.id in (names.parameter, names.gradient)
+            writes = isinstance(made, ast.Name) and made.id == names.gradient and not reader.writes(key)
+            need(not shared or writes, f"its state {key!r} shares the memory of what it is made of", value)
+        self.conditions[key] = tuple(unparsed(ast.fix_missing_locations(test)) for test in path)
+        torch = self.expressions.torch
+        containers = ast.List | ast.Dict | ast.Set | ast.Tuple | ast.ListComp | ast.DictComp
+        unknown = isinstance(value, ast.Constant) and type(value.value) not in (int, float)
+        need(not unknown and not isinstance(value, containers), f"its state {key!r} is no number or tensor", value)
+        if self._is_number(value):
+            rewritten = unparsed(self.expressions.rewrite(value))
+            self.kinds[key], self.values[key] = "number", f"{torch}.tensor({rewritten})"
+            return
+        first = self._first_value(value)
+        self.kinds[key] = "late" if first is None else "tensor"
+        self.values[key] = first or f"{torch}.zeros_like({names.parameter})"
+
+    def _is_number(self, value: ast.expr) -> bool:
+        """Whether a value is computed of options alone."""
+        options = {*self.expressions.attributes.values(), *self.expressions.reader.options.values()}
+        plain = ast.BinOp | ast.UnaryOp | ast.Constant | ast.Name | ast.operator | ast.unaryop | ast.expr_context
+        made = self.expressions.rewrite(value)
+        names = {n.id for n in ast.walk(made) if isinstance(n, ast.Name)}
+        return all(isinstance(n, plain) for n in ast.walk(made)) and names <= options | self.known.keys()
 
     def _is_alias(self, target: ast.expr) -> bool:
-        assert self.names is not None
-        name = self.names.renames.get(target.id, target.id) if isinstance(target, ast.Name) else ""
-        return name in self.names.entries.values()
+        name = self._names.renames.get(target.id, target.id) if isinstance(target, ast.Name) else ""
+        return name in self._names.entries.values()
 
     def _first_value(self, node: ast.expr) -> str | None:
         """What an entry begins with, said of the parameter; None where it comes of the first gradient."""
-        assert self.names is not None
         made = self.expressions.rewrite(node)
         for inner in ast.walk(made):
             match inner:
                 case ast.Call(func=ast.Attribute(attr=name), args=[ast.Name() as like, *_]) if name in _LIKE:
-                    like.id = self.names.parameter if like.id == self.names.gradient else like.id
+                    like.id = self._names.parameter if like.id == self._names.gradient else like.id
         read = {n.id for n in ast.walk(made) if isinstance(n, ast.Name)}
-        others = read & (self.names.stored.keys() | {self.names.gradient, *self.names.entries.values()})
+        others = read & (self._names.stored.keys() | {self._names.gradient, *self._names.entries.values()})
         return None if others else unparsed(made)
 
     def lines(self, state: str) -> list[str]:

@@ -21,7 +21,7 @@ class Lines:
 
     def of(self, new: ast.stmt, old: ast.stmt) -> Iterator[str]:
         """The lines of a simple statement, which was made of an old one."""
-        if ast.dump(new) == ast.dump(old) and old.end_lineno is not None:
+        if ast.dump(new) == ast.dump(old) and old in self.source.parents:
             first = self.source.indent(old.lineno)
             yield from textwrap.dedent(first + self.source.segment(old)).split(self.source.newline)
         else:

@@ -207,13 +207,15 @@ class StepNamesReader:
             self.names.entries[key] = first
             self.names.renames.update({name: first for name in aliases if name != first})
             return
-        need(not self._written(key, aliases), f"{aliases[0]} is the state's {key!r} and then another value", problem)
+        need(not self.writes(key), f"{aliases[0]} is the state's {key!r} and then another value", problem)
         self.names.entries[key] = key if key not in self.names.stored else f"state_{key}"
 
     def _parts(self, name: str, key: str) -> ast.AST | None:
         """Where a variable and the entry that it was are no longer the same; None if they always are."""
         others, back, read = list[int](), list[int](), list[int]()
         for statement, target, value in self.assigned:
+            if (into := writes_into(value)) is not None and ast.unparse(same(into)) == ast.unparse(target):
+                continue  # m = m.mul_(beta)
             of_key = self.key(same(value)) == key
             if isinstance(target, ast.Name) and target.id == name:
                 twin = any(self.key(t) == key for t in statement.targets)
@@ -246,8 +248,9 @@ class StepNamesReader:
                 return any(not (isinstance(v, ast.Name) and v.id == name) for v in values) and not twin
         return False
 
-    def _written(self, key: str, aliases: list[str]) -> bool:
+    def writes(self, key: str) -> bool:
         """Whether a step writes into an entry."""
+        aliases = self.aliases.get(key, [])
         for node in self.nodes:
             if isinstance(node, ast.AugAssign) and key not in self.numbers:
                 written: ast.expr | None = node.target

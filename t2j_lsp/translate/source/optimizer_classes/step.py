@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 from t2j_lsp import symbols
 
+from .apart import written_first
 from .constructor import RATE
 from .counters import StepCounter
 from .forms import asks_for_state, is_in_place, raises_for_sparse, skips
 from .lines import indented, unparsed
+from .names import pairs
 from .unfit import Unfit, need
 from .values import StepValues
 from .walks import is_without_gradient
@@ -49,6 +51,7 @@ class OptimizerStepWriter(StepValues):
         body = self.block([*self.walk.before, *self.walk.body, *self.walk.after], None)
         if self.late:
             entries[FIRST] = FIRST
+        entries = {key: name for key, name in entries.items() if not self._is_local(key)}
         loose = sorted(self.initial.conditional & entries.keys())
         missing = [k for k in entries if k not in self.initial.kinds and k != FIRST]
         need(not missing, f"where its state {missing[:1]} is made", self.walk.body[0])
@@ -65,6 +68,22 @@ class OptimizerStepWriter(StepValues):
             self.above, self.initial.lines(state), head + body, self.names.parameter, self.names.gradient
         )
 
+    def _is_local(self, key: str) -> bool:
+        """Whether every step gives an entry of the state its value before it reads it: it is a variable."""
+        if key in self.initial.kinds or key not in self.names.entries:
+            return False
+        nodes = [n for n in self.reader.nodes if isinstance(n, ast.Subscript) and self.reader.key(n) == key]
+        told = sum(isinstance(n, ast.Constant) and n.value == key for n in self.reader.file)
+        return told == len(nodes) and any(self._begins(block, nodes) for block in symbols.blocks(self.walk.body))
+
+    def _begins(self, block: Sequence[ast.stmt], uses: Sequence[ast.AST]) -> bool:
+        """Whether a statement of a block gives a value to what is used nowhere but behind it in the block."""
+        for at, node in enumerate(block):
+            if isinstance(node, ast.Assign) and any(target in uses for target, _ in pairs(node)):
+                behind = {n for s in block[at + 1 :] for n in symbols.walk(s)} | set(node.targets)
+                return all(use in behind for use in uses)
+        return False
+
     # --- blocks ---------------------------------------------------------------------------------------------------
 
     def block(self, body: Sequence[ast.stmt], mask: ast.expr | None) -> list[str]:
@@ -78,6 +97,9 @@ class OptimizerStepWriter(StepValues):
         return out
 
     def statement(self, node: ast.stmt, mask: ast.expr | None) -> list[str]:
+        """The lines of one statement."""
+        if parts := written_first(node):
+            return [line for part in parts for line in self.statement(part, mask)]
         match node:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 return []
@@ -91,7 +113,7 @@ class OptimizerStepWriter(StepValues):
                 return self._augmented(node, mask)
             case ast.Expr(value=value) if is_in_place(value):
                 return self._in_place(node, value, mask)
-            case ast.Expr(value=ast.Call()) if mask is None:
+            case ast.Expr(value=ast.Call(func=func)) if mask is None and self._is_seen(func):
                 return self._written(ast.Expr(self.expressions.rewrite(node.value)), node)
             case ast.With() if is_without_gradient(node):
                 return self.block(node.body, mask)
@@ -104,6 +126,13 @@ class OptimizerStepWriter(StepValues):
             case ast.Continue() | ast.Return() | ast.Break():
                 raise Unfit("it leaves a parameter as it is on a condition", node)
         raise Unfit("a statement of its step", node)
+
+    def _is_seen(self, func: ast.expr) -> bool:
+        """Whether a call by itself is one of PyTorch, or of a function of the file, which may write into tensors."""
+        if isinstance(func, ast.Attribute):
+            return isinstance(func.value, ast.Name) and func.value.id == self.torch
+        functions = (n for n in self.lines.source.nodes if isinstance(n, ast.FunctionDef))
+        return isinstance(func, ast.Name) and any(n.name == func.id for n in functions)
 
     def _raised(self, node: ast.Raise | ast.Assert) -> list[str]:
         new = copy.deepcopy(node)

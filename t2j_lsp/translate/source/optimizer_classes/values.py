@@ -84,6 +84,8 @@ class StepValues:
         given = [pair for pair in pairs(node) if not is_state(pair[1], self.names.parameter)]
         given = [pair for pair in given if self.reader.key(pair[0]) not in self.names.written]
         made = [(self._target(t), self.expressions.rewrite(v)) for t, v in given]
+        for (old, _), (_, value) in zip(given, made, strict=True):
+            self._check_entry(old, value)
         made = [(t, v) for t, v in made if ast.unparse(t) != ast.unparse(v)]
         if len(node.targets) > 1:
             made = [
@@ -101,6 +103,14 @@ class StepValues:
                 self._define(target, value)
             return self._written(new, node)
         return [line for target, value in made for line in self._given(target, value, mask, node)]
+
+    def _check_entry(self, target: ast.expr, value: ast.expr) -> None:
+        """Raises Unfit where an entry of the state becomes the parameter itself, or another entry, which change."""
+        key = self.reader.key(target)
+        if key is not None and isinstance(value, ast.Name) and value.id != self.names.entries.get(key):
+            tensors = set(self.names.entries.values()) - self.initial.numbers(self.names)
+            shared = value.id in tensors | {self.names.parameter}
+            need(not shared, f"its state {key!r} shares the memory of {value.id}", target)
 
     def _target(self, node: ast.expr) -> ast.expr:
         return self.expressions.rewrite(node)

@@ -39,6 +39,7 @@ def read_walk(method: ast.FunctionDef) -> Walk:
     before, after = list[ast.stmt](), list[ast.stmt]()
     for statement in _flat(method.body, closure):
         if _is_of_closure(statement, closure, losses):
+            need(walk is None or not _asks(statement, closure), "its closure is evaluated behind its step", statement)
             continue
         if isinstance(statement, ast.For) and ast.unparse(statement.iter) == "self.param_groups":
             need(walk is None, _SEVERAL, statement)
@@ -86,8 +87,11 @@ def _is_of_closure(node: ast.stmt, closure: list[str], losses: set[str]) -> bool
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name))):
             return name == "_cuda_graph_capture_health_check"
     stored = {n.id for n in _names(node) if isinstance(n.ctx, ast.Store)}
-    asks = any(n.id in closure for n in _names(node))
-    return asks and stored <= losses and not any(isinstance(n, ast.For) for n in symbols.walk(node))
+    return _asks(node, closure) and stored <= losses and not any(isinstance(n, ast.For) for n in symbols.walk(node))
+
+
+def _asks(node: ast.stmt, closure: list[str]) -> bool:
+    return any(n.id in closure for n in _names(node))
 
 
 def _of_group(loop: ast.For) -> Walk:

@@ -73,8 +73,8 @@ class OptimizerStepWriter(StepValues):
         if key in self.initial.kinds or key not in self.names.entries:
             return False
         nodes = [n for n in self.reader.nodes if isinstance(n, ast.Subscript) and self.reader.key(n) == key]
-        told = sum(isinstance(n, ast.Constant) and n.value == key for n in self.reader.file)
-        return told == len(nodes) and any(self._begins(block, nodes) for block in symbols.blocks(self.walk.body))
+        mentions = sum(isinstance(n, ast.Constant) and n.value == key for n in self.reader.file)
+        return mentions == len(nodes) and any(self._begins(block, nodes) for block in symbols.blocks(self.walk.body))
 
     def _begins(self, block: Sequence[ast.stmt], uses: Sequence[ast.AST]) -> bool:
         """Whether a statement of a block gives a value to what is used nowhere but behind it in the block."""

@@ -10,12 +10,6 @@ import numpy as np
 import optax
 from flax import nnx
 
-# Calls a module, compiled once for each shape of its inputs.
-forward = nnx.jit(lambda module, *inputs: module(*inputs), graph=False)
-
-# Calls a module that may share variables, compiled once for each shape of its inputs.
-forward_graph = nnx.jit(lambda module, *inputs: module(*inputs))
-
 
 def bound_jit(step: Callable[..., Any]) -> Callable[..., Any]:
     """`nnx.jit` for steps whose modules and optimizers, in front of their arrays, are bound when they are first given.
@@ -45,6 +39,16 @@ def bound_jit_with_functions(step: Callable[..., Any]) -> Callable[..., Any]:
         return bind(*modules, *functions)(*arguments[len(modules) + len(functions) :])
 
     return call
+
+
+# Calls a module, compiled once for each shape of its inputs.
+forward = nnx.jit(lambda module, *inputs: module(*inputs), graph=False)
+
+# Calls a module that is the same at each call, in the same mode, compiled once for each shape of its inputs.
+bound_forward = bound_jit(lambda module, *inputs: module(*inputs))
+
+# Calls a module that may share variables, compiled once for each shape of its inputs.
+forward_graph = nnx.jit(lambda module, *inputs: module(*inputs))
 
 
 @nnx.jit(static_argnames="method", graph=False)
@@ -94,6 +98,13 @@ def zero_gradients(module: nnx.Module) -> nnx.State:
 @nnx.jit(graph=False)
 def polyak_update(target: nnx.Module, source: nnx.Module, step_size: Any) -> None:
     """Moves the parameters of `target` by a share `step_size` of the way to those of `source`."""
+    new, old = nnx.state(source, nnx.Param), nnx.state(target, nnx.Param)
+    nnx.update(target, optax.incremental_update(new, old, step_size))
+
+
+@bound_jit
+def bound_polyak_update(target: nnx.Module, source: nnx.Module, step_size: Any) -> None:
+    """Moves the parameters of `target`, which is the same at each call, by a share `step_size` to those of `source`."""
     new, old = nnx.state(source, nnx.Param), nnx.state(target, nnx.Param)
     nnx.update(target, optax.incremental_update(new, old, step_size))
 

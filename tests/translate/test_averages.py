@@ -162,6 +162,17 @@ def test_averages_of_programs_that_train_are_compiled() -> None:
     assert "\npolyak_update(target, net, tau)\n" in code and "@nnx.jit(graph=False)\ndef polyak_update(" in code
 
 
+def test_averages_of_the_same_modules_at_each_step_bind_them() -> None:
+    agent = AGENT.format(before="pass", behind="self.update_target()").replace(
+        "print(Agent().learn", "agent = Agent()\nfor _ in range(3):\n    print(agent.learn"
+    )
+    assert "bound_polyak_update(self.target_net, self.net, self.tau)" in convert(agent).code
+    assert " polyak_update(self.target_net" in convert(f"{agent}Agent()\n").code
+    assert (
+        " polyak_update(self.target_net" in convert(agent.replace("    print", "    agent = Agent()\n    print")).code
+    )
+
+
 def test_averages_into_a_module_that_may_share_variables_are_not() -> None:
     tied = TRAINED.replace("for p, q in", "target.fc.weight = net.fc.weight\nfor p, q in")
     code = convert(tied.format(left="net", body="q.data.mul_(1 - tau).add_(p.data, alpha=tau)", behind="")).code

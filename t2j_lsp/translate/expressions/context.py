@@ -47,8 +47,8 @@ class Plan:
     """Statements that seed PyTorch's generator, which kept code draws from."""
     optimizers: dict[ast.expr, OptimizerPlan] = field(default_factory=dict)
     """What is known of the optimizer that a constructor call makes."""
-    tree_averages: set[ast.For] = field(default_factory=set)
-    """Loops over the parameters of two modules that are trees, in a program that trains."""
+    tree_averages: dict[ast.For, str] = field(default_factory=dict)
+    """Loops over the parameters of two modules that are trees, where something is trained, and the helper."""
     train_steps: dict[ast.stmt, str] = field(default_factory=dict)
     """The statements that moved into a compiled function, and its name."""
     traced: set[ast.AST] = field(default_factory=set)

@@ -64,7 +64,7 @@ class Averages:
         if step is not None and node in self.ctx.plan.tree_averages:
             source = texts[1 - names.index(held)]
             call = f"({texts[names.index(held)]}, {source}, {self._text(step, names, False)})"
-            self.ctx.edits.replace(node, need("polyak_update") + call)
+            self.ctx.edits.replace(node, need(self.ctx.plan.tree_averages[node]) + call)
             self.ctx.report.count_converted()
             return True
         if step is not None:

@@ -41,13 +41,20 @@ class BoundCalls:
         self.allocations = Allocations(objects)
 
     def keep_objects(self, place: ast.stmt, scope: VariableScope, objects: Sequence[Input]) -> bool:
-        """Whether a call at a place is given the same modules and optimizers each time, as they were the first time."""
-        if any(one.given for one in objects) or self._changes_structure:
+        """Whether each call at a place is given the same modules and optimizers, as they were the first time."""
+        if any(one.given for one in objects) or self._changes_structure or self.runs.runs_once(place):
             return False
         if not all(self._is_made_once(one, scope) for one in objects):
             return False
         modules = [one for one in objects if one.kind == "module" and one.text != "rngs"]
         return self._keeps_modes(place) or all(self._is_in_one_mode(place, one) for one in modules)
+
+    def keep_structure(self, place: ast.stmt, modules: Sequence[list[ast.expr]]) -> bool:
+        """Whether modules, each read in some expressions, are the same at each call at a place, in whatever mode."""
+        if self._changes_structure or self.runs.runs_once(place):
+            return False
+        inputs = [Input("", ast.unparse(read[0]), "module", read) for read in modules]
+        return all(self._is_made_once(one, self.objects.scope(place)) for one in inputs)
 
     def _keeps_modes(self, place: ast.stmt) -> bool:
         """Whether modes make no difference in the file, or none is set from the first call at a place to the last."""

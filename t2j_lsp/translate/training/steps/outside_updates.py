@@ -24,9 +24,11 @@ from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.dict_order import DictOrder, is_dict
 from t2j_lsp.translate.training.program.objects import Objects
 from t2j_lsp.translate.training.program.once import holds_arrays_alone
+from t2j_lsp.translate.training.program.passed import Input
 from t2j_lsp.translate.training.program.static_values import names_loss
 from t2j_lsp.translate.training.program.step_calls import CLOSURE
 
+from .bound_calls import BoundCalls
 from .method_calls import MethodCalls
 from .passes import Passes
 from .region import AUTOCAST
@@ -59,6 +61,7 @@ class OutsideUpdates:
         self.allocations = Allocations(objects)
         self.repeated = RepeatedCalls(context.inference, objects, self.allocations, steps.hosts, steps.used)
         self.methods = MethodCalls(context, objects, steps.jittable)
+        self.bound = BoundCalls(context, objects)
         self.compiled: dict[ast.Call, Callable[[], None]] = {}
         """Calls of modules that go through a compiled function, and what has each do so by itself."""
         self.passed: set[ast.AST] = set()
@@ -99,9 +102,11 @@ class OutsideUpdates:
         """A new learning rate, also one that is set between the loss and the update; whether it is one."""
         match node:
             case ast.For():
-                models = paired_modules(node) if self.steps.converted else []
-                if models and self.allocations.are_trees([[m] for m in models if m is not None], ""):
-                    self.ctx.plan.tree_averages.add(node)
+                paired = paired_modules(node) if self.steps.converted else []
+                modules = [[module] for module in paired if module is not None]
+                if modules and self.allocations.are_trees(modules, ""):
+                    bound = self.bound.keep_structure(node, modules)
+                    self.ctx.plan.tree_averages[node] = "bound_polyak_update" if bound else "polyak_update"
                 self.rates.loop(node, leave=bool(self.steps.refused))
             case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
                 return self.rates.write(node, target, node.value)
@@ -289,6 +294,8 @@ class OutsideUpdates:
             return
 
         called = self.allocations.helper("forward", ast.unparse(module))
+        if called == "forward" and not self.steps.uncompiled and self._is_bound(module):
+            called = "bound_forward"
 
         def handler(renderer: ExpressionRenderer) -> Piece:
             given = ", ".join(bracket(renderer.argument(a), 1) for a in (module, *node.args))
@@ -296,6 +303,14 @@ class OutsideUpdates:
             return Piece(f"{renderer.need(called)}({given})")
 
         self.compiled[node] = partial(self.ctx.plan.on_expression, node, handler)
+
+    def _is_bound(self, module: ast.expr) -> bool:
+        """Whether a call may bind its module."""
+        place, passed = (
+            nearest(ast.stmt, module, self.ctx.source.parents),
+            Input("", ast.unparse(module), "module", [module]),
+        )
+        return place is not None and self.bound.keep_objects(place, self.objects.scope(place), [passed])
 
     def _in_episode(self, node: ast.Call) -> bool:
         """Whether it stands in a step that isn't compiled, and nothing else than arrays changes from call to call."""

@@ -176,7 +176,9 @@ class PassWriter:
         body = returned_at_once([*lines, f"return {given}"])
         used = sorted(inputs, key=lambda one: RANK[one.kind])
         at = StepScope(self.ctx, self.objects, self.scope, self.flow, statements.renderer.need)
-        function = CompiledFunction(at, used, "\n".join(body), place=made.place)
+        # in a step that isn't compiled, gradients are traced through each call, of a copy of the module
+        called = made.place if not self.steps.uncompiled else None
+        function = CompiledFunction(at, used, "\n".join(body), place=called)
         text = [function.decorator(), f"def {name}({', '.join(one.name for one in used)}):", *indented(body, "    ")]
         self.steps.insert(made.place, text, self._in_front(made.place))
         return ", ".join(results), f"{name}({', '.join(map(function.argument, used))})"

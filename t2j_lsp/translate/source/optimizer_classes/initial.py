@@ -15,6 +15,9 @@ from .names import StepNames, is_gradient, pairs, same
 from .unfit import need
 
 _LIKE = names_with(Trait.LIKE)
+_REDUCE = names_with(Trait.OF_ALL_ELEMENTS)
+_OF_ALL = ("device", "dtype")
+"""What all tensors of a parameter's state have in common with it."""
 
 
 class InitialState:
@@ -138,8 +141,12 @@ class InitialState:
             match inner:
                 case ast.Call(func=ast.Attribute(attr=name), args=[ast.Name() as like, *_]) if name in _LIKE:
                     like.id = self._names.parameter if like.id == self._names.gradient else like.id
+                case ast.Attribute(value=ast.Name() as owner, attr=name) if name in _OF_ALL:
+                    owner.id = self._names.parameter if owner.id in self.expressions.traced else owner.id
         read = {n.id for n in ast.walk(made) if isinstance(n, ast.Name)}
         others = read & (self._names.stored.keys() | {self._names.gradient, *self._names.entries.values()})
+        reduced = any(isinstance(n, ast.Attribute) and n.attr in _REDUCE for n in ast.walk(made))
+        need(not others or not reduced, "the first gradient says what shape its state has", node)
         return None if others else unparsed(made)
 
     def lines(self, state: str) -> list[str]:

@@ -29,6 +29,8 @@ from .training_sides import TOLERANCE, trained
         "Lamb(model.parameters(), lr=0.01, weight_decay=0.1)",
         "Lamb(model.parameters(), lr=0.01, clamp=0.5, adam=True)",
         "Buffered(model.parameters(), lr=0.01)",
+        "Functional(model.parameters(), lr=0.01)",
+        "Functional(model.parameters(), lr=0.01, amsgrad=True, maximize=False)",
         "Counted(model.parameters())",
         "Counted(model.parameters(), rho=0.5, warmup=20)",
     ],
@@ -210,3 +212,10 @@ def test_calls_in_other_files_are_those_of_the_function(tmp_path: Path) -> None:
 )
 def test_what_the_function_has_not_is_a_gap(use: str) -> None:
     assert convert(program("Lion(model.parameters())") + use).gaps
+
+
+def test_functions_that_take_the_lists_of_a_step_go_where_nothing_else_calls_them() -> None:
+    call = "Functional(model.parameters())"
+    assert "def functional" not in convert(program(call)).code
+    assert "def functional" in convert(program(call) + "print(functional)\n").code
+    assert "def functional" in convert(program(call).partition("\nmodel = ")[0]).code

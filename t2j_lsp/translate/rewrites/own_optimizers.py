@@ -9,8 +9,9 @@ from __future__ import annotations
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.own_optimizers import is_own_optimizer
-from t2j_lsp.translate.source.optimizer_classes.function import function_text
+from t2j_lsp.translate.source.optimizer_classes.function import function_text, left_over
 from t2j_lsp.translate.source.optimizer_classes.unfit import Unfit
+from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 NEEDS = Gate(words=frozenset({"param_groups"}))
@@ -19,6 +20,7 @@ NEEDS = Gate(words=frozenset({"param_groups"}))
 def with_optimizer_classes_as_functions(inference: Inference) -> RearrangedText | None:
     """The text in which functions stand for classes of optimizers; None where there are none that may."""
     source, edits = inference.source, Edits()
+    classes = []
     for info in inference.classes.values():
         if info.node not in source.tree.body or not is_own_optimizer(info) or not source.starts_line(info.node):
             continue
@@ -26,6 +28,12 @@ def with_optimizer_classes_as_functions(inference: Inference) -> RearrangedText 
             text = function_text(source, info.node)
         except Unfit:
             continue
+        classes.append(info.node)
         start, end = source.span(info.node)
         edits.append((start, end, [Fragment(text.replace("\n", source.newline), start, end)]))
+    for function in left_over(source, classes):
+        first = first_line(function)
+        while first > 1 and not source.line_text(first - 1).strip():
+            first -= 1
+        edits.append((source.starts[first - 1], source.line_end(function.end_lineno or function.lineno), []))
     return RearrangedText.of(source.text, edits)

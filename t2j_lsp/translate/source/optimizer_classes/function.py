@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import textwrap
+from collections.abc import Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.source.text import Source
@@ -16,6 +17,7 @@ from t2j_lsp.translate.source.text import Source
 from .axes import AxesCheck
 from .constructor import RATE, read_constructor
 from .kept_values import computed_anew, kept_option
+from .kernels import of_one_parameter
 from .lines import Lines, indented, unparsed
 from .step import OptimizerStepWriter
 from .unfit import need
@@ -34,7 +36,8 @@ def function_text(source: Source, node: ast.ClassDef) -> str:
     need(len(node.bases) == 1, "its bases", node)
     for name in ("__init__", "step"):
         need(name in methods, f"it has no {name} of its own", node)
-    walk = read_walk(methods["step"])
+    functions = {s.name: s for s in source.tree.body if isinstance(s, ast.FunctionDef)}
+    walk, _ = of_one_parameter(read_walk(methods["step"]), functions)
     option, item = kept_option(walk.body, walk.group) or ("", "")
     if item:
         walk.body = computed_anew(walk.body, item)
@@ -46,26 +49,26 @@ def function_text(source: Source, node: ast.ClassDef) -> str:
     taken = set(NAMES) | {n.id for n in symbols.walk(methods["__init__"]) if isinstance(n, ast.Name)}
     taken |= {a.arg for a in symbols.named_parameters(methods["__init__"])}
     step = OptimizerStepWriter(walk, constructor, lines, torch, taken)
-    functions = step.functions()
+    made = step.functions()
     check = AxesCheck(step.expressions, source, methods["step"])
-    check.check(functions.initial)
-    check.check(functions.update)
+    check.check(made.initial)
+    check.check(made.update)
     base = ast.unparse(node.bases[0])
     head = f"def {node.name}({ast.unparse(constructor.arguments)}):"
     tensor = f"{torch}.Tensor"
-    p, grad = functions.parameter, functions.gradient
+    p, grad = made.parameter, made.gradient
     doc = _documented(source, node) or _documented(source, methods["__init__"])
     body = [*doc]
     for new, old in constructor.statements:
         body += [*(c for c in lines.above(old) if c), *unparsed_block(lines, new, old)]
-    body += functions.above
+    body += made.above
     for helper in helpers:
         body += ["", *helper]
-    body += ["", f"def {NAMES[0]}({p}: {tensor}):", *indented(functions.initial)]
+    body += ["", f"def {NAMES[0]}({p}: {tensor}):", *indented(made.initial)]
     body += [
         "",
         f"def {NAMES[1]}({p}: {tensor}, {grad}: {tensor}, state: dict[str, {tensor}]):",
-        *indented(functions.update),
+        *indented(made.update),
     ]
     body += ["", f"return {base}({', '.join(NAMES)})"]
     return "\n".join([*([] if known else ["import torch", "", ""]), f"@{base}", head, *indented(body)])
@@ -74,6 +77,31 @@ def function_text(source: Source, node: ast.ClassDef) -> str:
 def unparsed_block(lines: Lines, new: ast.stmt, old: ast.stmt) -> list[str]:
     """The lines of a statement, which may hold others."""
     return "\n".join(lines.of(new, old)).split("\n")
+
+
+def left_over(source: Source, classes: Sequence[ast.ClassDef]) -> list[ast.FunctionDef]:
+    """The functions that some classes handed their lists to, where only these use them, in a file that uses those.
+
+    Other files may import those of a file that only defines.
+    """
+    functions = {s.name: s for s in source.tree.body if isinstance(s, ast.FunctionDef)}
+    gone: list[ast.ClassDef | ast.FunctionDef] = []
+    waiting: set[str] = set()
+    for node in classes:
+        steps = [s for s in node.body if isinstance(s, ast.FunctionDef) and s.name == "step"]
+        handed = of_one_parameter(read_walk(steps[0]), functions)[1]
+        if handed and any(isinstance(n, ast.Call) and ast.unparse(n.func) == node.name for n in source.nodes):
+            gone.append(node)
+            waiting |= handed
+    while waiting:
+        inside = {n for node in gone for n in symbols.walk(node)}
+        name = waiting.pop()
+        if all(n in inside for n in source.names.get(name, ())) and functions[name] not in gone:
+            gone.append(functions[name])
+            waiting |= functions.keys() & {n.id for n in symbols.walk(functions[name]) if isinstance(n, ast.Name)} - {
+                name
+            }
+    return [node for node in gone if isinstance(node, ast.FunctionDef)]
 
 
 def _is_of_base(method: ast.FunctionDef, name: str, source: Source) -> bool:

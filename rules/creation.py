@@ -210,6 +210,15 @@ def _collects(argument: Argument) -> bool:
     return is_tensor(fact.item) or fact.item == UNKNOWN and called
 
 
+def _has_floats(call: Call, argument: Argument) -> bool:
+    """Whether it is a list of tensors whose numbers may have gradients."""
+    if is_tensor(argument.fact) or not (_has_tensors(call, argument) or _collects(argument)):
+        return False
+    items = [*getattr(argument.fact, "items", ()), getattr(argument.fact, "item", UNKNOWN)]
+    kinds = {item.dtype for item in items if isinstance(item, Tensor)}
+    return not kinds or not kinds <= {"int", "bool"}
+
+
 def _made(call: Call) -> str:
     """What takes an array over, or copies it where somebody writes into it."""
     return "jnp.array" if call.site.copies else "jnp.asarray"
@@ -221,9 +230,11 @@ trait(Trait.OF_NUMPY, "torch.from_numpy")
 
 @rule("torch.as_tensor(data, dtype=None, device=None)", jax="jnp.asarray(data, dtype)", result=_data)
 def as_tensor(call: Call) -> Piece:
+    """``torch.as_tensor`` takes a tensor over with its gradient, and copies the values of tensors in a list."""
     data = call["data"]
     flat = ".ravel()" if is_flat(call, data) else ""
-    template = f"{_made(call)}({{data}}, dtype={{dtype?}}){flat}"
+    made = f"{_made(call)}({{data}}, dtype={{dtype?}}){flat}"
+    template = f"jax.lax.stop_gradient({made})" if _has_floats(call, data) else made
     return fill(call, template, floats=has_float(data), data=as_numbers(call, data))
 
 
@@ -234,7 +245,9 @@ def as_tensor(call: Call) -> Piece:
     result="tensor",
 )
 def asarray(call: Call) -> Piece:
-    return fill(call, f"{_made(call)}({{obj}}, dtype={{dtype?}})", floats=has_float(call["obj"]))
+    made = f"{_made(call)}({{obj}}, dtype={{dtype?}})"
+    template = f"jax.lax.stop_gradient({made})" if _has_floats(call, call["obj"]) else made
+    return fill(call, template, floats=has_float(call["obj"]))
 
 
 @rule(f"torch.scalar_tensor(s, *, {FACTORY})", jax="jnp.array(s, dtype)", result=lambda call: Tensor(0, "float"))

@@ -177,6 +177,25 @@ def test_what_a_function_fills_is_what_it_gives_in_jax(jax: str, kind: str, chec
     assert check(source, f"def f(t, x):\n    {jax}\n").verdict is VerdictKind[kind]
 
 
+PUT_BACK = "t = jax.lax.stop_gradient(t * 0.9 + x - t) + t"
+
+
+@pytest.mark.parametrize(
+    ("rest", "jax", "kind"),
+    [
+        ("", f"{PUT_BACK}; return t", "EQUIVALENT"),
+        ("", "return t * 0.8 + x", "DIFFERENT"),
+        ("", "return t * 0.9 + x", "DIFFERENT"),  # the gradient of x
+        ("return t * x", f"{PUT_BACK}; return t * x", "EQUIVALENT"),
+        ("return t * x", "return (t * 0.9 + x) * x", "DIFFERENT"),
+        ("return t * x", "return jax.lax.stop_gradient(t * 0.9 + x) * x", "DIFFERENT"),  # the gradient of t
+    ],
+)
+def test_what_is_written_through_data_is_seen(rest: str, jax: str, kind: str, check: Check) -> None:
+    source = f"# t2j: t=f32[3], x=f32[3]\ndef f(t, x):\n    t.data.mul_(0.9).add_(x)\n    {rest}\n"
+    assert check(source, f"import jax\n\n\ndef f(t, x):\n    {jax}\n").verdict is VerdictKind[kind]
+
+
 BY_DTYPE = """
 {imports}
 

@@ -67,6 +67,8 @@ OVERWRITES = [
     NO_GRAD + "self.head.weight.clamp_(min=0.1)",
     "y.data.clamp_(min=0)",
     "y.data[0] = 0.5",
+    "y.data *= 0.5",
+    "y.data -= x.sum()",
     "self.weight.data.mul_(0.5)",
     "self.head.weight.data = self.head.weight.data.clamp(min=0.1)",
     "self.head.bias.data.zero_()",
@@ -108,8 +110,14 @@ RETURNED = [
     "with torch.no_grad():\n        x.copy_(w)\n    return x * w",
 ]
 
+THROUGH_DATA = [
+    "x.data[0] *= 2\n    return x * w",
+    "x.data += w\n    return x",
+    "y.data.mul_(0.9).add_(w)\n    return y",
+]
 
-@pytest.mark.parametrize("rest", RETURNED)
+
+@pytest.mark.parametrize("rest", RETURNED + THROUGH_DATA)
 def test_what_a_block_returns_or_names_anew_keeps_the_gradient_of_what_was_there(rest: str) -> None:
     head = "import torch\n\n\ndef f(x: torch.Tensor, w: torch.Tensor):\n    y = torch.sin(x)\n    "
     both = sides(head + rest, "returned")

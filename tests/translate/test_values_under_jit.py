@@ -94,6 +94,9 @@ SAID = {
         "def f(batch):\n    m = max(len(x) for x in batch)\n"
         "    return torch.stack([torch.from_numpy(np.pad(x, [(0, m - len(x))])) for x in batch])\n"
     ),
+    "what numpy made of what is given": (
+        "def f(g):\n    g = np.array(g[::-1]).ravel()\n    return torch.tensor(g).reshape(1, 1, -1)\n"
+    ),
     "what a function has numpy compute of what is given": (
         "def pad(x, n):\n    return np.pad(x, [(0, n)])\n\n\n"
         "def f(x, n):\n    return torch.from_numpy(pad(x, n)) * torch.ones(3)\n"
@@ -139,6 +142,9 @@ UNSAID = {
     "what another library computes of a shape": "def f(x: torch.Tensor):\n    return x * np.prod(x.shape)\n",
     "numpy's arrays of sizes and files": (
         "def f(n, path):\n    return torch.from_numpy(np.arange(n)), torch.from_numpy(np.load(path))\n"
+    ),
+    "numpy's arrays in an object's method": (
+        "class Buffer:\n    def sample(self, rows):\n        return torch.from_numpy(np.vstack(rows)).float()\n"
     ),
     "numpy's array as it is given": "def f(x):\n    return torch.from_numpy(x) * torch.ones(3)\n",
     "axes of a range": (

@@ -11,10 +11,9 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import dotted, is_known
 from t2j_lsp.translate.inference.numpy_attributes import NUMPY, computes_of_unknown, computes_outside
 from t2j_lsp.translate.inference.rngs import build_methods
-from t2j_lsp.translate.inference.storage import FROM_NUMPY
 from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.facts import ListOf, Tensor
-from t2j_lsp.translate.rule.library import SIZES
+from t2j_lsp.translate.rule.library import SIZES, Trait, names_with
 from t2j_lsp.translate.rule.record import Argument, Rule
 
 from .context import Context
@@ -62,9 +61,12 @@ class KnownValues:
             self._note(node, ast.unparse(node.func), _HELD)
 
     def _of_numpy(self, node: ast.expr) -> None:
-        """What NumPy computes of something that a caller gives."""
-        given = node.args[:1] if isinstance(node, ast.Call) else []
-        if self.code.function is not None and any(computes_of_unknown(a, self.ctx.inference.facts) for a in given):
+        """What NumPy computes of something that a caller gives; objects with methods of their own are not compiled."""
+        function = self.code.function
+        if function is None or function.owner is not None and not function.runs_in_module:
+            return
+        given = [self.code.origin(a) for a in node.args[:1]] if isinstance(node, ast.Call) else []
+        if any(computes_of_unknown(a, self.ctx.inference.facts) for a in given):
             self._note(node, "numpy", _OUTSIDE)
 
     def text(self, node: ast.expr) -> None:
@@ -74,7 +76,7 @@ class KnownValues:
 
     def asked(self, node: ast.expr, rule: Rule, arguments: Mapping[str, Argument]) -> None:
         """``torch.arange(lengths.max())``, ``torch.from_numpy(np.pad(x, 1))``."""
-        if rule.name in FROM_NUMPY:
+        if any(rule.name in names_with(trait) for trait in (Trait.FROM_VALUES, Trait.FROM_NUMPY)):
             self._of_numpy(node)
         if any(_AXES.fullmatch(name) and self._is_axis(arguments[name]) for name in arguments):
             self._note(node, rule.name, _AXIS)

@@ -384,7 +384,7 @@ class RuleApplication:
         self.ctx.report.count_converted()
         if rule.note is not None:
             self.ctx.report.note(node, rule.name, NOTE_CODES[rule.fidelity], rule.note)
-        if may_need_values(rule, arguments):
+        if may_need_values(arguments):
             self.values().asked(node, rule, arguments)
         return result
 

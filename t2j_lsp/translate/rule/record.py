@@ -371,14 +371,13 @@ __all__ = [
 ]
 
 
+_DATA = frozenset({"data", "ndarray", "obj"})
+"""Parameters that take what a tensor is made of."""
 _COMPUTED = ast.Name | ast.Subscript | ast.Call | ast.ListComp | ast.Attribute
-_FROM_NUMPY = names_with(Trait.FROM_NUMPY)
 
 
-def may_need_values(rule: Rule, arguments: Mapping[str, Argument]) -> bool:
+def may_need_values(arguments: Mapping[str, Argument]) -> bool:
     """Whether a call has arguments that must not be values of arrays under jit: sizes, axes, what NumPy computes."""
-    if rule.name in _FROM_NUMPY:
-        return True
     named = ((name[:3], one) for name, one in arguments.items())
     axes = any(name == "dim" and (one.items or isinstance(one.node, _COMPUTED)) for name, one in named)
-    return axes or not SIZES.keys().isdisjoint(arguments)
+    return axes or not SIZES.keys().isdisjoint(arguments) or not _DATA.isdisjoint(arguments)

@@ -13,6 +13,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.module_methods import registration
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
+from t2j_lsp.translate.inference.fillers import filled
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance
 from t2j_lsp.translate.rule.facts import Layer, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -119,7 +120,9 @@ class NoGradient:
         if function is None or node in self.ctx.plan.undifferentiated or not writes_data(node):
             return
         kept = [f"{text}[...]" for text, trained in self._variables_written(node).items() if trained]
-        kept += self.overwriting.names(node, loads_after(function.node, node))
+        handed_back = filled(function, self.ctx.inference)
+        later = loads_after(function.node, node) | ({handed_back} if handed_back is not None else set())
+        kept += self.overwriting.names(node, later)
         if kept:
             stop = f"{self.renderer.need('jax')}.lax.stop_gradient"
             self.overwriting.keep(node, node, {text: text for text in kept}, stop)

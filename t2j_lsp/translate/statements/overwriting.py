@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
+from t2j_lsp.translate.inference.fillers import filled
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -33,13 +34,14 @@ class Overwriting:
         function = self.ctx.scope.function
         if function is None or not self.code.is_traced:
             return []
-        given = set() if function.runs_in_module else symbols.parameter_names(function.node)
+        handed_back = filled(function, self.ctx.inference)
+        given = set() if function.runs_in_module or handed_back is None else {handed_back}
         bound = {name.id for n in symbols.walk(node) for name in assigned_names(n)}
         names: dict[str, None] = {}
         for statement in (n for n in symbols.walk(node) if isinstance(n, ast.stmt)):
             for name in overwritten(statement):
-                filled = name.id in given and self.fills(node, name.id)
-                if name.id in used_later - bound and not filled and self._carries(name, function.node):
+                initial = name.id in given and self.fills(node, name.id)
+                if name.id in used_later - bound and not initial and self._carries(name, function.node):
                     names.setdefault(name.id)
         return list(names)
 

@@ -205,6 +205,9 @@ class Stores:
             variable = f"{self.renderer.render(held.value).text}.bias", False
         if variable is not None:
             self._augmented_variable(node, variable)
+        elif held is not target and isinstance(held, ast.Name) and isinstance(self.inference.fact(held), Tensor):
+            right = bracket(self.renderer.argument(node.value), UNARY)
+            self.edits.replace(node, f"{held.id} = {held.id} {_SIGNS[type(node.op)]} {right}")
         else:
             self.header.expression(node, "value", node.value)
         return True

@@ -147,12 +147,16 @@ class Runs:
             self.model.train(mode == "train")
         with recording(self.seed + seed) as tape:
             before = {name: clone.grad_fn for name, clone in given.items()}
-            versions = _versions((args, kwargs))
+            versions = _versions((args, kwargs)) if not isinstance(self.model, nn.Module) else []
             output = self.model(*args, **kwargs)
-        if output is None and not isinstance(self.model, nn.Module):
+        if output is None:
             output = _filled(versions)
         self.tapes.setdefault(mode, tape.entries)
-        self.refilled = {n for n, clone in given.items() if clone._version and clone.grad_fn is before[n]}
+        returned = {id(item) for _, item in leaves(output)}
+        written = {
+            n for n, clone in given.items() if clone._version or id(clone) in returned and not _keeps(clone, roots[n])
+        }
+        self.refilled = {n for n in written if given[n].grad_fn is before[n]}
         return output, roots
 
     def differentiated(self, mode: str) -> tuple[Any, dict[str, torch.Tensor]]:
@@ -333,23 +337,32 @@ class Runs:
         return values
 
 
-def _versions(values: Any) -> list[tuple[torch.Tensor, int]]:
-    """The tensors among arguments, and how often each was written to."""
-    versions: list[tuple[torch.Tensor, int]] = []
+def _versions(values: Any) -> list[tuple[torch.Tensor, int, torch.Tensor]]:
+    """The tensors among arguments, how often each was written to, and what they hold."""
+    versions: list[tuple[torch.Tensor, int, torch.Tensor]] = []
 
     def note(item: Any) -> Any:
         if isinstance(item, torch.Tensor):
-            versions.append((item, item._version))
+            versions.append((item, item._version, item.detach().clone()))
         return item
 
     map_values(values, note)
     return versions
 
 
-def _filled(versions: list[tuple[torch.Tensor, int]]) -> torch.Tensor | None:
-    """What a function that returns nothing gives: the one tensor that it wrote into. In JAX it returns it."""
-    written = [tensor for tensor, version in versions if tensor._version != version]
+def _filled(versions: list[tuple[torch.Tensor, int, torch.Tensor]]) -> torch.Tensor | None:
+    """What a function that returns nothing gives: the one tensor that it wrote into. In JAX it returns it.
+
+    What is written through ``x.data`` isn't counted by ``x``.
+    """
+    written = [now for now, version, held in versions if now._version != version or not _keeps(now, held)]
     return written[0] if len(written) == 1 else None
+
+
+def _keeps(now: torch.Tensor, held: torch.Tensor) -> bool:
+    """Whether a tensor still holds what it held."""
+    values = now.detach()
+    return values.shape == held.shape and bool(((values == held) | (held != held)).all())
 
 
 def _same(left: list[Any], right: list[Any], slack: float = 0.0) -> bool:

@@ -197,3 +197,32 @@ class M(nn.Module):
 """
     translation = translate(source, Options())
     assert not translation.gaps and "self.mask = Buffer(mask)" in translation.code
+
+
+SPLIT = """
+import torch
+from torch import nn
+
+
+class Layers(nn.Module):
+    def __init__(self, dim, shift):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        mask = torch.zeros(dim) if shift else None
+        self.register_buffer("mask", mask)
+
+    def masked(self, x, mask=None):
+        return x if mask is None else x + mask
+
+
+class Block(Layers):
+    def forward(self, x):
+        return self.masked(self.norm(x), mask=self.mask)
+"""
+
+
+def test_a_buffer_of_the_base_that_may_be_none_is_passed_as_it_is() -> None:
+    """`self.mask[...]` failed where it is None, and so did `Buffer(None)`, in silence."""
+    code = translate(SPLIT, Options()).code
+    assert "self.mask = nnx.data(None) if mask is None else Buffer(mask)" in code
+    assert "mask=self.mask)" in code

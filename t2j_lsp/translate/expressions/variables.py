@@ -141,7 +141,7 @@ class Variables:
     def value(self, node: ast.Attribute, piece: Piece, needed: bool = False) -> Piece:
         """The array in a Variable. An attribute that may be None is passed as it is, unless it is ``needed``."""
         owner = self.ctx.fact(node.value)
-        if not needed and isinstance(owner, Instance) and node.attr in owner.cls.info.nullable:
+        if not needed and isinstance(owner, Instance) and owner.cls.info.may_be_none(node.attr):
             return piece
         if (
             not needed

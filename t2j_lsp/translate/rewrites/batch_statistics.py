@@ -110,7 +110,7 @@ def _there(inference: Inference, statistic: _Statistic) -> str:
     """The condition under which a statistic is an array."""
     held = statistic.held
     owner = inference.fact(held.value) if isinstance(held, ast.Attribute) else None
-    nullable = isinstance(owner, Instance) and isinstance(held, ast.Attribute) and held.attr in owner.cls.info.nullable
+    nullable = isinstance(owner, Instance) and isinstance(held, ast.Attribute) and owner.cls.info.may_be_none(held.attr)
     if statistic.condition or isinstance(inference.fact(held), Tensor) and not nullable:
         return statistic.condition
     return f"{inference.source.segment(held)} is not None"

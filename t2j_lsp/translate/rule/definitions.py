@@ -285,6 +285,10 @@ class ClassInfo:
                 return next((one for one in self.ancestry()[1:] if one.name == name), self)
         return self
 
+    def may_be_none(self, attribute: str) -> bool:
+        """Whether an attribute holds None in some branch, of this class or of one that it derives from."""
+        return any(attribute in one.nullable for one in self.ancestry())
+
     @property
     def torch_bases(self) -> tuple[str, ...]:
         """Qualified names of the torch classes it inherits from, directly or through the file's classes."""

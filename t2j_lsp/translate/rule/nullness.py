@@ -10,7 +10,7 @@ from t2j_lsp import symbols
 from .definitions import FunctionInfo
 
 _GIVE_NONE: WeakKeyDictionary[FunctionInfo, bool] = WeakKeyDictionary()
-_NAMES_OF_CALLS: WeakKeyDictionary[FunctionInfo, frozenset[str]] = WeakKeyDictionary()
+_NAMES_OF_VALUES: WeakKeyDictionary[FunctionInfo, frozenset[str]] = WeakKeyDictionary()
 """What is known of functions; one that is being looked at counts as one that gives no None."""
 
 
@@ -28,7 +28,7 @@ def may_be_none(function: FunctionInfo, value: ast.expr) -> bool:
         case ast.Name():
             if value.id in function.none_names:
                 return True
-            if value.id in function.none_parameters | _names_of_calls(function):
+            if value.id in function.none_parameters | _names_of_values(function):
                 return not _given(function, value.id, value)
             return False
         case ast.Call():
@@ -37,19 +37,19 @@ def may_be_none(function: FunctionInfo, value: ast.expr) -> bool:
             return False
 
 
-def _names_of_calls(function: FunctionInfo) -> frozenset[str]:
-    """Names that the body assigns what a method gives that may give None."""
-    if function not in _NAMES_OF_CALLS:
-        _NAMES_OF_CALLS[function] = frozenset()
-        _NAMES_OF_CALLS[function] = frozenset(
+def _names_of_values(function: FunctionInfo) -> frozenset[str]:
+    """Names that the body assigns what a method gives that may give None, or one of two values."""
+    if function not in _NAMES_OF_VALUES:
+        _NAMES_OF_VALUES[function] = frozenset()
+        _NAMES_OF_VALUES[function] = frozenset(
             target.id
             for node in symbols.walk(function.node)
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-            if _calls_what_gives_none(function, node.value)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call | ast.IfExp)
+            if may_be_none(function, node.value)
             for target in node.targets
             if isinstance(target, ast.Name)
         )
-    return _NAMES_OF_CALLS[function]
+    return _NAMES_OF_VALUES[function]
 
 
 def _calls_what_gives_none(function: FunctionInfo, call: ast.Call) -> bool:

@@ -289,6 +289,37 @@ class Buffered(Optimizer):
                     p.data.add_(exp_avg, alpha=-step_size * group["lr"])
 '''
 
+MADE_BEFORE = '''\
+class MadeBefore(Optimizer):
+    """Makes states in its constructor, and steps of its own for vectors."""
+
+    def __init__(self, params, lr=0.01, momentum=0.9, least=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum})
+        self.least = least
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                state = self.state[parameter]
+                state["count"] = 0
+                state["sum"] = torch.full_like(parameter, 0.1)
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                g = p.grad
+                if g is None:
+                    continue
+                if g.abs().max() < self.least:
+                    continue
+                state = self.state[p]
+                if g.dim() < 2:
+                    p.add_(g, alpha=-group["lr"])
+                    continue
+                state["count"] += 1
+                state["sum"].mul_(group["momentum"]).addcmul_(g, g)
+                p.addcdiv_(g, state["sum"].sqrt(), value=-group["lr"] / state["count"])
+'''
+
 FUNCTIONAL = '''\
 class Functional(Optimizer):
     """Collects lists for a function, as PyTorch's own do."""
@@ -394,6 +425,7 @@ ALL = {
     "Counted": COUNTED,
     "Buffered": BUFFERED,
     "Functional": FUNCTIONAL,
+    "MadeBefore": MADE_BEFORE,
 }
 
 PROGRAM = """\

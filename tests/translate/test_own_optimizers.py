@@ -31,6 +31,8 @@ from .training_sides import TOLERANCE, trained
         "Buffered(model.parameters(), lr=0.01)",
         "Functional(model.parameters(), lr=0.01)",
         "Functional(model.parameters(), lr=0.01, amsgrad=True, maximize=False)",
+        "MadeBefore(model.parameters())",
+        "MadeBefore(model.parameters(), lr=0.1, least=0.1)",
         "Counted(model.parameters())",
         "Counted(model.parameters(), rho=0.5, warmup=20)",
     ],
@@ -80,12 +82,6 @@ def Lion(learning_rate=0.0001, betas=(0.9, 0.99), weight_decay=0.0):
         pytest.param("update.sign_()", "normalised(update)", "normalised() a tensor", id="a function that isn't read"),
         pytest.param("update.sign_()", "torch.randn_like(update)", "torch.randn_like", id="random numbers"),
         pytest.param("update.sign_()", "update * self.scale", "self.scale", id="an attribute that is nowhere made"),
-        pytest.param(
-            "                grad = p.grad\n",
-            "                grad = p.grad\n                if grad.max() > 9:\n                    continue\n",
-            "leaves a parameter",
-            id="a parameter left out on a condition",
-        ),
         pytest.param(
             "        return loss\n",
             "        for p in self.param_groups[0]['params']:\n            p.mul_(2)\n",

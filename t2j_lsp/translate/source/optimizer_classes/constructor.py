@@ -30,6 +30,8 @@ class OptimizerConstructor:
     """The options of a group, and the variables that have them."""
     attributes: dict[str, str] = field(default_factory=dict)
     """What it keeps in attributes, and the variables that have it."""
+    loop: ast.For | None = None
+    """The loop over its parameters in which it makes their states."""
     numbers: dict[str, ast.expr] = field(default_factory=dict)
     """Attributes that are numbers, which a step may count up."""
 
@@ -89,6 +91,10 @@ class _Reader:
                 named = isinstance(given[0], ast.Name) and given[0].id == self.made.parameters if given else False
                 need(named and len(given) == 2, "what its constructor gives its base", node)
                 self.passed = given[1]
+                return
+            case ast.For(iter=iterated) if ast.unparse(iterated) == "self.param_groups" and self.passed is not None:
+                need(self.made.loop is None, "its constructor walks over its parameters more than once", node)
+                self.made.loop = node
                 return
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_dict(value) and name == "defaults":
                 self.dicts[name] = value

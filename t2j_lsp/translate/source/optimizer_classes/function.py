@@ -15,6 +15,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.source.text import Source
 
 from .axes import AxesCheck
+from .branches import made_at_first, without_continues
 from .constructor import RATE, read_constructor
 from .kept_values import computed_anew, kept_option
 from .kernels import of_one_parameter
@@ -42,6 +43,9 @@ def function_text(source: Source, node: ast.ClassDef) -> str:
     if item:
         walk.body = computed_anew(walk.body, item)
     constructor = read_constructor(methods["__init__"], without=option)
+    walk.body = without_continues(walk.body)
+    if constructor.loop is not None:
+        walk.body[:0] = made_at_first(walk, constructor.loop)
     lines = Lines(source)
     known = _torch(source)
     torch = known or "torch"

@@ -11,7 +11,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .expressions import StepExpressions
 from .forms import asks_for_state
 from .lines import indented, unparsed
-from .names import StepNames, is_gradient, pairs, same
+from .names import StepNames, is_gradient, is_state, pairs, same
 from .unfit import need
 
 _LIKE = names_with(Trait.LIKE)
@@ -76,6 +76,8 @@ class InitialState:
                     self.find(node.orelse, names, other, new)
                     if new and all(self.is_made(s) for s in (*node.body, *node.orelse)):
                         self.made.add(node)
+                case ast.Assign() if new and is_state(node.value, names.parameter):
+                    self.made.add(node)
                 case ast.Assign() if new:
                     self._entries(node, path)
                 case ast.With():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
+import keyword
 from collections.abc import Sequence
 
 from t2j_lsp import symbols
@@ -22,6 +24,11 @@ from .walks import Walk
 def _reads(text: str, name: str) -> bool:
     """Whether an expression reads a variable."""
     return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(ast.parse(text)))
+
+
+def _is_taken(name: str) -> bool:
+    """Whether no variable can have a name, or it is Python's own."""
+    return not name.isidentifier() or keyword.iskeyword(name) or hasattr(builtins, name)
 
 
 class StepValues:
@@ -60,7 +67,7 @@ class StepValues:
                 if name in entries:
                     self.names.entries = {k: new if v == name else v for k, v in self.names.entries.items()}
         self.names.entries = {
-            key: self._fresh(f"{key}_of_state") if name in own or not name.isidentifier() else name
+            key: self._fresh(f"{key}_of_state") if name in own or _is_taken(name) else name
             for key, name in self.names.entries.items()
         }
         need("state" not in self.names.stored or "state" in self.names.states, "what state is", self.walk.body[0])
@@ -204,4 +211,6 @@ class StepValues:
         """Whether a statement only gives a variable its own value."""
         if not isinstance(node, ast.Assign):
             return isinstance(node, ast.Pass)
+        if is_state(node.value, self.names.parameter):
+            return True
         return all(ast.unparse(self._target(t)) == ast.unparse(self.expressions.rewrite(v)) for t, v in pairs(node))

@@ -94,6 +94,15 @@ def _asks(node: ast.stmt, closure: list[str]) -> bool:
     return any(n.id in closure for n in _names(node))
 
 
+def inner_loop(loop: ast.For) -> tuple[str, ast.For]:
+    """The variable of the groups, and the loop over the parameters of each, which is all there is. Raises Unfit."""
+    match loop:
+        case ast.For(target=ast.Name(id=group), body=[ast.For() as inner], orelse=[]):
+            need(ast.unparse(inner.iter) == f"{group}['params']", "how it walks over the parameters of a group", inner)
+            return group, inner
+    raise Unfit("how it walks over its groups", loop)
+
+
 def _of_group(loop: ast.For) -> Walk:
     """The walk over a group's parameters."""
     need(isinstance(loop.target, ast.Name) and not loop.orelse, "how it walks over its groups", loop)

@@ -78,3 +78,13 @@ OTHERWISE = {
 def test_what_minds_another_order_stays(name: str) -> None:
     reasons = [gap.reason for gap in translate(OTHERWISE[name]).gaps]
     assert any("order of the names" in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize(
+    "made", ["self.pool = nn.MaxPool1d(1)", "self.past = nn.Dropout(0.0)", "self.zoom = nn.ReLU()"]
+)
+def test_parts_without_parameters_may_stand_anywhere(made: str) -> None:
+    """`conv`, `pool`, `out`: what is saved is in alphabetical order."""
+    pair = sides(source().replace("self.drop = nn.Dropout(0.1)", made), "parts_without_parameters")
+    assert not pair.gaps()
+    assert pair.jax.names == pair.torch.names

@@ -8,7 +8,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.rule.facts import AnyModule, Layer, Qual, Scalar, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Layer, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with, stands_alone
 from t2j_lsp.translate.rule.names import is_dtype
@@ -105,6 +105,25 @@ class Operators:
         self.truth.ctx.report.note(node, "torch.nn.Module", "note", reason)
         kept, value = self.copier.copy_arguments(node).text, self.renderer.render(asked).text
         return Piece(f"({kept} or callable({value}) and not isinstance({value}, type))")
+
+    def asked_for_parameter(self, node: ast.Call) -> Piece | None:
+        """``isinstance(m.weight, nn.Parameter)``: the Variable is asked, and not the array in it.
+
+        So is ``m.bias`` of any layer whether it is a tensor, which may be a Variable there.
+        """
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Attribute() as asked, kind]):
+                fact, owner = self.inference.fact(kind), self.inference.fact(asked.value)
+            case _:
+                return None
+        name = fact.name if isinstance(fact, Qual) else ""
+        unknown = asked.attr == "bias" and (isinstance(owner, AnyModule) or owner == UNKNOWN)
+        if name in names_with(Trait.PARAMETER) and (variable := self.variables.parameter(asked, True)) is not None:
+            return Piece(f"isinstance({variable[0]}, {self.renderer.argument(kind).text})")
+        if name == "torch.Tensor" and unknown and self.variables.parameter(asked) is None:
+            bias, flax = f"{self.renderer.argument(asked.value).text}.bias", self.renderer.need("nnx")
+            return Piece(f"isinstance({bias}, {self.renderer.argument(kind).text} | {flax}.Variable)")
+        return None
 
     def of_object(self, node: ast.BinOp) -> None:
         """``adj + 1`` of a sparse matrix, which is no array: only ``@``, and products with a number, are the same.

@@ -28,7 +28,7 @@ def in_torch_order(inference: Inference, fact: Fact) -> bool:
         case Layer():
             rule = LAYERS.get(fact.name)
             counts_batches = rule is not None and "running_mean" in rule.attributes
-            return rule is not None and not counts_batches and (bool(rule.attributes) or not rule.random)
+            return rule is not None and not counts_batches and (bool(rule.attributes) or not _has_state(fact))
         case Instance():
             return _class_in_order(fact.cls.info, lambda part: in_torch_order(inference, part))
     return False
@@ -48,7 +48,8 @@ def walked_in_torch_order(inference: Inference, fact: Fact, kind: str) -> bool:
             plain = rule is not None and (bool(rule.attributes) or rule.elementwise or not rule.random)
             return kind == "modules" or plain
         case Instance():
-            return _class_in_order(fact.cls.info, lambda part: walked_in_torch_order(inference, part, kind))
+            counts = _has_state if kind == "parameters" else is_module
+            return _class_in_order(fact.cls.info, lambda part: walked_in_torch_order(inference, part, kind), counts)
     return False
 
 
@@ -93,7 +94,15 @@ def _is_computed(info: ClassInfo, name: str) -> bool:
     return all(isinstance(value, ast.Constant | ast.BinOp | ast.Compare) for value in given)
 
 
-def _class_in_order(info: ClassInfo, in_order: Callable[[Fact], bool]) -> bool:
+def _has_state(fact: Fact) -> bool:
+    """Whether a module may hold parameters: a pooling layer has none, and nobody sees where it stands."""
+    rule = LAYERS.get(fact.name) if isinstance(fact, Layer) and fact.items is None else None
+    return rule is None or bool(rule.attributes) or rule.random and rule.base != "nnx.Dropout"
+
+
+def _class_in_order(
+    info: ClassInfo, in_order: Callable[[Fact], bool], counts: Callable[[Fact], bool] = _has_state
+) -> bool:
     names = _assigned(info)
     if names is None or not info.is_module or len(info.ancestry()) > 1 or info.layer_base is not None:
         return False
@@ -105,7 +114,7 @@ def _class_in_order(info: ClassInfo, in_order: Callable[[Fact], bool]) -> bool:
         elif held is not None and is_module(held):
             if not in_order(held):
                 return False
-            parts.append(name)
+            parts += [name] if counts(held) else []
         elif not isinstance(held, Scalar | Tensor):
             return False
     return own == sorted(own) and parts == sorted(parts)

@@ -28,6 +28,7 @@ from .kept_generators import with_seeds_as_statements
 from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
 from .later_updates import with_updates_made_later
+from .layers_asked import with_layers_asked_by_class
 from .lazy_layers import with_sizes_of_lazy_layers
 from .leaves_as_parameters import with_leaves_as_parameters
 from .left_out_caches import with_caches_left_out
@@ -81,6 +82,7 @@ _WAYS = (
     with_masks_of_kernels_renamed,
     with_parameters_under_their_names,
     with_class_patterns_as_conditions,
+    with_layers_asked_by_class,
     with_modes_as_statements,
     with_backward_passes_as_methods,
     with_weighted_losses_summed,

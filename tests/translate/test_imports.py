@@ -161,6 +161,15 @@ def test_names_that_a_later_import_of_everything_may_bring_are_gaps() -> None:
     assert translate(translation.code).code == translation.code
 
 
+@pytest.mark.parametrize(("use", "gaps"), [("y = claim(x)", 1), ("y = claim(x), torch.exp(x)", 1), ("y = relu(x)", 0)])
+def test_names_that_no_rule_knows_and_only_pytorch_can_bring_are_gaps(use: str, gaps: int) -> None:
+    """The import went, and the name had no meaning in the output."""
+    source = "import torch\nfrom torch.nn.functional import *\nfrom torch.utils.data.worker import *\n\n\n"
+    translation = translate(f"{source}def f(x: torch.Tensor):\n    {use}\n    return y\n")
+    assert [(gap.name, gap.code) for gap in translation.gaps] == [("claim", "left")] * gaps
+    assert ("worker import *" in translation.code) == bool(gaps)
+
+
 def test_a_class_of_the_file_is_none_of_what_an_import_of_everything_brings() -> None:
     translation = translate("from torch.nn import *\n\n\nclass Linear:\n    pass\n\n\nmade = Linear()\n")
     assert "made = Linear()" in translation.code and "nnx.Linear" not in translation.code

@@ -7,6 +7,7 @@ that no rule takes) would otherwise stay PyTorch in silence.
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_right
 from itertools import accumulate
 
@@ -30,6 +31,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
     reach = list(accumulate((end for _, end in replaced), max))
     trained = all(finding.code != "training-loop" for finding in context.report.findings)
     starred = starred_names(context.source, context.inference.env)
+    written = {word for edit in context.edits.made for word in re.findall(r"\w+", edit.new)} if starred else set()
     for node in context.source.written_nodes:
         left = _of_torch(context, node, claimed) or trained and _of_optimizer(context, node)
         reason = "no rule converts this use of {}; it stays PyTorch"
@@ -40,7 +42,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
         use, name = left
         start, end = context.source.span(use)
         at = bisect_right(starts, start)
-        if at and reach[at - 1] >= end:
+        if at and reach[at - 1] >= end and not (reason is STARRED and name in written):
             continue
         statement = _statement(context, use)
         if (

@@ -75,9 +75,15 @@ def star_names(module: str) -> dict[str, Fact]:
 
 
 def starred_names(source: Source, env: Mapping[str, Fact]) -> frozenset[str]:
-    """Names of PyTorch's that an import of everything brings, unless one behind it that isn't in sight does."""
+    """Names that an import of everything brings from PyTorch, but what they are isn't in sight.
+
+    Rules know them, and a star behind PyTorch's may bring others; or no rule does, and only PyTorch's can bring them.
+    """
     stars = [n for n in source.tree.body if isinstance(n, ast.ImportFrom) and n.names[0].name == "*" and not n.level]
-    given = {name for n in stars if is_torch(n.module or "") for name in star_names(n.module or "")}
+    of_torch = [n.module or "" for n in stars if is_torch(n.module or "")]
+    given = {name for module in of_torch for name in star_names(module)}
+    if of_torch and len(of_torch) == len(source.symbols.stars):
+        given |= source.symbols.unbound - given
     return frozenset(n for n in given if n in source.symbols.unbound and env.get(n, UNKNOWN) == UNKNOWN)
 
 

@@ -251,6 +251,17 @@ class Pyramid(nn.Module):
         for i in range(len(feats) - 1): outs.append(self.lateral(feats[i]))
         return tuple(outs)
 """,
+    "an image's rows behind each other, of a size kept under another name": """
+class Tokens(nn.Module):
+    def __init__(self, dim, input_resolution):
+        super().__init__()
+        self.area = input_resolution
+        self.fc = nn.Parameter(torch.ones(dim))
+    def forward(self, x):
+        h, w = self.area
+        assert x.shape[1] == h * w, "other tokens"
+        return x.view(x.shape[0], h, w, -1) * self.fc
+""",
     "no layer of torch's inside": """
 class Scale(nn.Module):
     def __init__(self, num_features):

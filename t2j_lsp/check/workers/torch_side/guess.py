@@ -247,7 +247,9 @@ class Guesser:
             yield Spec("int64", batched(7), 0, 8)
         channels = next((v for k, v in self.built_with.items() if _CHANNEL_NAMES.search(k)), None)
         if channels is not None:
-            if (places := grid(self.model)) is not None:  # an image whose rows are laid behind each other
+            if (
+                places := grid(self.model, self.built_with)
+            ) is not None:  # an image whose rows are laid behind each other
                 yield Spec("float32", batched(places, channels))
             yield from (
                 Spec("float32", batched(*rest)) for rest in ((channels, 17, 19), (LENGTH, channels), (channels,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec, map_values
@@ -12,6 +13,8 @@ BATCHES = (3, 4, 5, 7, 9, 11, 13)
 """Lengths of the first axis. With 2, a roll by one is a flip, and a swap of two is a reversal.
 
 As few as that: XLA without its algebraic simplifier gets a softmax over a first axis of 5 wrong on the CPU."""
+RESOLUTION = "input_resolution"
+"""What height and width of an image are called by modules that take its rows behind each other."""
 _BIG = 20_000
 
 
@@ -74,9 +77,9 @@ def unpaired(arguments: Arguments) -> list[Arguments]:
     return [v for v in (longer(True), longer(False)) if str(v) != str(arguments)]
 
 
-def grid(model: Any) -> int | None:
-    """How many places an image has whose height and width a module knows as ``input_resolution``."""
-    match getattr(model, "input_resolution", None):
+def grid(model: Any, built_with: Mapping[str, Any]) -> int | None:
+    """How many places an image has whose height and width a module was built with, or knows under this name."""
+    match built_with.get(RESOLUTION, getattr(model, RESOLUTION, None)):
         case (int(height), int(width)) | [int(height), int(width)]:
             return height * width
     return None

@@ -26,7 +26,7 @@ from t2j_lsp.check.requests import PrepareRequest
 from . import device as torch_device
 from .build import build, program, realise, to_array
 from .guess import Guesser
-from .lengths import shrunk, unpaired
+from .lengths import RESOLUTION, shrunk, unpaired
 from .parts import RecordedParts
 from .repairs import OUT_OF_ORDER
 from .sequences import sorted_sequences
@@ -239,9 +239,8 @@ def _tries(model: Any, plan: InputPlan) -> Iterator[tuple[Arguments, Guesser | N
         for inputs in [plan.inputs] if known else shrunk(plan.inputs):
             yield inputs, None
         return
-    guesser = Guesser(
-        model, {k: v for k, v in plan.init.kwargs.items() if isinstance(v, int)}, plan.known, plan.several
-    )
+    said = {name: value for name, value in plan.init.kwargs.items() if isinstance(value, int) or name == RESOLUTION}
+    guesser = Guesser(model, said, plan.known, plan.several)
     for inputs in guesser:
         yield inputs, guesser
 

@@ -320,6 +320,36 @@ class MadeBefore(Optimizer):
                 p.addcdiv_(g, state["sum"].sqrt(), value=-group["lr"] / state["count"])
 '''
 
+BY_AXES = '''\
+class ByAxes(Optimizer):
+    """Keeps more of matrices than of vectors, and the same under two conditions."""
+
+    def __init__(self, params, lr=0.01, beta=0.9):
+        super().__init__(params, dict(lr=lr, beta=beta))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = p.grad
+                state = self.state[p]
+                if g.dim() != 2:
+                    if "buf" not in state:
+                        state["buf"] = torch.zeros_like(g)
+                    state["buf"].mul_(group["beta"]).add_(g, alpha=1 - group["beta"])
+                    p.add_(state["buf"], alpha=-group["lr"])
+                    continue
+                if "buf" not in state:
+                    state["buf"] = torch.zeros_like(g)
+                    state["var"] = torch.zeros_like(g)
+                buf, var = state["buf"], state["var"]
+                var.mul_(group["beta"]).addcmul_(buf - g, buf - g, value=0.1)
+                buf.lerp_(g, 0.1)
+                p.addcdiv_(buf, var.sqrt() + 1e-3, value=-group["lr"])
+'''
+
 FUNCTIONAL = '''\
 class Functional(Optimizer):
     """Collects lists for a function, as PyTorch's own do."""
@@ -426,6 +456,7 @@ ALL = {
     "Buffered": BUFFERED,
     "Functional": FUNCTIONAL,
     "MadeBefore": MADE_BEFORE,
+    "ByAxes": BY_AXES,
 }
 
 PROGRAM = """\

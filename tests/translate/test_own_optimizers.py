@@ -31,6 +31,7 @@ from .training_sides import TOLERANCE, trained
         "Buffered(model.parameters(), lr=0.01)",
         "Functional(model.parameters(), lr=0.01)",
         "Functional(model.parameters(), lr=0.01, amsgrad=True, maximize=False)",
+        "ByAxes(model.parameters())",
         "MadeBefore(model.parameters())",
         "MadeBefore(model.parameters(), lr=0.1, least=0.1)",
         "Counted(model.parameters())",
@@ -99,6 +100,13 @@ def Lion(learning_rate=0.0001, betas=(0.9, 0.99), weight_decay=0.0):
             "exp_avg = exp_avg * 2\n                exp_avg.mul_(beta2)",
             "exp_avg",
             id="a state that is left behind",
+        ),
+        pytest.param(
+            '                if len(state) == 0:\n                    state["exp_avg"] = torch.zeros_like(p)\n',
+            "                wide = p.numel() > 3\n                if wide:\n                    if len(state) == 0:\n"
+            '                        state["exp_avg"] = torch.zeros_like(p)\n',
+            "by the value of wide",
+            id="a state that some parameters have",
         ),
         pytest.param("torch.zeros_like(p)\n", "p.data\n", "shares the memory", id="a state that is the parameter"),
         pytest.param(

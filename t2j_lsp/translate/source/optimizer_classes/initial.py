@@ -95,7 +95,11 @@ class InitialState:
         names = self._names
         keyed = [(self.expressions.reader.key(t), t, v) for t, v in pairs(node)]
         for key, _, value in keyed:
-            if key is not None and key not in self.kinds and key not in names.written:
+            if key is not None and key in self.kinds:
+                again = self.kinds[key] == "number" or self._first_value(value) == self.values[key]
+                need(again, f"its state {key!r} is made in two ways", value)
+                need(self.conditions[key] == self._of_options(path, value), f"when its state {key!r} is made", value)
+            elif key is not None and key not in names.written:
                 self._entry(key, value, path)
         kinds = [self.kinds.get(key, "tensor") for key, _, _ in keyed if key is not None]
         others = [t for key, t, _ in keyed if key is None and not self._is_alias(t)]
@@ -111,7 +115,7 @@ class InitialState:
             shared = isinstance(made, ast.Name) and made.id in (names.parameter, names.gradient)
             writes = isinstance(made, ast.Name) and made.id == names.gradient and not reader.writes(key)
             need(not shared or writes, f"its state {key!r} shares the memory of what it is made of", value)
-        self.conditions[key] = tuple(unparsed(ast.fix_missing_locations(test)) for test in path)
+        self.conditions[key] = self._of_options(path, value)
         torch = self.expressions.torch
         containers = ast.List | ast.Dict | ast.Set | ast.Tuple | ast.ListComp | ast.DictComp
         unknown = isinstance(value, ast.Constant) and type(value.value) not in (int, float)
@@ -124,9 +128,28 @@ class InitialState:
         self.kinds[key] = "late" if first is None else "tensor"
         self.values[key] = first or f"{torch}.zeros_like({names.parameter})"
 
+    def _of_options(self, path: tuple[ast.expr, ...], place: ast.expr) -> tuple[str, ...]:
+        """The conditions under which all parameters have an entry; what asks for one by one is left out. Raises Unfit.
+
+        Where some parameters need an entry all of them have one.
+        """
+        names = self._names
+        out: list[str] = []
+        for test in path:
+            read = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
+            if read.isdisjoint({names.parameter, names.gradient}):
+                local = sorted((read & names.stored.keys()) - self._options())
+                need(not local, f"its state is made by the value of {', '.join(local)}", place)
+                out.append(unparsed(ast.fix_missing_locations(test)))
+        return tuple(out)
+
+    def _options(self) -> set[str]:
+        """The variables that have options."""
+        return {*self.expressions.attributes.values(), *self.expressions.reader.options.values()}
+
     def _is_number(self, value: ast.expr) -> bool:
         """Whether a value is computed of options alone."""
-        options = {*self.expressions.attributes.values(), *self.expressions.reader.options.values()}
+        options = self._options()
         plain = ast.BinOp | ast.UnaryOp | ast.Constant | ast.Name | ast.operator | ast.unaryop | ast.expr_context
         made = self.expressions.rewrite(value)
         names = {n.id for n in ast.walk(made) if isinstance(n, ast.Name)}

@@ -21,6 +21,7 @@ from .copying import Copier
 from .function_values import FunctionValues
 from .handed_classes import GIVEN_RNGS, is_called_with_rngs, is_called_without_rngs, was_converted
 from .handlers import ExpressionRenderer
+from .methods_by_name import method_by_name
 from .rngs import rngs_expression
 from .rule_application import RuleApplication
 from .torch_only import namespace
@@ -122,7 +123,9 @@ class LibraryObjects:
             table = ", ".join(f'"{name}": {self.renderer.need(rule.helper)}' for name, rule in layers.items())
             return Piece(f"{{{table}}}[{self.renderer.render(node.args[1]).text}]")
         named = isinstance(node.func, ast.Name) and node.func.id == "getattr"
-        return self.value(node) if named and isinstance(self.ctx.fact(node), Qual) else None
+        if named and isinstance(self.ctx.fact(node), Qual):
+            return self.value(node)
+        return method_by_name(self.ctx, node)
 
     def function_with_rngs(self, node: ast.Name | ast.Attribute | ast.Call) -> Piece | None:
         """A function or class that takes rngs, used as a value: whoever calls it may not know that, so they go along.

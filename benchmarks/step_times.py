@@ -63,10 +63,27 @@ class Steps:
 
 
 def torch_steps(times: list[float], compiled: list[float]) -> None:
-    """Note when each optimizer of PyTorch has made a step."""
+    """Note when an optimizer of PyTorch has made a step; several behind one backward pass are one step, as in JAX."""
+    import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    register_optimizer_step_post_hook(lambda *_: times.append(time.process_time()))
+    passed = [True]
+
+    def noted(differentiate: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            passed.append(True)
+            return differentiate(*arguments, **keywords)
+
+        return call
+
+    def note_step(*_: Any) -> None:
+        if passed:
+            times.append(time.process_time())
+        passed.clear()
+
+    for name in ("backward", "grad"):
+        setattr(torch.autograd, name, noted(getattr(torch.autograd, name)))
+    register_optimizer_step_post_hook(note_step)
 
 
 def jax_steps(times: list[float], compiled: list[float]) -> None:
@@ -194,12 +211,12 @@ def summary(sides: Sequence[tuple[Steps, Steps]]) -> str:
     """How many programs are as fast as in PyTorch, and the time of all."""
     plain = [(torch, jax) for torch, jax in sides if not math.isnan(jax.plain)]
     ratios = [jax.plain / torch.plain for torch, jax in plain]
-    together = [
-        sum(side.mean * torch.later for torch, jax in plain for side in [(torch, jax)[at]]) / 1000 for at in (0, 1)
-    ]
+    together = [sum(side.mean * side.later for side in one) / 1000 for one in zip(*plain, strict=True)]
     bar = f"{sum(ratio <= BAR for ratio in ratios)} of {len(ratios)} programs take at most {BAR} times as long"
     lone = f", and {len(sides) - len(plain)} have only steps that compile" if len(plain) < len(sides) else ""
-    mean = f"the geometric mean is {statistics.geometric_mean(ratios):.2f}" if ratios else ""
+    if not ratios:
+        return f"{bar}{lone}"
+    mean = f"the geometric mean is {statistics.geometric_mean(ratios):.2f}"
     return f"{bar}{lone}; {mean}; together {together[0]:.2f} s in PyTorch, {together[1]:.2f} s in JAX"
 
 

@@ -136,6 +136,37 @@ def test_modules_that_grow_are_looked_at_in_each_call(change: str) -> None:
     assert "@bound_jit" not in translate(program(f"{made}{LOOP}    {change}\n")).code
 
 
+def test_a_wrapper_of_a_module_is_as_the_module() -> None:
+    apart = MADE.replace("model = Net()", "net = Net()\nmodel = nn.DataParallel(net)")
+    wrapped = MADE.replace("Net()", "nn.DataParallel(Net())")
+    for made in (apart, wrapped):
+        assert bound(program(made + LOOP)) == ["train_step", "eval_step"]
+        assert bound(program(f"{made}{LOOP}    model.module.scale = 0.5\n")) == []
+
+
+def test_a_wrapper_and_what_it_wraps_are_not_bound_together() -> None:
+    together = """\
+import torch
+from torch import nn
+
+net = nn.Linear(4, 4)
+model = nn.DataParallel(net)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def step(model, net, x):
+    optimizer.zero_grad()
+    loss = (model(x) - net(x).detach()).square().mean()
+    loss.backward()
+    optimizer.step()
+
+
+for _ in range(3):
+    step(model, net, torch.ones(2, 4))
+"""
+    assert "graph=False" not in translate(together).code
+
+
 def test_an_agent_that_is_made_once_binds_its_steps() -> None:
     agent = """\
 import torch

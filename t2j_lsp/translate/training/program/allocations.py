@@ -13,6 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import Class, is_module
 from t2j_lsp.translate.rule.facts import AnyModule, Fact, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.source.positions import position
 
@@ -39,7 +40,7 @@ class Allocations:
         made = [self.made(places) for places in held]
         trees = self.objects.trees
         for places, calls in zip(held, made, strict=True):
-            unknown = [place for place in places if isinstance(self.ctx.fact(place), AnyModule)]
+            unknown = [place for place in places if _is_any(self.ctx.fact(place))]
             known = [place for place in places if place not in unknown]
             known += sorted(calls or (), key=position) if unknown else []
             if unknown and calls is None or not trees.are_passed(known, body):
@@ -101,6 +102,9 @@ class Allocations:
     def _calls(self, node: ast.expr, scope: VariableScope, depth: int) -> set[ast.Call] | None:
         node = same_module(node)
         if isinstance(node, ast.Call):
+            wrapped = isinstance(fact := self.ctx.fact(node), AnyModule) and fact.wrapped is not None
+            if wrapped and self._wraps(node) and depth <= DEPTH:
+                return self._calls(node.args[0], self.objects.scope(node), depth + 1)
             return {node} if self._constructs(node) else None
         if depth > DEPTH or not isinstance(node, ast.IfExp) and self._is_set_elsewhere(node):
             return None
@@ -115,6 +119,11 @@ class Allocations:
                 return None
             out |= calls
         return out or None
+
+    def _wraps(self, call: ast.Call) -> bool:
+        """Whether a call is that of a wrapper that the output has, which keeps the module that it is given first."""
+        fact = self.ctx.fact(call.func)
+        return isinstance(fact, Qual) and fact.name in names_with(Trait.COPIED_CLASS) and bool(call.args)
 
     def _constructs(self, call: ast.Call) -> bool:
         """Whether a call makes a new module each time: of a class, of a layer, or a copy of all of one."""
@@ -151,3 +160,8 @@ class Allocations:
 
 def _is_load(node: ast.Attribute) -> bool:
     return isinstance(node.ctx, ast.Load)
+
+
+def _is_any(fact: Fact) -> bool:
+    """Whether no more is known of a module than that it is one."""
+    return isinstance(fact, AnyModule) and fact.wrapped is None

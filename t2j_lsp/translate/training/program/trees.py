@@ -46,6 +46,8 @@ class Trees:
                 return self._class(fact.cls.info)
             case Layer():
                 return self._layer(fact)
+            case AnyModule(wrapped=wrapped) if wrapped is not None:
+                return self.is_tree(wrapped)  # its wrapper holds nothing else
         return False
 
     def are_passed(self, places: list[ast.expr], body: str) -> bool:

@@ -56,7 +56,7 @@ def converted(name: str) -> Translation:
 def steps(code: str) -> list[ast.FunctionDef]:
     """The compiled functions of converted code."""
     functions = [n for n in ast.parse(code).body if isinstance(n, ast.FunctionDef)]
-    marked = [n for n in functions if any("nnx.jit" in ast.unparse(d) for d in n.decorator_list)]
+    marked = [n for n in functions if any("jit" in ast.unparse(d) for d in n.decorator_list)]
     return [*marked, *(n for n in functions if f"{n.name} = nnx.jit_partial({n.name}, " in code)]
 
 

@@ -18,6 +18,7 @@ from functools import cache
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import Comprehension, FunctionNode, named_parameters
+from t2j_lsp.translate.source.positions import first_line
 
 from .called import MOVED
 from .classes import FLAX_NAMES, of_library
@@ -125,7 +126,7 @@ def _may_move(made: ast.FunctionDef) -> bool:
         and not any(isinstance(n, other) for n in within)
         and returns == body[-1:]
         and returns[0].value is not None
-        and (body[-1].end_lineno or 0) - body[0].lineno < MOST_LINES
+        and (body[-1].end_lineno or 0) - first_line(body[0]) < MOST_LINES
     )
 
 
@@ -288,7 +289,7 @@ class _Placing:
             yield f"# {re.split(r'(?<=[.])(?= [A-Z])', said)[0]}"
         for name, value in kept.items():
             yield f"{name} = {ast.get_source_segment(self._source_of(value), value)}"
-        first, last = self.body[0].lineno, self.body[-1].lineno
+        first, last = first_line(self.body[0]), self.body[-1].lineno
         whole = _replaced(self.function, self._replacements(self.body[:-1], put)).splitlines(keepends=True)
         yield from textwrap.dedent("".join(whole[first - 1 : last - 1])).splitlines()
 

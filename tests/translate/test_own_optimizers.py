@@ -223,3 +223,14 @@ def test_functions_that_take_the_lists_of_a_step_go_where_nothing_else_calls_the
     assert "def functional" not in convert(program(call)).code
     assert "def functional" in convert(program(call) + "print(functional)\n").code
     assert "def functional" in convert(program(call).partition("\nmodel = ")[0]).code
+
+
+def test_a_file_that_imports_a_class_of_one_without_torch_converts(tmp_path: Path) -> None:
+    momentum = "from torch.optim.optimizer import Optimizer\n\n\n" + ALL["Counted"].replace(
+        "    @torch.no_grad()\n", ""
+    )
+    (tmp_path / "counted.py").write_text(momentum)
+    use = program("Counted(model.parameters())", optimizer="from counted import Counted")
+    (tmp_path / "train.py").write_text(use)
+    assert not convert(momentum).gaps
+    assert not convert(use, resolve=neighbours(tmp_path / "train.py")).gaps

@@ -39,7 +39,7 @@ def as_function(source: Source, info: ClassInfo) -> OptimizerFunction | None:
     if not is_own_optimizer(info):
         return None
     try:
-        function = ast.parse(function_text(source, info.node)).body[0]
+        function = ast.parse(function_text(source, info.node)).body[-1]
     except Unfit:
         return None
     assert isinstance(function, ast.FunctionDef)

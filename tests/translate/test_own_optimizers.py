@@ -9,7 +9,7 @@ import pytest
 from t2j_lsp import convert
 from t2j_lsp.files.sources import neighbours
 
-from .optimizer_classes import program
+from .optimizer_classes import ALL, program
 from .training_sides import TOLERANCE, trained
 
 

@@ -97,7 +97,7 @@ def _is_computed(info: ClassInfo, name: str) -> bool:
 def _has_state(fact: Fact) -> bool:
     """Whether a module may hold parameters: a pooling layer has none, and nobody sees where it stands."""
     rule = LAYERS.get(fact.name) if isinstance(fact, Layer) and fact.items is None else None
-    return rule is None or bool(rule.attributes) or rule.random and rule.base != "nnx.Dropout"
+    return rule is None or rule.base != "nnx.Dropout" and (bool(rule.attributes) or rule.random)
 
 
 def _class_in_order(

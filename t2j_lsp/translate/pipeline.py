@@ -26,7 +26,7 @@ from t2j_lsp.translate.inference.neighbours import Neighbours
 from t2j_lsp.translate.inference.rngs import plan_rngs
 from t2j_lsp.translate.layout import plan as layout
 from t2j_lsp.translate.layout.short import short_layers
-from t2j_lsp.translate.output import class_names
+from t2j_lsp.translate.output import class_names, live_views
 from t2j_lsp.translate.output.above import keep_comments, mark_todos, report_outdated
 from t2j_lsp.translate.output.along import report_files_to_convert
 from t2j_lsp.translate.output.helper_module import module_beside
@@ -242,6 +242,8 @@ def _convert(inference: Inference, options: Options, known: Known, lines: Contai
         report_files_to_convert(context)
     if inference.has(class_names.NEEDS):
         class_names.report_class_names(context)
+    if inference.has(live_views.NEEDS):
+        live_views.report_live_views(context)
     if context.report.todos:
         mark_todos(context)
     if "#" in context.source.text:

@@ -15,10 +15,12 @@ from t2j_lsp.translate.inference.call_sites import function_run_by, reached_func
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 REASON = "this follows the parameters as they are trained, and JAX's arrays don't: keep a clone of it"
 _TRAINS = frozenset({"backward", "step"})
 NEEDS = Gate(words=frozenset({"backward"}))
+_SHARING = (names_with(Trait.VIEW), names_with(Trait.SAME_TENSOR), names_with(Trait.TO_NUMPY))
 _WALKS = frozenset({"parameters", "values"})
 _PAIRS = frozenset({"named_parameters", "items"})
 
@@ -31,7 +33,7 @@ def report_live_views(context: Context) -> None:
             case ast.Assign(targets=[ast.Name()], value=value) if _shows(inference, value) and _is_late(
                 inference, node
             ):
-                context.report.gap(value, "torch.Tensor.data", "unsure", REASON)
+                context.report.gap(value, "parameters", "unsure", REASON)
 
 
 def _shows(inference: Inference, value: ast.expr, walked: frozenset[str] = frozenset(), depth: int = 0) -> bool:
@@ -54,7 +56,7 @@ def _is_view(inference: Inference, value: ast.expr, walked: frozenset[str]) -> b
     seen, at = False, value
     while True:
         match at:
-            case ast.Call(func=ast.Attribute(attr=attr, value=inner), args=[]) if attr in {"detach", "cpu", "numpy"}:
+            case ast.Call(func=ast.Attribute(attr=attr, value=inner)) if any(attr in one for one in _SHARING):
                 seen |= attr == "detach"
             case ast.Attribute(attr="data", value=inner):
                 seen = True

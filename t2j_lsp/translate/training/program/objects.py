@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import with_ancestors
@@ -52,6 +53,8 @@ class Objects:
         """The values that names are given, by the function in which they are."""
         self._statements: dict[ast.AST | None, list[ast.stmt]] = {}
         self._scopes: dict[ast.AST, VariableScope] = {}
+        self.looking: dict[type, Any] = {}
+        """What else looks at the same file, made once each."""
 
     # --- where things are ---------------------------------------------------------------------------------------
 

@@ -40,6 +40,14 @@ class BoundCalls:
         self.runs = SingleRuns(objects)
         self.allocations = Allocations(objects)
 
+    @classmethod
+    def of(cls, context: Context, objects: Objects) -> BoundCalls:
+        """The one of a file."""
+        if cls not in objects.looking:
+            objects.looking[cls] = cls(context, objects)
+        made: BoundCalls = objects.looking[cls]
+        return made
+
     def keep_objects(self, place: ast.stmt, scope: VariableScope, objects: Sequence[Input]) -> bool:
         """Whether each call at a place is given the same modules and optimizers, as they were the first time."""
         if any(one.given for one in objects) or self._changes_structure or self.runs.runs_once(place):
@@ -95,7 +103,7 @@ class BoundCalls:
     @cached_property
     def _changes_structure(self) -> bool:
         """Whether parts of a module are added, set or deleted anywhere but in a constructor."""
-        return any(self._changes_parts(node) for node in self.ctx.source.nodes if not self._is_constructing(node))
+        return any(self._changes_parts(node) and not self._is_constructing(node) for node in self.ctx.source.nodes)
 
     def _changes_parts(self, node: ast.AST) -> bool:
         match node:

@@ -91,7 +91,7 @@ class CompiledFunction:
         plain = all(one.kind not in ("static", "function") or self._is_known_function(one) for one in self.used)
         if self.place is None or not held or not plain or not self.takes_trees():
             return False
-        return BoundCalls(self.at.ctx, self.at.objects).keep_objects(self.place, self.at.scope, held)
+        return BoundCalls.of(self.at.ctx, self.at.objects).keep_objects(self.place, self.at.scope, held)
 
     def _is_known_function(self, one: Input) -> bool:
         return one.kind == "function" and self.is_static(one)

@@ -61,7 +61,7 @@ class OutsideUpdates:
         self.allocations = Allocations(objects)
         self.repeated = RepeatedCalls(context.inference, objects, self.allocations, steps.hosts, steps.used)
         self.methods = MethodCalls(context, objects, steps.jittable)
-        self.bound = BoundCalls(context, objects)
+        self.bound = BoundCalls.of(context, objects)
         self.compiled: dict[ast.Call, Callable[[], None]] = {}
         """Calls of modules that go through a compiled function, and what has each do so by itself."""
         self.passed: set[ast.AST] = set()

@@ -29,7 +29,7 @@ class Scale(torch.autograd.Function):
         return _C.scale(x)
 
 
-class Noise(torch.distributions.Normal):
+class Noise(torch.distributions.ExponentialFamily):
     def add(self, x):
         return self.shifted(x)
 
@@ -73,9 +73,9 @@ def torch_only_findings(statement: str) -> list[Finding]:
         ("z = scatter(*y, 0)", "torch_scatter.scatter", "torch_scatter takes"),
         ("z = box_iou(y, x)", "torchvision.ops.box_iou", "torchvision takes"),
         ("z = Scale.apply(x)", "Scale.apply", "Scale is still PyTorch, as its base torch.autograd.Function is"),
-        ("z = self.noise.add(x)", "self.noise.add", "its base torch.distributions.Normal is"),
-        ("z = self.noise.log_prob(x)", "self.noise.log_prob", "its base torch.distributions.Normal is"),
-        ("z = Noise(x, x)", "Noise", "its base torch.distributions.Normal is"),
+        ("z = self.noise.add(x)", "self.noise.add", "its base torch.distributions.ExponentialFamily is"),
+        ("z = self.noise.log_prob(x)", "self.noise.log_prob", "its base torch.distributions.ExponentialFamily is"),
+        ("z = Noise(x, x)", "Noise", "its base torch.distributions.ExponentialFamily is"),
     ],
 )
 def test_an_array_for_what_takes_tensors_is_a_gap_at_the_call(statement: str, name: str, reason: str) -> None:

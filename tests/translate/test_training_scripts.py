@@ -99,9 +99,9 @@ def between(name: str, start: str, end: str) -> str:
 
 
 def test_the_step_of_a_function_with_its_loop() -> None:
-    assert between("mnist", "@nnx.jit(graph=False)", "        if batch_idx") == (
+    assert between("mnist", "@bound_jit", "        if batch_idx") == (
         """\
-@nnx.jit(graph=False)
+@bound_jit
 def train_step(model, optimizer, data, target):
     def loss_fn(model):
         output = model(data)

@@ -87,7 +87,11 @@ class Operators:
         for test in (test for generator in node.generators for test in generator.ifs):
             self.truth.condition(test)
 
-    def asked_for_module(self, node: ast.Call) -> Piece | None:
+    def asked(self, node: ast.Call) -> Piece | None:
+        """``isinstance`` of what may be a function, or a parameter."""
+        return self._asked_for_module(node) or self._asked_for_parameter(node)
+
+    def _asked_for_module(self, node: ast.Call) -> Piece | None:
         """``isinstance(act, nn.Module)`` of what a function is given: activations are functions in JAX."""
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kind]):
@@ -106,7 +110,7 @@ class Operators:
         kept, value = self.copier.copy_arguments(node).text, self.renderer.render(asked).text
         return Piece(f"({kept} or callable({value}) and not isinstance({value}, type))")
 
-    def asked_for_parameter(self, node: ast.Call) -> Piece | None:
+    def _asked_for_parameter(self, node: ast.Call) -> Piece | None:
         """``isinstance(m.weight, nn.Parameter)``: the Variable is asked, and not the array in it.
 
         So is ``m.bias`` of any layer whether it is a tensor, which may be a Variable there.

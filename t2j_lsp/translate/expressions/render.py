@@ -112,8 +112,7 @@ class Renderer:
         first: tuple[Handler, ...] = (self.methods.first_parameter,) if has(FIRST) else ()
         dicts: tuple[Handler, ...] = (self.methods.dict_of_arrays,) if has(DICTS) else ()
         named: tuple[Handler, ...] = (self.attributes.by_name, self.objects.member) if has(BY_NAME) else ()
-        operators = self.operators
-        asked: tuple[Handler, ...] = (operators.asked_for_module, operators.asked_for_parameter) if has(ASKED) else ()
+        asked: tuple[Handler, ...] = (self.operators.asked,) if has(ASKED) else ()
         picked: tuple[Handler, ...] = (self.comprehensions.trained,) if has(PICKED) else ()
         last = (self.functions.partial, self.calls.call) if has(PARTIAL) else (self.calls.call,)
         return (*known, *first, *dicts, *named, *asked, *picked, *last)

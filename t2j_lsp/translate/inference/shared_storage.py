@@ -202,7 +202,7 @@ class _Function:
     def _bind(self, node: ast.stmt, env: Env) -> None:
         match node:
             case ast.Assign(targets=targets, value=value):
-                held = self.storage.of(value, env)
+                held = self.storage.named(value, env)
                 for target in targets:
                     self.storage.bind(target, held, env)
                     self.memory.bound(target, value, self.storage, env)
@@ -242,7 +242,8 @@ class _Function:
         for target in written_arrays(node, self.inference):
             new = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
             written = root(target)
-            elsewhere = new and dotted(node.targets[0]) != written  # type: ignore[attr-defined]
+            stored_there = any(isinstance(part, ast.Subscript) and root(part) == written for part in targets_of(node))
+            elsewhere = new and not stored_there and dotted(node.targets[0]) != written  # type: ignore[attr-defined]
             write = Write(written, self.storage.of(target, dict(env)), elsewhere)
             call = self.inference.source.parents.get(target)
             flag = isinstance(node, ast.Expr) and isinstance(call, ast.Attribute) and call.attr == "requires_grad_"

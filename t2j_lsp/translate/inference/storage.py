@@ -161,6 +161,13 @@ class Storage:
         first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return held.item(_constant(first))
 
+    def named(self, node: ast.expr, env: Env) -> Reached:
+        """What a variable holds that is given a value: ``w = weights[i]``, an item of what may be a list, has a name."""
+        if isinstance(node, ast.Subscript) and is_number(self.facts.get(node.slice, UNKNOWN)):
+            if not is_known(self.facts.get(node.value, UNKNOWN)):
+                return self.of(node.value, env).item()
+        return self.of(node, env)
+
     def _is_view(self, node: ast.Subscript) -> bool:
         """Whether indexing may give a view: numbers, slices, None and Ellipsis do, index arrays and masks do not."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

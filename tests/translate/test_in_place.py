@@ -85,6 +85,22 @@ def test_a_write_for_the_caller_is_refused(code: str, gaps: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "shared"),
+    [
+        (("w = ws[i]", "w.mul_(0.5)"), True),
+        (("w = ws[i]", "w = w.mul(0.5)"), False),
+        (("w = ws[i].clone()", "w.mul_(0.5)", "out.append(w)"), False),
+        (("ws[i].mul_(0.5)",), False),
+    ],
+)
+def test_an_item_that_has_a_name_of_its_own_is_written_into(lines: tuple[str, ...], shared: bool) -> None:
+    """``ws[i].mul_(2)`` stores into the list; a name that is given a new array leaves the old one there."""
+    loop = "".join(f"        {line}\n" for line in lines)
+    gaps = run(f"def f(ws):\n    out = []\n    for i in range(len(ws)):\n{loop}    return out\n").gaps
+    assert ["in-place-shared"] * shared == [gap.code for gap in gaps]
+
+
+@pytest.mark.parametrize(
     ("parameter", "value", "gap"),
     [("x", "torch.exp(y)", True), ("x", "5", False), ("x: Box", "torch.exp(y)", False)],
 )

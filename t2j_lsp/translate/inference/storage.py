@@ -162,7 +162,7 @@ class Storage:
         return held.item(_constant(first))
 
     def named(self, node: ast.expr, env: Env) -> Reached:
-        """What a variable holds that is given a value: ``w = weights[i]``, an item of what may be a list, has a name."""
+        """What a variable holds that is given a value: ``w = weights[i]`` names an item of what may be a list."""
         if isinstance(node, ast.Subscript) and is_number(self.facts.get(node.slice, UNKNOWN)):
             if not is_known(self.facts.get(node.value, UNKNOWN)):
                 return self.of(node.value, env).item()

@@ -22,6 +22,7 @@ RULES = sorted(REGISTRY, key=lambda one: one.name)
 # Signatures that can't be compared --------------------------------------------------------------------------------
 
 NOT_STATED = {
+    "torch.Size": "a tuple, made as one",
     "torch.Tensor.where": "torch names the tensor itself only in the schema of the function",
     "torch.device": "its page has two forms of which the schema states one: device(device), device(type, index)",
     "torch.get_autocast_cpu_dtype": "a C function without a page, which takes nothing",

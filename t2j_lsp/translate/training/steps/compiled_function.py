@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import AnyModule
+from t2j_lsp.translate.rule.facts import AnyModule, Scalar
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.flow import DataFlow
@@ -105,7 +105,8 @@ class CompiledFunction:
         if one.kind != "function":
             return one.kind == "static"
         objects, scope = self.at.objects, self.at.scope
-        return all(self._is_loss(place, scope) or is_function(objects, place, scope) for place in one.places)
+        plain = all(self._is_loss(place, scope) or is_function(objects, place, scope) for place in one.places)
+        return plain and not any(self._holds_arrays(place, scope) for place in one.places)
 
     def _is_loss(self, node: ast.expr, scope: VariableScope, depth: int = 0) -> bool:
         """Whether an expression gives a loss, also one that is passed for a parameter of any module."""
@@ -114,6 +115,14 @@ class CompiledFunction:
             return is_loss(fact)
         sources = [*self.at.objects.sources(node, scope)]
         return bool(sources) and all(value is not None and self._is_loss(value, at, depth + 1) for value, at in sources)
+
+    def _holds_arrays(self, node: ast.expr, scope: VariableScope, depth: int = 0) -> bool:
+        """Whether a loss may be given arrays, ``nn.CrossEntropyLoss(weight=w)``: it is a module, and no function."""
+        if isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return is_loss(self.at.ctx.fact(node)) and not all(isinstance(self.at.ctx.fact(g), Scalar) for g in given)
+        sources = self.at.objects.sources(node, scope) if depth <= DEPTH else ()
+        return any(value is not None and self._holds_arrays(value, at, depth + 1) for value, at in sources)
 
     def argument(self, one: Input) -> str:
         """What it is called with."""

@@ -63,6 +63,21 @@ def test_what_follows_the_training_is_said(kept: str) -> None:
     assert any("this follows the parameters as they are trained" in gap.reason for gap in convert(program).gaps)
 
 
+@pytest.mark.parametrize(
+    ("returned", "noted"),
+    [
+        ("[v.cpu().numpy() for _, v in module.state_dict().items()]", True),
+        ("module.weight.detach()", True),
+        ("[v.cpu().numpy().copy() for _, v in module.state_dict().items()]", False),
+        ("module.weight.detach().sum()", False),
+    ],
+)
+def test_what_a_function_gives_of_parameters_has_a_note(returned: str, noted: bool) -> None:
+    done = convert(PROGRAM.format(returned=returned, kept="str(state(net))", read="0", before=""))
+    assert any("the parameters' own memory" in one.reason for one in done.findings) is noted
+    assert not done.gaps
+
+
 @pytest.mark.parametrize("kept", STAY)
 def test_copies_stay(kept: str) -> None:
     pair = sides(PROGRAM.format(returned="0", kept=kept, read="float(before.sum())", before=""), "copies_of_weights")

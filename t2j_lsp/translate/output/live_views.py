@@ -18,6 +18,10 @@ from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 REASON = "this follows the parameters as they are trained, and JAX's arrays don't: keep a clone of it"
+RETURNED = (
+    "PyTorch gives the parameters' own memory here (of .cpu() on a CPU), which follows their training where it is kept;"
+    " this is an array of its own"
+)
 _TRAINS = frozenset({"backward", "step"})
 NEEDS = Gate(words=frozenset({"backward"}))
 _SHARING = (names_with(Trait.VIEW), names_with(Trait.SAME_TENSOR), names_with(Trait.TO_NUMPY))
@@ -26,14 +30,15 @@ _PAIRS = frozenset({"named_parameters", "items"})
 
 
 def report_live_views(context: Context) -> None:
-    """Report what is kept of parameters, and read behind their training."""
+    """Report what is kept of parameters, and read behind their training; note what functions give of them."""
     inference = context.inference
     for node in context.source.nodes:
         match node:
-            case ast.Assign(targets=[ast.Name()], value=value) if _shows(inference, value) and _is_late(
-                inference, node
-            ):
-                context.report.gap(value, "parameters", "unsure", REASON)
+            case ast.Assign(targets=[ast.Name()], value=value) if _shows(inference, value):
+                if _is_late(inference, node):
+                    context.report.gap(value, "parameters", "unsure", REASON)
+            case ast.Return(value=ast.expr() as value) if _shows(inference, value):
+                context.report.note(value, "parameters", "note", RETURNED)
 
 
 def _shows(inference: Inference, value: ast.expr, walked: frozenset[str] = frozenset(), depth: int = 0) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
@@ -151,12 +152,17 @@ def lambdas(fact: Fact) -> frozenset[ast.Lambda]:
             return frozenset()
 
 
-def holds_tensor(fact: Fact) -> bool:
-    """Whether a value is a tensor, or a container with tensors in it, at any depth."""
+def holds(fact: Fact, asked: Callable[[Fact], bool]) -> bool:
+    """Whether a value is what is asked for, or a container with some of it, at any depth."""
     if isinstance(fact, Tuple | ListOf):
         parts = fact.items if isinstance(fact, Tuple) and fact.items else (element(fact),)
-        return any(map(holds_tensor, parts))
-    return is_tensor(fact)
+        return any(holds(part, asked) for part in parts)
+    return asked(fact)
+
+
+def holds_tensor(fact: Fact) -> bool:
+    """Whether a value is a tensor, or a container with tensors in it, at any depth."""
+    return holds(fact, is_tensor)
 
 
 def element(fact: Fact) -> Fact:

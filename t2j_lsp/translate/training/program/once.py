@@ -17,7 +17,7 @@ from t2j_lsp.translate.inference.fillers import runs_in_forward
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Scalar, Tensor, Tuple
-from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.join import element, holds
 
 from .cut_values import GROWING, is_cut
 from .flow import DataFlow
@@ -46,10 +46,7 @@ class ActingByChance(Acting, Drawn):
 
 def holds_arrays(fact: Fact) -> bool:
     """Whether a value is a tensor or module, or has some in it."""
-    if isinstance(fact, ListOf | Tuple):
-        parts = fact.items if isinstance(fact, Tuple) and fact.items else (element(fact),)
-        return any(map(holds_arrays, parts))
-    return isinstance(fact, Tensor) or is_module(fact)
+    return holds(fact, lambda one: isinstance(one, Tensor) or is_module(one))
 
 
 def holds_arrays_alone(module: Fact) -> bool:

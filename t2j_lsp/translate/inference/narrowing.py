@@ -24,7 +24,7 @@ from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES, Trait, names_with, object_of
 
 from .forward_pass import Env, UnknownParameter, dotted
-from .type_comparisons import listed, type_comparison
+from .type_comparisons import listed, part_of_name, type_comparison
 
 _ASKS = names_with(Trait.ASKS_FOR_TENSOR)
 
@@ -61,17 +61,8 @@ class Narrowing:
                     env[key] = TENSOR
             case ast.BoolOp(op=ast.Or()):
                 self._narrow_any(test, env)
-            case (
-                ast.Compare(
-                    left=ast.Call(
-                        func=ast.Attribute(value=name, attr="find"), args=[ast.Constant(value=str() as part)]
-                    ),
-                    ops=[ast.NotEq()],
-                    comparators=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))],
-                )
-                | ast.Compare(left=ast.Constant(value=str() as part), ops=[ast.In()], comparators=[name])
-            ):
-                self._narrow_named(name, part, env)
+            case ast.Compare() if (named := part_of_name(test)) is not None:
+                self._narrow_named(*named, env)
             case ast.Compare():
                 self._narrow_compared(test, env)
 

@@ -1,4 +1,4 @@
-"""Comparisons of a type with classes: ``type(m) == nn.Linear``, ``m.__class__ in (nn.Linear, nn.Conv2d)``."""
+"""Comparisons of a type with classes, ``type(m) == nn.Linear``, and of its name with a part, ``"Conv" in name``."""
 
 from __future__ import annotations
 
@@ -41,3 +41,18 @@ def type_comparison(node: ast.AST) -> TypeComparison | None:
 def listed(classes: ast.expr) -> list[ast.expr]:
     """The classes that are written out."""
     return classes.elts if isinstance(classes, ast.Tuple | ast.List | ast.Set) else [classes]
+
+
+def part_of_name(test: ast.expr) -> tuple[ast.expr, str] | None:
+    """The name and the part that a condition looks for: ``name.find("Conv") != -1``, ``"Conv" in name``."""
+    match test:
+        case (
+            ast.Compare(
+                left=ast.Call(func=ast.Attribute(value=name, attr="find"), args=[ast.Constant(value=str() as part)]),
+                ops=[ast.NotEq()],
+                comparators=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))],
+            )
+            | ast.Compare(left=ast.Constant(value=str() as part), ops=[ast.In()], comparators=[name])
+        ):
+            return name, part
+    return None

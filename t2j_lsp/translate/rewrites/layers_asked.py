@@ -14,7 +14,7 @@ from functools import cached_property
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import nearest, walk
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.type_comparisons import listed, type_comparison
+from t2j_lsp.translate.inference.type_comparisons import listed, part_of_name, type_comparison
 from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import Layer, Object
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -97,16 +97,8 @@ class _Asked:
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=subject), ast.Tuple(elts=classes)]):
                 names = [getattr(self.inference.fact(cls), "name", "") for cls in classes]
                 return (subject, names) if all(name in LAYERS for name in names) else None
-            case (
-                ast.Compare(
-                    left=ast.Call(
-                        func=ast.Attribute(value=name, attr="find"), args=[ast.Constant(value=str() as part)]
-                    ),
-                    ops=[ast.NotEq()],
-                    comparators=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))],
-                )
-                | ast.Compare(left=ast.Constant(value=str() as part), ops=[ast.In()], comparators=[name])
-            ):
+            case ast.Compare() if (named := part_of_name(test)) is not None:
+                name, part = named
                 fact = self.inference.fact(name)
                 if not isinstance(fact, Object) or fact.kind != "class name" or not fact.name or built is None:
                     return None

@@ -186,6 +186,15 @@ NETS = {
         ["y = self.a(x) * 2", "y[:, 0] = 0.5", "return self.b(y)"],
         None,
     ),
+    "arrays and modes that are asked for": (
+        "self.a = Block(3, 4)\n        self.b = Block(4, 4)\n        nn.init.zeros_(self.a.conv.bias)",
+        [
+            "self.a.norm.eval()",
+            "y = self.b(self.a(x))",
+            "return y + self.b.conv.weight.sum() + (self.b.conv.weight[0, 1] * self.a.norm.running_var[2]).mean()",
+        ],
+        4,
+    ),
     "read later": (
         "self.a = Block(3, 4)\n        self.b = Block(4, 4)",
         ["y = self.a(x)", "again = lambda: self.b(y)", "return again() + self.b(y).cumsum(1)"],

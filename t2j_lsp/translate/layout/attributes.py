@@ -11,7 +11,7 @@ from t2j_lsp.translate.rule.definitions import ClassInfo, Instance
 from t2j_lsp.translate.rule.facts import Layer
 
 from .handed import HandedOn
-from .uses import compares_with_none
+from .uses import leaves_layout
 
 Key = tuple[ClassInfo, str]
 """An attribute of the instances of a class."""
@@ -94,9 +94,9 @@ def _only_called(inference: Inference, info: ClassInfo, name: str) -> bool:
         owner = inference.facts[node.value]
         if not isinstance(owner, Instance) or owner.cls.info is not info:
             return False
-        call = inference.source.parents.get(node)
-        if compares_with_none(call):
+        if leaves_layout(node, inference):
             continue
+        call = inference.source.parents.get(node)
         if not isinstance(call, ast.Call) or call.func is not node or len(call.args) != 1 or call.keywords:
             return False
         if isinstance(call.args[0], ast.Starred):

@@ -16,7 +16,7 @@ from t2j_lsp.translate.rule.facts import Layer, Qual, Scalar, Tensor
 
 from .attributes import ExchangedAttributes, of_foreign_base
 from .handed import HandedOn
-from .uses import compares_with_none, is_asked, is_of_super
+from .uses import is_asked, is_of_super, leaves_layout
 
 
 @dataclass
@@ -115,7 +115,7 @@ class ClosedFunctions:
         if (fact.cls.info, name) in self.exchanged or of_foreign_base(fact.cls.info, name):
             return None
         reads = self.inference.attribute_reads.get((fact.cls.info, name), [])
-        reads = [read for read in reads if not compares_with_none(self.parents[read])]
+        reads = [read for read in reads if not leaves_layout(read, self.inference)]
         return [use for read in reads for use in (self._of_items(read) if listed else [self.parents[read]])]
 
     def _of_list(self, held: ast.expr) -> list[ast.AST] | None:

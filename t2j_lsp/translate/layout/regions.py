@@ -22,7 +22,7 @@ from .handed import HandedOn
 from .marks import Layout
 from .scene import Called, Last, Marking, Marks, Scene
 from .spatial import SpatialParameters, arguments
-from .uses import compares_with_none
+from .uses import leaves_layout
 from .values import Values
 
 _ELEMENTWISE = names_with(Trait.ELEMENTWISE)
@@ -123,7 +123,7 @@ class Regions(Scene):
             key
             for key in self.layers
             if not all(
-                (parent := self.parents[read]) in met or compares_with_none(parent)
+                self.parents[read] in met or leaves_layout(read, self.inference)
                 for read in self.inference.attribute_reads.get(key, ())
             )
         }

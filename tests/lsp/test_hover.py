@@ -152,7 +152,7 @@ def test_a_name_from_a_repository_makes_no_link(start: Callable[..., Client], tm
 STEP = "\ndef train_step("
 SPOTS = {
     "optimizer.zero_grad()": (STEP, "nothing to clear", "torch.optim.Optimizer.zero_grad.html"),
-    "loss.backward()": (STEP, "nnx.value_and_grad(loss_fn)", "transforms.html#flax.nnx.value_and_grad"),
+    "loss.backward()": (STEP, "nnx.value_and_grad(lambda model: ", "transforms.html#flax.nnx.value_and_grad"),
     "optimizer.step()": (STEP, "optimizer.update(model, grads)", "torch.optim.Optimizer.step.html"),
     "scheduler.step()": ("stays as it is", "`LRScheduler(optimizer: nnx.Optimizer", "lr_scheduler.LRScheduler.html"),
     "model.train()": ("stays as it is", "model.train()", "torch.nn.Module.html#torch.nn.Module.train"),

@@ -162,8 +162,16 @@ def flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def given_back(statement: ast.stmt, body: Sequence[ast.stmt]) -> ast.stmt | None:
-    """``loss = f(x)`` for ``loss, grads = nnx.value_and_grad(loss_fn)(model)``, where ``loss_fn`` returns ``f(x)``."""
+    """``loss = f(x)`` for ``loss, grads = nnx.value_and_grad(loss_fn)(model)``, where ``loss_fn`` returns ``f(x)``.
+
+    Likewise of ``nnx.value_and_grad(lambda model: f(x))(model)``.
+    """
     match statement:
+        case ast.Assign(
+            [ast.Tuple([ast.Name() as loss, _])],
+            ast.Call(ast.Call(ast.Attribute(attr="value_and_grad"), [ast.Lambda(body=value)])),
+        ):
+            return ast.copy_location(ast.Assign([loss], value), value)
         case ast.Assign(
             [ast.Tuple([ast.Name() as loss, _])],
             ast.Call(ast.Call(ast.Attribute(attr="value_and_grad"), [ast.Name(function)], [])),

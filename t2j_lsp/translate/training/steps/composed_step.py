@@ -103,11 +103,7 @@ class Composer:
         before = self._binds_before()
         decorators = [decorator] if not self.update.once and before is None else []
         lines = [*decorators, f"def {name}({', '.join(taken)}):"]
-        loss_lines = [
-            f"def {self.loss_fn}({', '.join(i.name for i in self.own)}):",
-            *indented(self._loss_body(), "    "),
-        ]
-        lines += indented([*loss_lines, "", *self._gradient(self.own), *self._after()], "    ")
+        lines += indented([*self._differentiated(), *self._after()], "    ")
         if before is None:
             return UpdateStep(name, lines, self._call(name))
         short = name if self.at.scope.function is None else free(self.names | {name}, "step", "update", "bound_step")
@@ -160,6 +156,20 @@ class Composer:
 
     # --- the loss -------------------------------------------------------------------------------------------------
 
+    def _differentiated(self) -> list[str]:
+        """The loss and its gradients: of ``loss_fn``, or of the expression that it is, if that fits into the line."""
+        body, taken = self._loss_body(), ", ".join(i.name for i in self.own)
+        alone = re.fullmatch(r"return ([^#]+)", body[0]) if len(body) == 1 and len(self.own) == 1 else None
+        if alone is not None and not self.body.results:
+            function = alone[1].removesuffix(f"({taken})")
+            if not re.fullmatch(r"[A-Za-z_][\w.]*", function) or function in {i.name for i in self.own}:
+                function = f"lambda {taken}: {alone[1]}"
+            gradient = self._gradient(self.own, function)
+            if "\n" not in gradient and len(gradient) + 4 <= self.at.ctx.source.line_limit:
+                return [gradient]
+        lines = [f"def {self.loss_fn}({taken}):", *indented(body, "    ")]
+        return [*lines, "", self._gradient(self.own, self.loss_fn)]
+
     def _loss_body(self) -> list[str]:
         before = [line for lines, _ in self.body.losses for line in lines]
         total = " + ".join(loss for _, loss in self.body.losses)
@@ -174,7 +184,7 @@ class Composer:
             return ""
         return f"{lead}{results[0]}" if len(results) == 1 else f"{lead}({', '.join(results)})"
 
-    def _gradient(self, given: Sequence[Input]) -> list[str]:
+    def _gradient(self, given: Sequence[Input], function: str) -> str:
         """``(loss, output), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model)``."""
         value = f"({self.loss}{self._aux(', ')})" if self.body.results else self.loss
         options = ""
@@ -188,8 +198,8 @@ class Composer:
         grads = self.new
         if len(self.trained) > 1 and len(self.update.optimized) > 1:
             grads = f"({', '.join(self._grads_of(t) for t in self.trained)})"
-        call = f"{self.compiled.transforms()}.value_and_grad({self.loss_fn}{options})"
-        return [f"{value}, {grads} = {call}({', '.join(i.name for i in given)})"]
+        call = f"{self.compiled.transforms()}.value_and_grad({function}{options})"
+        return f"{value}, {grads} = {call}({', '.join(i.name for i in given)})"
 
     def _grads_of(self, base: str) -> str:
         """The gradients of one of several modules."""
@@ -271,7 +281,7 @@ class Composer:
         taken = [*self.modules, *self.optimizers, *(i for i in shared if i.kind != "module"), *limits]
         self._taken = lambda: taken  # type: ignore[method-assign]
         lines += [decorator, f"def {name}({', '.join(i.name for i in taken)}):"]
-        lines += indented([*self._gradient(shared), *self._after()], "    ")
+        lines += indented([self._gradient(shared, self.loss_fn), *self._after()], "    ")
         evaluate = unused(ctx.names, "eval_step", "evaluate")
         lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn}{options})"]
         given = ", ".join(map(self.compiled.argument, shared))

@@ -7,6 +7,7 @@ from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refu
 
 from ._arguments import rank_of
 from ._facts import broadcast, same
+from .linalg import opposite_triangle
 from .ordering import as_part
 
 NO_PIVOTS = "JAX's LU always exchanges rows; PyTorch's does without on a GPU only."
@@ -121,12 +122,15 @@ Row("torch.cholesky_inverse(input, upper=False)", "cholesky_inverse({input}, upp
     result=lambda call: Tuple((broadcast(call), same(call)), fields=("solution", "cloned_coefficient")),
 )
 def triangular_solve(call: Call) -> Piece:
-    """The second value is the matrix, as it was."""
-    upper = {"True": "False", "False": "True"}.get(call["upper"].text, "not {upper}")
+    """The second value is the matrix, as it was. Of two matrices it is lax's, whose batch axes have to be the same."""
     solved = (
-        f"jax.lax.linalg.triangular_solve({{A}}, {{input}}, left_side=True, lower={upper},"
+        f"jax.lax.linalg.triangular_solve({{A}}, {{input}}, left_side=True, lower={opposite_triangle(call)},"
         " transpose_a={transpose?}, unit_diagonal={unitriangular?})"
     )
+    if (rank_of(call["A"]), rank_of(call["input"])) != (2, 2) and call.literal("transpose") in (True, False):
+        turned = call.literal("transpose")
+        matrix, upper = ("{A}.mT", opposite_triangle(call)) if turned else ("{A}", "{upper}")
+        solved = f"solve_triangular({matrix}, {{input}}, upper={upper}, unitriangular={{unitriangular?}})"
     if call.site.index in (1, "cloned_coefficient"):
         return as_part(call.emit("{A}"))
     return (

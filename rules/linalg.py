@@ -70,21 +70,23 @@ def solve(call: Call) -> Piece | Refusal:
     jax="jax.lax.linalg.triangular_solve(A, B, left_side=True, lower=not upper)",
 )
 def solve_triangular(call: Call) -> Piece:
-    lower = _lower(call)
+    """Of two matrices it is lax's, whose batch axes have to be the same."""
+    if (rank_of(call["input"]), rank_of(call["B"])) != (2, 2):
+        return call.emit("solve_triangular({input}, {B}, upper={upper}, left={left?}, unitriangular={unitriangular?})")
     return call.emit(
-        f"jax.lax.linalg.triangular_solve({{input}}, {{B}}, left_side={{left}}, lower={lower},"
+        f"jax.lax.linalg.triangular_solve({{input}}, {{B}}, left_side={{left}}, lower={opposite_triangle(call)},"
         " unit_diagonal={unitriangular?})"
     )
 
 
-def _lower(call: Call) -> str:
+def opposite_triangle(call: Call) -> str:
     """JAX's ``lower`` is PyTorch's ``upper`` negated."""
     return {"True": "False", "False": "True"}.get(call["upper"].text, "not {upper}")
 
 
 @rule("torch.cholesky_solve(input, input2, upper=False)", jax="jax.scipy.linalg.cho_solve((L, True), B)", method=True)
 def cholesky_solve(call: Call) -> Piece:
-    lower = _lower(call)
+    lower = opposite_triangle(call)
     return call.emit(f"jax.scipy.linalg.cho_solve(({{input2}}, {lower}), {{input}})")
 
 

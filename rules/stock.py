@@ -22,6 +22,10 @@ instead("jax.scipy.special.polygamma is off by orders of magnitude below -8.", "
 instead("jax.scipy.special.xlogy has a gradient that isn't finite where x is 0 and y is 0 or less.", "xlogy")
 instead("jax.scipy.special.erfcx is 0 above 26 in float64, where it should be 1 / (x * sqrt(pi)).", "erfcx")
 
+# Matrices -------------------------------------------------------------------------------------------------------
+
+instead("jax.lax.linalg.triangular_solve broadcasts no batch axes.", "solve_triangular")
+
 # Convolution and pooling ----------------------------------------------------------------------------------------
 
 instead("jax.lax.conv_general_dilated wants strides, paddings and the order of axes spelled out.", "conv_nd")

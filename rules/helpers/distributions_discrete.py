@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from .distributions import Categorical, Distribution, float_arrays, probabilities
+from .special import xlogy
 
 
 class Poisson(Distribution):
@@ -26,7 +27,7 @@ class Poisson(Distribution):
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the probability."""
-        return jax.scipy.special.xlogy(value, self.rate) - self.rate - jax.scipy.special.gammaln(value + 1)
+        return xlogy(value, self.rate) - self.rate - jax.scipy.special.gammaln(value + 1)
 
     def divergence(self, other: Any) -> jax.Array:
         """The divergence from one that is known to be of the same class."""

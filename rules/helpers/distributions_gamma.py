@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from .distributions import Distribution, float_arrays
+from .special import xlogy
 
 
 class Gamma(Distribution):
@@ -29,9 +30,7 @@ class Gamma(Distribution):
 
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density."""
-        powers = jax.scipy.special.xlogy(self.concentration, self.rate) + jax.scipy.special.xlogy(
-            self.concentration - 1, value
-        )
+        powers = xlogy(self.concentration, self.rate) + xlogy(self.concentration - 1, value)
         return powers - self.rate * value - jax.scipy.special.gammaln(self.concentration)
 
     def entropy(self) -> jax.Array:
@@ -100,11 +99,7 @@ class Dirichlet(Distribution):
     def log_prob(self, value: Any) -> jax.Array:
         """The logarithm of the density."""
         a = self.concentration
-        return (
-            jax.scipy.special.xlogy(a - 1, value).sum(-1)
-            + jax.scipy.special.gammaln(a.sum(-1))
-            - jax.scipy.special.gammaln(a).sum(-1)
-        )
+        return xlogy(a - 1, value).sum(-1) + jax.scipy.special.gammaln(a.sum(-1)) - jax.scipy.special.gammaln(a).sum(-1)
 
     def entropy(self) -> jax.Array:
         """The entropy of each vector."""
@@ -147,8 +142,8 @@ class Beta(Distribution):
         """The logarithm of the density."""
         a, b = self.concentration1, self.concentration0
         return (
-            jax.scipy.special.xlogy(a - 1, value)
-            + jax.scipy.special.xlogy(b - 1, 1 - value)
+            xlogy(a - 1, value)
+            + xlogy(b - 1, 1 - value)
             + jax.scipy.special.gammaln(a + b)
             - jax.scipy.special.gammaln(a)
             - jax.scipy.special.gammaln(b)

@@ -171,6 +171,17 @@ def solve(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.linalg.solve(a, b[..., None])[..., 0] if vectors else jnp.linalg.solve(a, b)
 
 
+def solve_triangular(
+    a: jax.Array, b: jax.Array, upper: bool, left: bool = True, unitriangular: bool = False
+) -> jax.Array:
+    """`torch.linalg.solve_triangular` of matrices (..., n, n) and (..., n, k), whose batch axes are broadcast."""
+    if not left:
+        return solve_triangular(a.mT, b.mT, not upper, unitriangular=unitriangular).mT
+    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=not upper, unit_diagonal=unitriangular)
+
+
 class LeastSquares(NamedTuple):
     """What `torch.linalg.lstsq` returns. What a driver of PyTorch does not compute is empty."""
 

@@ -33,8 +33,25 @@ def polygamma(n: int, x: jax.Array) -> jax.Array:
 
 
 def xlogy(x: jax.Array, y: jax.Array) -> jax.Array:
-    """The product x log(y), as `torch.xlogy`: where x is 0 and y is 0 or less, the gradient of x is 0, too."""
-    return jax.scipy.special.xlogy(x, jnp.where((x == 0) & (y <= 0), 1, y))
+    """The product x log(y), as `torch.xlogy`, with its gradients: where log(y) isn't finite, x has one only if some comes.
+
+    It has none where x is 0 and y is 0 or less, and none where the product is masked.
+    """
+
+    @jax.custom_jvp
+    def product(x: jax.Array, y: jax.Array) -> jax.Array:
+        return jax.scipy.special.xlogy(x, y)
+
+    @product.defjvp
+    def slopes(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+        x, y = primals
+        none, zero = (x == 0) & (y <= 0), (x != 0) & (y == 0)
+        largest = jnp.finfo(y.dtype).max  # its square is infinite, and nothing times it twice is nothing
+        by_x = tangents[0] * jnp.where(zero, -largest, jnp.log(jnp.where(y <= 0, 1, y))) * jnp.where(zero, largest, 1)
+        return product(x, y), by_x + tangents[1] * x / jnp.where(none, 1, y)
+
+    dtype = jnp.result_type(x, y, float)
+    return product(jnp.asarray(x, dtype), jnp.asarray(y, dtype))
 
 
 def erfcx(x: jax.Array) -> jax.Array:

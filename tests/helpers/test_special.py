@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import torch
 
 from t2j_lsp.rules.helpers import special
@@ -42,3 +43,24 @@ def test_the_gradients_of_xlogy_are_torchs() -> None:
     np.testing.assert_allclose(by_x, x.grad.numpy())
     known = ~np.isnan(y.grad.numpy())
     np.testing.assert_allclose(np.asarray(by_y)[known], y.grad.numpy()[known])
+
+
+@pytest.mark.parametrize("jit", [True, False], ids=["jit", "eager"])
+def test_a_masked_product_gives_no_gradient_whatever_its_logarithm_is(jit: bool) -> None:
+    """A mask, and what is 0 where the product is minus infinity: ``exp(xlogy(x, y))``."""
+    values = [[2.0, 0.0], [2.0, -1.0], [0.0, 0.0], [0.5, 0.0], [-1.5, 0.0], [2.0, 3.0], [0.0, -2.0]]
+    x, y = (part.clone().requires_grad_() for part in torch.tensor(values, dtype=torch.float64).T)
+    torch.where(y > 0, torch.xlogy(x, y), 0.0).sum().backward()
+    masked, x.grad = x.grad, None
+    torch.xlogy(x, y.abs()).exp().sum().backward()
+    small = x.detach() > 0  # of the others the exponential is infinite, or the product none
+    with jax.enable_x64(True):
+        given = jnp.asarray(x.detach()), jnp.asarray(y.detach())
+        slope = jax.grad(lambda x, y: jnp.where(y > 0, special.xlogy(x, y), 0).sum())
+        density = jax.grad(lambda x, y: jnp.exp(special.xlogy(x, jnp.abs(y))).sum())
+        got, of_exp = (jax.jit(f)(*given) if jit else f(*given) for f in (slope, density))
+        unmasked = jax.grad(lambda x: special.xlogy(x, 0.0).sum())
+        assert unmasked(jnp.asarray(0.25)) == -jnp.inf and jax.jit(unmasked)(jnp.asarray(1e-3)) == -jnp.inf
+        assert jax.jvp(special.xlogy, (2.0, 3.0), (1.0, 0.0))[1] == jnp.log(3.0)
+    np.testing.assert_allclose(got, masked)
+    np.testing.assert_allclose(np.asarray(of_exp)[small], x.grad.numpy()[small])

@@ -49,11 +49,26 @@ SOLVERS = [
     ("torch.svd(a)[1]", "jnp.linalg.svdvals(a)", "a"),
     ("torch.linalg.svdvals(a)", "jnp.linalg.svdvals(a)", "a"),
     (
-        "torch.linalg.solve_triangular(s, s, upper=False)",
-        "jax.lax.linalg.triangular_solve(s, s, left_side=True, lower=True)",
+        "a, b = s.reshape(4, 4), s.reshape(4, 4); torch.linalg.solve_triangular(a, b, upper=False)",
+        "a, b = s.reshape(4, 4), s.reshape(4, 4); jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=True)",
         "s",
     ),
     ("torch.cov(a)", "jnp.cov(a, ddof=1)", "a"),
+    *(
+        (
+            f"torch.linalg.solve_triangular({a}, {b}, upper={upper}{others})",
+            f"solve_triangular({a}, {b}, upper={upper}{others})",
+            inputs,
+        )
+        for a, b, upper, others, inputs in [
+            ("s[None]", "x.mT", True, "", "sx"),
+            ("s", "x.mT", False, "", "sx"),
+            ("s", "x", True, ", left=False", "sx"),
+            ("s[None, None]", "x.mT[:, None]", True, ", unitriangular=True", "sx"),
+        ]
+    ),
+    ("torch.triangular_solve(x.mT, s)[0]", "solve_triangular(s, x.mT, upper=True)", "xs"),
+    ("torch.triangular_solve(x.mT, s[None], True, True)[0]", "solve_triangular(s[None].mT, x.mT, upper=False)", "xs"),
 ]
 
 SPECTRAL = [
@@ -69,6 +84,7 @@ SPECTRAL = [
 
 
 @pytest.mark.filterwarnings("ignore:This overload of")
+@pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
 @pytest.mark.parametrize(
     ("torch_code", "jax_code", "inputs"),
     [*PRODUCTS, *SOLVERS, *SPECTRAL],

@@ -135,3 +135,25 @@ def test_a_generator_that_is_given_has_no_state(line: str) -> None:
 def test_a_generator_is_on_the_device_of_all() -> None:
     code = convert(HEAD + GIVEN.format("print(rng.device)")).code
     assert "print(jax.devices()[0])" in code
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("[x.to(input_device) for x in xs]", "[x for x in xs]"),
+        ("{k: v.to(self_device) for k, v in xs.items()}", "{k: v for k, v in xs.items()}"),
+        ("[x.to(args.device) for x in xs]", "[x for x in xs]"),
+        ("[x.to(where) for x in xs]", "[x for x in xs]"),
+    ],
+)
+def test_what_is_moved_to_a_device_is_there(line: str, written: str) -> None:
+    text = f"{HEAD}def f(xs, input_device, self_device, args, where: torch.device):\n    return {line}\n"
+    translation = convert(text)
+    assert written in translation.code and not translation.gaps
+
+
+def test_what_is_moved_or_cast_to_something_unknown_is_a_gap() -> None:
+    text = f"{HEAD}def f(xs, where):\n    return [x.to(where) for x in xs]\n"
+    assert [gap.name for gap in convert(text).gaps] == ["torch.Tensor.to"]
+    own = f"{HEAD}class Unit:\n    def to(self, other):\n        return other\n\n\n"
+    assert not convert(text.replace(HEAD, own)).gaps

@@ -12,6 +12,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .handlers import ExpressionRenderer
+from .scope import Scope
 
 TYPES = {("torch.Tensor", "Tensor"): "jax.Array", ("nn.Module",): "nnx.Module"}
 """What stands for a type in a string, by the names that people write."""
@@ -20,12 +21,15 @@ TYPES = {("torch.Tensor", "Tensor"): "jax.Array", ("nn.Module",): "nnx.Module"}
 class Annotations:
     """What stands in annotations."""
 
-    def __init__(self, inference: Inference, renderer: ExpressionRenderer) -> None:
+    def __init__(self, inference: Inference, renderer: ExpressionRenderer, scope: Scope) -> None:
         self.inference = inference
         self.renderer = renderer
+        self.scope = scope
 
     def piece(self, node: ast.expr) -> Piece | None:
-        """What an expression in an annotation becomes, where it is a qualifier or a string."""
+        """What an expression in an annotation becomes, where it is a qualifier or a string; and a type with a name."""
+        if not self.scope.annotation:
+            return self._named(node)
         match node:
             case ast.Subscript():
                 return self._subscript(node)
@@ -33,6 +37,16 @@ class Annotations:
                 return self._string(node, text)
             case _:
                 return None
+
+    def _named(self, node: ast.expr) -> Piece | None:
+        """``Device = Union[str, torch.device]``: what stands in annotations by its name."""
+        if not isinstance(self.inference.source.parents.get(node), ast.Assign | ast.AnnAssign):
+            return None
+        self.scope.annotation = True
+        try:
+            return self.renderer.render(node)
+        finally:
+            self.scope.annotation = False
 
     def _subscript(self, node: ast.Subscript) -> Piece | None:
         """``torch.jit.Final[bool]`` is ``bool``."""

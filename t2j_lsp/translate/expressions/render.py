@@ -12,11 +12,7 @@ from typing import Any
 
 from t2j_lsp.translate.inference.fillers import written_argument
 from t2j_lsp.translate.rule.definitions import Class, Function
-from t2j_lsp.translate.rule.facts import (
-    Fact,
-    Qual,
-    Tensor,
-)
+from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor, TypeAlias
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.names import is_torch
@@ -139,7 +135,7 @@ class Renderer:
 
     @cached_property
     def annotations(self) -> Annotations:
-        return Annotations(self.ctx.inference, self)
+        return Annotations(self.ctx.inference, self, self.ctx.scope)
 
     @cached_property
     def subscripts(self) -> Subscripts:
@@ -272,7 +268,8 @@ class Renderer:
 
     def usual(self, node: ast.expr) -> Piece:
         """What an expression becomes but for its plan."""
-        if self.ctx.scope.annotation and (piece := self.annotations.piece(node)) is not None:
+        is_type = self.ctx.scope.annotation or isinstance(self.ctx.fact(node), TypeAlias)
+        if is_type and (piece := self.annotations.piece(node)) is not None:
             return piece
         for handler in self._of_kind(type(node)):
             if (piece := handler(node)) is not None:

@@ -107,7 +107,8 @@ class TensorMethods:
             why = f"only tensors have .{name}()" if certain else f"of how .{name}() is called"
             note_taken(self.ctx, node, func.value, name, certain, why)
             return piece
-        if name in AMBIGUOUS and (self.code.among_tensors or self._is_passed(node)):
+        ambiguous = name in AMBIGUOUS or name == "to" and node.args and not self._is_own(name)
+        if ambiguous and (self.code.among_tensors or self._is_passed(node)):
             reason = f"JAX arrays have no .{name}(): if this is a tensor, annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         elif other and (isinstance(owner, UnknownParameter) or self.code.among_tensors):
@@ -119,7 +120,7 @@ class TensorMethods:
         """Whether a receiver is a tensor because of where the call stands."""
         if name == "size" and not node.args and not node.keywords and self._parts_are_taken(node):
             return True
-        if name == "to" and _moves(node) and not self._is_own(name):
+        if name == "to" and self._moves(node) and not self._is_own(name):
             return True
         if self.code.in_module and (other or name in ("to", "type", "select") and bool(node.args or node.keywords)):
             return True
@@ -130,6 +131,18 @@ class TensorMethods:
         if other and not self.ctx.inference.state.other_arrays:
             return name != "split"
         return name in HARMLESS and other or name == "to" and bool(node.args or node.keywords)
+
+    def _moves(self, node: ast.Call) -> bool:
+        """``x.to(device)``, ``x.to(d, non_blocking=True)``: what other objects have is called otherwise."""
+        if {"non_blocking", "device"} & {k.arg for k in node.keywords}:
+            return True
+        match node.args:
+            case [ast.Name(id=said) | ast.Attribute(attr=said), *_] if f"_{said}".endswith("_device"):
+                return True
+            case [first, *_]:
+                held = self.ctx.fact(first)
+                return isinstance(held, Object) and held.kind == "device"
+        return False
 
     def _is_own(self, name: str) -> bool:
         """Whether a class of the file that is no module has a method of this name."""
@@ -187,13 +200,6 @@ class TensorMethods:
         if rule is None and name.endswith("_") and not name.endswith("__"):
             rule = REGISTRY.get(f"torch.Tensor.{name[:-1]}")
         return rule
-
-
-def _moves(node: ast.Call) -> bool:
-    """``x.to(device)``, ``x.to(d, non_blocking=True)``: what other objects have is called otherwise."""
-    named = {k.arg for k in node.keywords}
-    first = node.args[0] if node.args else None
-    return "non_blocking" in named or "device" in named or isinstance(first, ast.Name) and first.id == "device"
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:

@@ -22,6 +22,7 @@ from t2j_lsp.translate.rule.facts import (
     Qual,
     Tensor,
     Tuple,
+    TypeAlias,
 )
 from t2j_lsp.translate.rule.join import join
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -58,6 +59,14 @@ def annotation_fact(node: ast.expr | None, look_up: Callable[[ast.expr], Fact]) 
             return UNKNOWN
 
 
+def is_type(fact: Fact) -> bool:
+    """Whether a value is a type of which more is known than its name."""
+    if isinstance(fact, Qual):
+        of_torch = fact.name in LAYERS or fact.name in CLASSES and CLASSES[fact.name].fact is not None
+        return of_torch or class_written(fact.name) is not None
+    return isinstance(fact, TypeAlias | Class)
+
+
 def _named(node: ast.Name | ast.Attribute, look_up: Callable[[ast.expr], Fact]) -> Fact:
     fact = look_up(node)
     match fact:
@@ -71,6 +80,8 @@ def _named(node: ast.Name | ast.Attribute, look_up: Callable[[ast.expr], Fact]) 
             return Object("array", fact.name)
         case Class():
             return Instance(fact)
+        case TypeAlias(stated=stated):
+            return stated
         case _:
             pass
     if isinstance(node, ast.Name):

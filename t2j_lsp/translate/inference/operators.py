@@ -20,11 +20,13 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
+    TypeAlias,
 )
 from t2j_lsp.translate.rule.join import element, join, join_all
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
 
+from .annotations import annotation_fact, is_type
 from .evidence import ParameterEvidence
 from .forward_pass import Env, Infer, UnknownParameter
 from .narrowing import Narrowing
@@ -39,7 +41,10 @@ class OperatorFacts:
         self.narrowing = narrowing
 
     def binary(self, node: ast.BinOp, env: Env) -> Fact:
-        return arithmetic(self.infer.expr(node.left, env), self.infer.expr(node.right, env), node.op)
+        left, right = self.infer.expr(node.left, env), self.infer.expr(node.right, env)
+        if isinstance(node.op, ast.BitOr) and (is_type(left) or is_type(right)):
+            return TypeAlias(annotation_fact(node, lambda n: self.infer.expr(n, env)))
+        return arithmetic(left, right, node.op)
 
     def unary(self, node: ast.UnaryOp, env: Env) -> Fact:
         inner = self.infer.expr(node.operand, env)

@@ -21,12 +21,14 @@ from t2j_lsp.translate.rule.facts import (
     Shape,
     Tensor,
     Tuple,
+    TypeAlias,
 )
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.names import is_jax
 from t2j_lsp.translate.source.folding.uses import runs
 from t2j_lsp.translate.source.text import Source
 
+from .annotations import annotation_fact
 from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, Env, Infer, State
 
@@ -51,6 +53,10 @@ class SubscriptFacts:
             return Object("array", "jax.Array.at")  # an earlier conversion wrote it
         self.evidence.indexed(owner, node.slice)
         match owner:
+            case _ if self._is_builtin_type(node.value, owner, env):
+                return TypeAlias(annotation_fact(node, lambda n: self.infer.expr(n, env)))
+            case Qual(name=name) if name.startswith(("typing.", "collections.abc.", "jaxtyping.")):
+                return TypeAlias(annotation_fact(node, lambda n: self.infer.expr(n, env)))
             case Tuple() if isinstance(index, Scalar) and isinstance(index.value, int):
                 if -len(owner.items) <= index.value < len(owner.items):
                     return owner.items[index.value]
@@ -82,6 +88,11 @@ class SubscriptFacts:
             case _:
                 self.state.uses.indexes_own |= owner == UNKNOWN and not is_key(node.slice)
                 return element(owner)
+
+    def _is_builtin_type(self, node: ast.expr, owner: Fact, env: Env) -> bool:
+        """Whether it is the builtin of a type's name, of which only types have items: ``tuple[Tensor, int]``."""
+        names = ("dict", "frozenset", "list", "set", "tuple", "type")
+        return owner == UNKNOWN and isinstance(node, ast.Name) and node.id in names and node.id not in env
 
     def _reads_child(self, node: ast.Subscript, owner: Layer) -> bool:
         """Whether the top level of a program reads a child, at a number, of what it made there: a setting, a value.

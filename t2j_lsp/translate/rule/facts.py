@@ -93,6 +93,13 @@ class Qual(Fact):
     name: str
 
 
+@dataclass(frozen=True)
+class TypeAlias(Fact):
+    """A type that is written out as a value, and says of what it annotates what ``stated`` is: ``list[Tensor]``."""
+
+    stated: Fact
+
+
 OPTIMIZER_BASE = "torch.optim.Optimizer"
 
 

@@ -10,6 +10,7 @@ from t2j_lsp.weights import load_torch_state
 
 from .convert import body, expect, expect_same, run
 from .side_by_side import randomized, run_jax, run_torch, sides
+from .test_regressions import equal
 
 
 def test_containers() -> None:
@@ -194,3 +195,45 @@ def test_parameters_and_buffers_are_compared_by_their_values(condition: str) -> 
         )
     np.testing.assert_allclose(got.outputs[0], want.outputs[0], rtol=1e-12)
     np.testing.assert_allclose(got.gradients["beta"], want.gradients["beta"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("layers", ["nn.Linear(n, n)", "nn.Sequential(nn.Linear(n, n),\n nn.ReLU())"])
+@pytest.mark.parametrize(
+    ("made", "called"),
+    [
+        ("nn.ModuleDict([str(n), {}]\n for n in sizes)", 'self.parts["4"](x)'),
+        ("nn.ModuleDict((str(n), {}) for n in sizes)", 'self.parts["4"](x)'),
+        ("nn.ModuleList({}\n for n in sizes)", "self.parts[0](x)"),
+        ("Kept({} for n in sizes)", "self.parts(x)"),
+        ("self.kept({}\n for n in sizes)", "self.parts(x)"),
+    ],
+)
+def test_a_generator_without_brackets_of_its_own_is_an_argument(made: str, called: str, layers: str) -> None:
+    text = f"""
+import torch
+from torch import nn
+
+
+class Kept(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class A(nn.Module):
+    def __init__(self, sizes=(4, 4)):
+        super().__init__()
+        self.parts = {made.format(layers)}
+
+    def kept(self, layers):
+        return nn.Sequential(*layers, nn.Linear(4, 3))
+
+    def forward(self, x):
+        return {called}
+"""
+    equal(text, "bare_generators", 2, 4)

@@ -262,3 +262,26 @@ def test_rngs_has_no_annotation_where_that_alone_would_break_a_signature(paramet
     source = "from torch import nn\n\n\nclass Net(nn.Module):\n"
     source += f"    def __init__(self, {parameters}):\n        super().__init__()\n        self.fc = nn.Linear(2, 3)\n"
     assert written in translate(source, Options()).code
+
+
+@pytest.mark.parametrize("before", ["", "    y = self(x)\n        "], ids=["alone", "behind_a_pass"])
+@pytest.mark.parametrize("value", ["Inner(3)", "Inner(3), 2", "[Inner(n) for n in (3, 4)]"])
+def test_a_class_in_a_method_is_known_however_often_the_method_is_read(before: str, value: str) -> None:
+    text = f"""
+    class Outer(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+        def build(self, x):
+            class Inner(nn.Module):
+                def __init__(self, n):
+                    super().__init__()
+                    self.fc = nn.Linear(n, n)
+
+                def forward(self, x):
+                    return self.fc(x)
+
+        {before}    return {value}
+    """
+    code = body(text)
+    assert value.replace("(3)", "(3, rngs=self.rngs)").replace("Inner(n)", "Inner(n, rngs=self.rngs)") in code

@@ -269,11 +269,13 @@ class Copier:
                 )
             )
             position = stop
+        bare = isinstance(kept[-1], ast.GeneratorExp) and source.span(kept[-1])[1] == end
         tail = source.text[position:end]
+        if bare and rngs:  # the generator's own text has the call's brackets
+            tail = ")"
+        elif bare:
+            out[1] = between
         if rngs:
-            generator = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords
-            if generator and not out[-1].startswith("("):
-                out[-1] = f"({out[-1]})"
             out.append(self._rngs_text(kept[-1], rngs))
         return Piece("".join(out) + tail)
 

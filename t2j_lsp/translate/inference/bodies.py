@@ -134,7 +134,8 @@ class Declarations:
         self.declare([*node.orelse, *node.finalbody])
 
     def declare_class(self, node: ast.ClassDef, env: Env) -> ClassInfo:
-        if node in self.state.classes:
+        if node in self.state.classes:  # the function around it is read once more
+            env[node.name] = self.state.classes[node].fact
             return self.state.classes[node]
         facts = [self.infer.expr(base, env) for base in node.bases]
         generic = (base.value if isinstance(base, ast.Subscript) else None for base in node.bases)

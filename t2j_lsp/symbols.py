@@ -332,6 +332,12 @@ def ancestors(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast
         at = parents.get(at)
 
 
+def is_callee(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a node is what a call calls."""
+    parent = parents.get(node)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
 def with_ancestors(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
     """A node, and what it stands in, from the inside out."""
     yield node

@@ -95,3 +95,37 @@ def test_what_is_written_into_is_no_number_whatever_its_annotation_says() -> Non
 @pytest.mark.parametrize("write", ["x.T[0] = 1", "x.real[0] += 1", "x.mT.fill_(3)"])
 def test_a_write_into_a_view_by_its_name_is_said(write: str) -> None:
     assert len(convert(f"import torch\n\n\ndef f(x: torch.Tensor):\n    {write}\n    return x\n").gaps) == 1
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "x.real = y",
+        "x.real, x.imag = y, y * 2",
+        "n, (x.imag, m) = 1, (y, 2)",
+        "x.imag += y",
+        "z = x.real = y",
+        "x.scale = 3",
+        "x.scale *= 3",
+    ],
+)
+def test_what_is_given_to_a_part_or_an_attribute_of_an_array_is_said(write: str) -> None:
+    text = f"import torch\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n    {write}\n    return x\n"
+    assert [gap.name for gap in convert(text).gaps] == ["Tensor.__setattr__"]
+
+
+def test_a_part_of_a_buffer_is_said_too() -> None:
+    text = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("c", torch.zeros(3, dtype=torch.complex64))
+
+    def forward(self, x):
+        self.c.imag = x
+        return x * self.c.imag
+"""
+    assert [gap.name for gap in convert(text).gaps] == ["Tensor.__setattr__"]

@@ -87,7 +87,7 @@ class Attributes:
                 return self._mode(node)
             case Tensor():
                 return self._tensor_attribute(node, owner)
-            case Instance() if owner.cls.info.mixed_in and no_such_part(owner, node.attr) == NO_DICT:
+            case Instance() if owner.cls.info.mixed_in and no_such_part(owner, node.attr, True) == NO_DICT:
                 return self._unsure(node, NO_DICT)
             case Layer() | AnyModule() | Instance() if node.attr == "forward" and is_module(owner):
                 return self._forward(node, owner)
@@ -267,7 +267,7 @@ class Attributes:
     def _layer_attribute(self, node: ast.Attribute, owner: Fact) -> Piece | None:
         """``conv.weight`` is ``conv.kernel`` in Flax's layout; reads get torch's layout back."""
         names = layer_names(owner)
-        if (reason := no_such_part(owner, node.attr)) is not None:
+        if (reason := no_such_part(owner, node.attr, symbols.is_callee(node, self.ctx.source.parents))) is not None:
             return self._unsure(node, reason)
         if is_wrapped(owner):
             written = shares_weight(owner) and is_being_built(self.ctx) and self.variables.is_initialised(node)

@@ -126,11 +126,7 @@ class ForeignChildren:
             return False
         names = {name for name, made in sequential_attributes(home) if made is call}
         attributes = (one for one in source.nodes if isinstance(one, ast.Attribute) and one.attr in names)
-        return any(not _is_called(one, source.parents.get(one)) for one in attributes)
-
-
-def _is_called(node: ast.expr, parent: ast.AST | None) -> bool:
-    return isinstance(parent, ast.Call) and parent.func is node
+        return any(not symbols.is_callee(one, source.parents) for one in attributes)
 
 
 def _holds_parts(fact: Fact) -> bool:

@@ -71,7 +71,7 @@ def is_frozen_as_made(ctx: Context, call: ast.Call) -> bool:
                 if not isinstance(parent, ast.Call) or not _freezes_part(parent):
                     return False
             case ast.Attribute(attr=attr) if attr == part and node is not call.func.value:
-                called = isinstance(parent, ast.Call) and parent.func is node
+                called = symbols.is_callee(node, source.parents)
                 made = isinstance(node.ctx, ast.Store) and function.node in ancestors(node, source.parents)
                 if not called and not made:
                     return False

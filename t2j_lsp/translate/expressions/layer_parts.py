@@ -5,10 +5,16 @@ from __future__ import annotations
 from t2j_lsp.translate.rule.definitions import Class, Instance, layer_names
 from t2j_lsp.translate.rule.facts import Fact, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.record import DESCRIBED
+
+from .module_refusals import REFUSED
 
 NO_DICT = "Flax's modules keep no such dict: their parts are attributes"
+_NO_METHOD = "Flax's modules have no such method, and it isn't called here: call it where it is read"
 _NO_PART = "a part of PyTorch's layer that Flax's has not: write out what it does"
 _PRIVATE = names_with(Trait.PRIVATE)
+_SHARED = frozenset({"eval", "forward", "train", "training"})
+"""What modules have in Flax as well, or what is written for it where it isn't called."""
 
 
 def assigns(owner: Instance, name: str) -> bool:
@@ -16,10 +22,15 @@ def assigns(owner: Instance, name: str) -> bool:
     return any(name in info.attributes or name in info.methods for info in owner.cls.info.ancestry())
 
 
-def no_such_part(owner: Fact, name: str) -> str | None:
-    """Why a module in Flax has nothing under a name that PyTorch's has for itself; None if it may have it."""
+def no_such_part(owner: Fact, name: str, called: bool) -> str | None:
+    """Why a module in Flax has nothing under a name that PyTorch's has for itself; None if it may have it.
+
+    What becomes of a method that is ``called`` is said there.
+    """
     if isinstance(owner, Instance) and (assigns(owner, name) or not _shows_its_bases(owner)):
         return None
+    if not called and name not in _SHARED and (f"torch.nn.Module.{name}" in DESCRIBED or name in REFUSED):
+        return _NO_METHOD
     if name in _PRIVATE:
         return NO_DICT
     private = name.startswith("_") and not name.startswith("__")

@@ -137,7 +137,7 @@ class TensorCode:
         """Whether a value of unknown kind is handed on or computed with: no object of which parts are asked for."""
         parent = self.ctx.source.parents.get(node)
         asked = isinstance(parent, ast.Attribute | ast.Subscript | ast.For | ast.comprehension | ast.Starred)
-        called = isinstance(parent, ast.Call) and parent.func is node
+        called = symbols.is_callee(node, self.ctx.source.parents)
         return not is_known(self.ctx.fact(node)) and not asked and not called
 
     @cached_property

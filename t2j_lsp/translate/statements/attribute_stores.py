@@ -13,6 +13,7 @@ from t2j_lsp.translate.expressions.records import is_record
 from t2j_lsp.translate.expressions.unknown_makers import report_called_attribute
 from t2j_lsp.translate.expressions.variables import Variables, is_metadata
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter, is_known
+from t2j_lsp.translate.inference.statement_reads import targets_of
 from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tuple, is_tensor
 from t2j_lsp.translate.rule.join import element, holds_tensor
@@ -36,6 +37,8 @@ UNREGISTERED = (
     "use nn.ModuleList if they are to be, else leave them out of the optimizer by a filter"
 )
 _PATCHED = "a method that is put into PyTorch's class changes nothing of what Flax's does: derive a class of your own"
+_NO_ATTRIBUTES = "a JAX array has no attributes of its own: keep this beside it"
+_NO_PART = "a part of a JAX array can't be written: make the array anew, by jax.lax.complex(real, imag)"
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
@@ -73,6 +76,9 @@ class AttributeStores:
     def assigned(self, node: ast.Assign) -> bool:
         """Assignments to attributes that hold variables."""
         target = node.targets[0]
+        if (reason := next(filter(None, map(self._refused_of_array, targets_of(node))), None)) is not None:
+            self.ctx.report.gap(node, "Tensor.__setattr__", "refused", reason)
+            return False
         if isinstance(target, ast.Tuple) and len(node.targets) == 1:
             mark_unpacked(self.ctx, self.renderer, node, target, self._unknown_to_constructors)
             self._mark_each(node, target)
@@ -105,10 +111,6 @@ class AttributeStores:
                 reason = f"if {name} is a tensor or parameter, JAX can't write into the caller's: return the new array"
                 self.ctx.report.gap(node, "Tensor.data", "unsure", f"{reason}, or annotate {name}")
                 return True
-        if isinstance(owner, Tensor) and owner.sure and not owner.variable and target.attr != "grad":
-            reason = "a JAX array has no attributes of its own: keep this beside it"
-            self.ctx.report.gap(node, "Tensor.__setattr__", "refused", reason)
-            return True
         if isinstance(owner, Tensor) and owner.variable and is_metadata(target.attr):
             return self._metadata(node, target.value, target.attr, node.value)
         if is_module(owner) and target.attr == "training":
@@ -169,6 +171,21 @@ class AttributeStores:
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
             return True
         return False
+
+    def augmented(self, node: ast.AugAssign) -> bool:
+        """``c.real += v``, which no array takes; what is added is rewritten all the same."""
+        if (reason := self._refused_of_array(node.target)) is not None:
+            self.ctx.report.gap(node, "Tensor.__setattr__", "refused", reason)
+        return False
+
+    def _refused_of_array(self, target: ast.expr) -> str | None:
+        """Why an attribute can't be set, where it is one of an array: ``x.scale = 3``, ``c.real = v``."""
+        owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else None
+        if not isinstance(target, ast.Attribute) or not isinstance(owner, Tensor) or not owner.sure:
+            return None
+        if target.attr in ("real", "imag"):
+            return _NO_PART
+        return None if owner.variable or target.attr in ("data", "grad", "requires_grad") else _NO_ATTRIBUTES
 
     def _is_flaxs(self, owner: Instance) -> bool:
         """Whether an earlier conversion wrote the class, and marked what is data: it is Flax's, or asks for rngs."""

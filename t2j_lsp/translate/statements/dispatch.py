@@ -50,7 +50,7 @@ class Statements:
             ast.AsyncFunctionDef: lambda: (self.functions.rewrite,),
             ast.Assign: self._of_assignments,
             ast.AnnAssign: lambda: (self.attributes.annotated,),
-            ast.AugAssign: lambda: (self.stores.augmented,),
+            ast.AugAssign: lambda: (self.attributes.augmented, self.stores.augmented),
             ast.Delete: lambda: (self.parameters.deleted,),
             ast.Expr: self._of_effects,
             ast.If: lambda: (self.effects.dropped_condition, self.flow.condition),

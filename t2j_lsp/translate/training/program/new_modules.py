@@ -185,7 +185,7 @@ class NewModules:
             return is_module(self.ctx.fact(node.value))
         if not is_module(fact) and not (isinstance(fact, ListOf | TupleFact) and _holds_modules(fact)):
             return False
-        called = isinstance(parent, ast.Call) and parent.func is node
+        called = symbols.is_callee(node, self.parents)
         if isinstance(node, ast.Name) and node.id == "self":
             return not called and not isinstance(parent, ast.Attribute) and not symbols.is_super(parent)
         if isinstance(node, ast.Name) and self.is_made_for(node):

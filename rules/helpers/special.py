@@ -33,9 +33,9 @@ def polygamma(n: int, x: jax.Array) -> jax.Array:
 
 
 def xlogy(x: jax.Array, y: jax.Array) -> jax.Array:
-    """The product x log(y), as `torch.xlogy`, with its gradients: where log(y) isn't finite, x has one only if some comes.
+    """The product x log(y), as `torch.xlogy`, with its gradients.
 
-    It has none where x is 0 and y is 0 or less, and none where the product is masked.
+    That of x is 0 where x is 0 and y is 0 or less, and where nothing comes back, whatever log(y) is.
     """
 
     @jax.custom_jvp

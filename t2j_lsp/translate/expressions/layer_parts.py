@@ -13,8 +13,6 @@ NO_DICT = "Flax's modules keep no such dict: their parts are attributes"
 _NO_METHOD = "Flax's modules have no such method, and it isn't called here: call it where it is read"
 _NO_PART = "a part of PyTorch's layer that Flax's has not: write out what it does"
 _PRIVATE = names_with(Trait.PRIVATE)
-_SHARED = frozenset({"eval", "forward", "train", "training"})
-"""What modules have in Flax as well, or what is written for it where it isn't called."""
 
 
 def assigns(owner: Instance, name: str) -> bool:
@@ -29,12 +27,18 @@ def no_such_part(owner: Fact, name: str, called: bool) -> str | None:
     """
     if isinstance(owner, Instance) and (assigns(owner, name) or not _shows_its_bases(owner)):
         return None
-    if not called and name not in _SHARED and (f"torch.nn.Module.{name}" in DESCRIBED or name in REFUSED):
+    if not called and _is_pytorchs_alone(name):
         return _NO_METHOD
     if name in _PRIVATE:
         return NO_DICT
     private = name.startswith("_") and not name.startswith("__")
     return _NO_PART if private and layer_names(owner) else None
+
+
+def _is_pytorchs_alone(name: str) -> bool:
+    """Whether it is a method that modules in Flax haven't under the same name, as they have ``train``."""
+    known = DESCRIBED.get(f"torch.nn.Module.{name}")
+    return name in REFUSED or known is not None and known.jax != f"model.{name}()"
 
 
 def _shows_its_bases(owner: Instance) -> bool:

@@ -185,7 +185,8 @@ class AttributeStores:
             return None
         if target.attr in ("real", "imag"):
             return _NO_PART
-        return None if owner.variable or target.attr in ("data", "grad", "requires_grad") else _NO_ATTRIBUTES
+        settable = owner.variable or target.attr == "requires_grad" or target.attr in ("data", "grad")
+        return None if settable else _NO_ATTRIBUTES
 
     def _is_flaxs(self, owner: Instance) -> bool:
         """Whether an earlier conversion wrote the class, and marked what is data: it is Flax's, or asks for rngs."""

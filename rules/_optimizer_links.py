@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from t2j_lsp.translate.rule.facts import OptimizerFunction
 from t2j_lsp.translate.rule.optimizer_plan import Group
 from t2j_lsp.translate.rule.pieces import Piece, precedence
 from t2j_lsp.translate.rule.record import Argument, Call
@@ -211,9 +212,12 @@ def own_links(o: Options) -> list[str]:
     names = [p.name for p in o.call.signature.parameters or ()][1:]
     if unknown := sorted(set(o.group.options if o.group is not None else ()) - set(names)):
         raise Unsure(f"a group has the option {unknown[0]}, which its constructor doesn't take")
+    assert isinstance(o.call.node, ast.Call)
+    made = o.call.site.fact(o.call.node.func)
+    if isinstance(made, OptimizerFunction) and made.keeps_rate and o.group is not None and "lr" in o.group.options:
+        raise Unsure("a group has its own rate, and its constructor keeps what it computes of that of the optimizer")
     given = [f"{INJECTED[n] if n == 'lr' else n}={o.hole(n)}" for n in names if o.given(n)]
     _ = [o.call[n] for n in names]  # those at their defaults are seen
-    assert isinstance(o.call.node, ast.Call)
     return [f"{ast.unparse(o.call.node.func)}({arguments(given)})"]
 
 

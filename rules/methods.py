@@ -152,7 +152,7 @@ EACH = """
     minimum fmax fmin where tanh sigmoid relu sin cos tan atan atan2 hypot floor ceil round trunc eq ne lt le gt ge
     greater less greater_equal less_equal logical_and logical_or logical_not logical_xor isnan isfinite isinf
     nan_to_num masked_fill copy fill zero float double half bfloat16 bool int long to type type_as clone detach
-    contiguous item cpu tensor as_tensor zeros_like ones_like full_like empty_like is_complex is_floating_point
+    contiguous item cpu conj erf tensor as_tensor zeros_like ones_like full_like empty_like is_complex is_floating_point
 """
 trait(Trait.OF_ELEMENTS, *EACH.split())
 trait(Trait.OF_ALL_ELEMENTS, "norm", "mean", "sum", "std", "var", "max", "min", "amax", "amin", "median", "all", "any")

@@ -6,7 +6,7 @@ for matrices, ``SparseAdam`` for tables that rows are looked up in.
 
 from __future__ import annotations
 
-from t2j_lsp.translate.rule.facts import OPTIMIZER_BASE, Object
+from t2j_lsp.translate.rule.facts import KERNELS, OPTIMIZER_BASE, Object
 from t2j_lsp.translate.rule.library import Trait, torch_class, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, Refusal, refuse, rule
@@ -88,6 +88,7 @@ def own(call: Call) -> Piece | Refusal:
     return call.emit("for_each_parameter({params}, {defaults})")
 
 
+refuse(f"{KERNELS}.*", "What a step does with lists of tensors stands in the function of its optimizer.")
 refuse(
     "torch.optim.swa_utils.SWALR",
     "Write the schedule: optax.join_schedules, from the rate that it starts at to swa_lr.",

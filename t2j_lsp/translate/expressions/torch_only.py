@@ -287,7 +287,7 @@ def left_whole(ctx: Context, info: ClassInfo) -> tuple[str, str] | None:
     for name in info.torch_bases:
         reason = CLASSES.get(name, TorchClass()).derived
         if reason is not None and ctx.plan.expression_handlers.keys().isdisjoint(info.node.bases):
-            unfit = why_it_stays(ctx.source, info)
+            unfit = why_it_stays(ctx.source, info, ctx.inference.ask)
             return name, reason if unfit is None else f"{reason}: what stands in the way is {unfit}"
     if (name_out_of_sight := base_out_of_sight(info)) is not None:
         return name_out_of_sight, _OUT_OF_SIGHT.format(name_out_of_sight)

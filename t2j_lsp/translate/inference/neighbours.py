@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import ast
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from t2j_lsp.contract import SourceError
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
 from t2j_lsp.translate.rule.factory import mark_in_function
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact
+from t2j_lsp.translate.rule.facts import KERNELS, UNKNOWN, Fact, OptimizerFunction, Qual
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.optimizer_classes.function import function_text, left_over
 from t2j_lsp.translate.source.scopes import Resolve, star_names
 from t2j_lsp.translate.source.text import Source
 
 from .file import Inference, Parts
 from .forward_pass import Body
 from .module_level import ModuleLevel
-from .own_optimizers import as_function
+from .own_optimizers import STEP_WORD, as_function, imported_functions
 
 MOST_FILES = 200
 """Files that are read for one conversion."""
@@ -90,12 +92,25 @@ class Neighbour(Inference):
         self.parts.declarations.declare([statement])
         if (
             isinstance(statement, ast.ClassDef)
-            and (made := as_function(self.source, self.classes[statement])) is not None
+            and (made := as_function(self.source, self.classes[statement], self.ask)) is not None
         ):
             self.env[statement.name] = made
         if not isinstance(statement, ast.ClassDef | ast.Import | ast.ImportFrom):
             self.parts.flow.statement(statement, self.env)
+        if isinstance(statement, ast.FunctionDef) and statement in self._left_over:
+            self.env[statement.name] = Qual(f"{KERNELS}.{statement.name}")
         state.function, state.class_info, state.body = saved
+
+    @cached_property
+    def _left_over(self) -> Sequence[ast.FunctionDef]:
+        """The functions that go, as what they did stands in those of optimizers."""
+        if STEP_WORD not in self.source.words:
+            return []
+        texts: dict[ast.ClassDef, str] = {}
+        for statement in self.source.tree.body:
+            if isinstance(statement, ast.ClassDef) and isinstance(self.ask(statement.name), OptimizerFunction):
+                texts[statement] = function_text(self.source, statement, imported_functions(self.ask))
+        return left_over(self.source, texts)
 
     def _ask_each(self, names: Iterable[str]) -> None:
         for name in names:

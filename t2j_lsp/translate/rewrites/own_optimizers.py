@@ -6,32 +6,34 @@ words are translated as those of any function, and calls of the class are those 
 
 from __future__ import annotations
 
+import ast
+
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.inference.own_optimizers import is_own_optimizer
+from t2j_lsp.translate.inference.own_optimizers import STEP_WORD, imported_functions, is_own_optimizer
 from t2j_lsp.translate.source.optimizer_classes.function import function_text, left_over
 from t2j_lsp.translate.source.optimizer_classes.unfit import Unfit
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
-NEEDS = Gate(words=frozenset({"param_groups"}))
+NEEDS = Gate(words=frozenset({STEP_WORD}))
 
 
 def with_optimizer_classes_as_functions(inference: Inference) -> RearrangedText | None:
     """The text in which functions stand for classes of optimizers; None where there are none that may."""
     source, edits = inference.source, Edits()
-    classes = []
+    texts: dict[ast.ClassDef, str] = {}
     for info in inference.classes.values():
         if info.node not in source.tree.body or not is_own_optimizer(info) or not source.starts_line(info.node):
             continue
         try:
-            text = function_text(source, info.node)
+            text = function_text(source, info.node, imported_functions(inference.ask))
         except Unfit:
             continue
-        classes.append(info.node)
+        texts[info.node] = text
         start, end = source.span(info.node)
         edits.append((start, end, [Fragment(text.replace("\n", source.newline), start, end)]))
-    for function in left_over(source, classes):
+    for function in left_over(source, texts):
         first = first_line(function)
         while first > 1 and not source.line_text(first - 1).strip():
             first -= 1

@@ -101,6 +101,8 @@ class TypeAlias(Fact):
 
 
 OPTIMIZER_BASE = "torch.optim.Optimizer"
+KERNELS = "torch.optim._functional"
+"""Where functions are that a step hands lists of tensors to: PyTorch's, and those that go with a class."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ class OptimizerFunction(Qual):
 
     signature: str = ""
     """What the class takes: ``Lion(params, lr=1e-4)``."""
+    keeps_rate: bool = False
+    """Whether the class keeps something that it computes of the learning rate that it is made with."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.text import Source
 
 from .expressions import StepExpressions
+from .functions import KnownFunctions
 from .unfit import Unfit, need
 
 _EACH, _ALL = names_with(Trait.OF_ELEMENTS), names_with(Trait.OF_ALL_ELEMENTS)
@@ -26,8 +27,8 @@ _PLAIN = frozenset({"len", "isinstance", "float", "abs", "int", "bool", "range",
 class AxesCheck:
     """Looks through the code of a step. Raises Unfit."""
 
-    def __init__(self, expressions: StepExpressions, source: Source, place: ast.AST) -> None:
-        self.expressions, self.source, self.place = expressions, source, place
+    def __init__(self, expressions: StepExpressions, source: Source, place: ast.AST, functions: KnownFunctions) -> None:
+        self.expressions, self.source, self.place, self.functions = expressions, source, place, functions
         self.inside: set[str] = set()
         """Functions of the file that are looked into, in which anything may be of a parameter."""
 
@@ -64,7 +65,7 @@ class AxesCheck:
     def _call(self, node: ast.Call) -> None:
         given = [*node.args, *(k.value for k in node.keywords)]
         match node.func:
-            case ast.Attribute(value=owner, attr=name):
+            case ast.Attribute(value=owner, attr=name) if name != "is_tensor":
                 of_torch = isinstance(owner, ast.Name) and owner.id == self.expressions.torch
                 if not self._traced(*given, *([] if of_torch else [owner])):
                     return
@@ -82,6 +83,7 @@ class AxesCheck:
         if name in self.inside:
             return
         functions = [n for n in self.source.nodes if isinstance(n, ast.FunctionDef) and n.name == name]
+        functions += [n for n in [self.functions.imported(name)] if n is not None and not functions]
         need(len(functions) == 1, f"it gives {name}() a tensor, which isn't read here", self.place)
         self.inside.add(name)
         for inner in functions[0].body:

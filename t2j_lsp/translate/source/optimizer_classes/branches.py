@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 
 from t2j_lsp import symbols
 
+from .renaming import renamed
 from .unfit import Unfit, need
 from .walks import Walk, inner_loop
 
@@ -36,18 +36,9 @@ def made_at_first(walk: Walk, loop: ast.For) -> list[ast.stmt]:
     group, inner = inner_loop(loop)
     need(isinstance(inner.target, ast.Name), "what its constructor does with its parameters", inner)
     assert isinstance(inner.target, ast.Name)
-    renamed = _Renamed({group: walk.group, inner.target.id: walk.parameter})
-    body = [renamed.visit(copy.deepcopy(s)) for s in inner.body]
+    names = {group: walk.group, inner.target.id: walk.parameter}
+    body = [renamed(s, names) for s in inner.body]
     if not all(isinstance(s, ast.Assign | ast.If) for s in body):
         raise Unfit("what its constructor does with its parameters", inner)
     test = ast.parse(f"len(self.state[{walk.parameter}]) == 0", mode="eval").body
     return [ast.fix_missing_locations(ast.copy_location(ast.If(test, body, []), inner))]
-
-
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        node.id = self.names.get(node.id, node.id)
-        return node

@@ -115,6 +115,8 @@ class _Reader:
     def _keep(self, node: ast.stmt) -> None:
         """A check, or a value that is computed; what is asked of a learning rate is asked of numbers only."""
         asks = any(isinstance(n, ast.Name) and n.id == "lr" for n in symbols.walk(node))
+        if isinstance(node, ast.If) and not node.orelse and _asks_for_tensor(node.test):
+            return
         new = self._renamed(copy.deepcopy(node))
         match new:
             case ast.If(test=test, body=[ast.Raise()], orelse=[]) if asks:
@@ -129,7 +131,7 @@ class _Reader:
             case ast.If() | ast.Raise() | ast.Assert() | ast.Expr(value=ast.Call()):
                 need(not asks, "what its constructor does by the learning rate", node)
             case ast.Assign(targets=[ast.Name() | ast.Tuple()]) | ast.AnnAssign(target=ast.Name()):
-                pass
+                new.value = _of_first_rate(new.value) if asks else new.value
             case _:
                 raise Unfit("a statement of its constructor", node)
         self.made.statements.append((ast.fix_missing_locations(new), node))
@@ -144,12 +146,12 @@ class _Reader:
         need(not self._mentions(value), "what its constructor keeps", node)
         if isinstance(value, ast.Constant) and type(value.value) in (int, float):
             self.made.numbers[name] = value
-        if isinstance(value, ast.Name):
-            self.made.attributes[name] = RATE if value.id == "lr" else value.id
+        if isinstance(value, ast.Name) and value.id != "lr":
+            self.made.attributes[name] = value.id
             return
         need(name not in self.taken, f"two values have the name {name}", node)
         self.made.attributes[name] = name
-        self.made.statements.append((self._renamed(_assigned(name, value)), node))
+        self.made.statements.append((self._computed(name, value), node))
 
     # --- options --------------------------------------------------------------------------------------------------
 
@@ -169,17 +171,38 @@ class _Reader:
                 raise Unfit("its options are not written out", node)
         parameters = {a.arg for a in symbols.named_parameters(self.method)} - {"self", self.made.parameters}
         for key, value in (pair for pair in pairs if pair[0] != self.without):
-            if isinstance(value, ast.Name) and value.id in parameters:
+            if isinstance(value, ast.Name) and value.id in parameters and (key == "lr" or value.id != "lr"):
                 self.made.options[key] = RATE if value.id == "lr" else value.id
                 continue
             need(not self._mentions(value), f"its option {key}", value)
-            if isinstance(value, ast.Name):
+            if isinstance(value, ast.Name) and value.id != "lr":
                 self.made.options[key] = value.id
                 continue
-            need(key not in self.taken, f"its option {key} is another value than its parameter", value)
-            self.made.options[key] = key
-            new = self._renamed(_assigned(key, value))
+            name = key if key not in self.taken else f"{key}_of_group"
+            need(name not in self.taken, f"two values have the name {name}", value)
+            self.made.options[key] = name
+            new = self._computed(name, value)
             self.made.statements.append((new, ast.copy_location(ast.Pass(), value)))
+
+    def _computed(self, name: str, value: ast.expr) -> ast.stmt:
+        """A variable that is given what the constructor computes."""
+        new = self._renamed(_assigned(name, value))
+        assert isinstance(new, ast.Assign)
+        if any(isinstance(n, ast.Name) and n.id == RATE for n in ast.walk(new.value)):
+            new.value = _of_first_rate(new.value)
+        return ast.fix_missing_locations(new)
+
+
+def _of_first_rate(value: ast.expr | None) -> ast.expr:
+    """What is computed of the rate that an optimizer is made with: one that changes while it runs isn't known then."""
+    assert value is not None
+    return ast.IfExp(_is_number(), value, ast.Constant(None))
+
+
+def is_of_first_rate(node: ast.stmt) -> bool:
+    """Whether a statement computes something of the rate that an optimizer is made with."""
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    return isinstance(value, ast.IfExp) and ast.dump(value.test) == ast.dump(_is_number())
 
 
 def _assigned(name: str, value: ast.expr) -> ast.stmt:
@@ -206,6 +229,16 @@ def _is_base_call(call: ast.Call) -> bool:
         return False
     by_name = isinstance(func.value, ast.Name | ast.Attribute) and func.value is not None
     return symbols.is_super(func.value) or by_name and bool(call.args) and ast.unparse(call.args[0]) == "self"
+
+
+def _asks_for_tensor(test: ast.expr) -> bool:
+    """Whether a test only holds for a rate that is a tensor."""
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(map(_asks_for_tensor, values))
+        case ast.Call(func=func, args=[ast.Name(id="lr"), *kinds]):
+            return ast.unparse(func).endswith("is_tensor") or [ast.unparse(k)[-6:] for k in kinds] == ["Tensor"]
+    return False
 
 
 def _without_required(test: ast.expr) -> ast.expr | None:

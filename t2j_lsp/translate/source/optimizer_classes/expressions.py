@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Callable
 
 from t2j_lsp.translate.rule.library import Trait, names_with
 
+from .constructor import RATE
+from .functions import KnownFunctions
 from .names import StepNames, StepNamesReader, is_gradient, is_state, same
 from .unfit import Unfit, need
 
@@ -20,10 +23,20 @@ class StepExpressions(ast.NodeTransformer):
     """Rewrites expressions, and knows which have values that only the running step knows."""
 
     def __init__(
-        self, names: StepNames, reader: StepNamesReader, attributes: dict[str, str], torch: str, taken: set[str]
+        self,
+        names: StepNames,
+        reader: StepNamesReader,
+        attributes: dict[str, str],
+        torch: str,
+        functions: KnownFunctions,
     ) -> None:
-        self.names, self.reader, self.attributes, self.torch, self.taken = names, reader, attributes, torch, taken
+        self.names, self.reader, self.attributes = names, reader, attributes
+        self.torch, self.functions = torch, functions
+        self.numbers: Callable[[], set[str]] = set
+        """The variables that hold numbers of the state."""
         self.traced: set[str] = set()
+        self.of_numbers: set[str] = set()
+        """Variables that are computed of the learning rate and of numbers of the state."""
         self.counters: dict[str, str] = {}
         """Attributes and options that steps count up, and the variables that have them."""
 
@@ -39,7 +52,7 @@ class StepExpressions(ast.NodeTransformer):
                 return False
             case ast.Call(func=ast.Attribute(attr=name)) if name in _STATIC or name in _ASKS:
                 return False
-            case ast.Call(func=ast.Name(id="len" | "isinstance" | "hasattr")):
+            case ast.Call(func=ast.Name(id="len" | "isinstance" | "hasattr") | ast.Attribute(attr="is_tensor")):
                 return False
             case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
                 return False
@@ -92,9 +105,13 @@ class StepExpressions(ast.NodeTransformer):
         if (option := self.reader.option(node)) is not None:
             return ast.copy_location(ast.Name(option, ast.Load()), node)
         inner = same(node)
+        if inner is node:
+            inner = self.functions.gives_itself(node) or node
         if inner is not node:
             return self.visit(inner)  # type: ignore[no-any-return]
         self.generic_visit(node)
+        if self._asks_for_tensor(node):
+            return ast.copy_location(ast.Constant(False), node)
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr="item" | "cpu"), args=[], keywords=[]):
                 return value
@@ -105,6 +122,20 @@ class StepExpressions(ast.NodeTransformer):
             case ast.Call(func=ast.Name(id=name)) if name in ("float", "int", "min", "max", "round", "range", "bool"):
                 return self._builtin(node, name) if self.is_traced(node) else node
         return node
+
+    def _asks_for_tensor(self, node: ast.Call) -> bool:
+        """``torch.is_tensor(-group["lr"])``, also of numbers of the state: none is to be treated as a tensor."""
+        match node:
+            case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[value]):
+                asked = value
+            case ast.Call(func=ast.Name(id="isinstance"), args=[value, kind]):
+                if ast.unparse(kind) not in ("Tensor", f"{self.torch}.Tensor"):
+                    return False
+                asked = value
+            case _:
+                return False
+        read = {n.id for n in ast.walk(asked) if isinstance(n, ast.Name)}
+        return not read & (self.traced - self.of_numbers - {RATE} - self.numbers())
 
     def _of_number(self, node: ast.Call, name: str) -> ast.expr:
         """``math.sqrt(1 - beta2**step)`` of what is traced."""
@@ -137,6 +168,8 @@ class StepExpressions(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
         return self.chosen(node.test, node.body, node.orelse) if self.is_traced(node.test) else node
 
     def chosen(self, condition: ast.expr, value: ast.expr, other: ast.expr) -> ast.expr:

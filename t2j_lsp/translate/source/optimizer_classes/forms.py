@@ -10,9 +10,12 @@ from t2j_lsp import symbols
 from .names import IN_PLACE, StepNames, is_gradient, is_state, writes_into
 
 
-def asks_for_state(test: ast.expr, names: StepNames) -> bool | None:
-    """Whether a test asks if a parameter has no state yet (True) or has one (False); None for other tests."""
-    match test:
+def asks_for_state(node: ast.If, names: StepNames) -> bool | None:
+    """Whether a statement asks if a parameter has no state yet (True) or has one (False); None for other tests."""
+    match node.test:
+        case ast.Compare(left=left, ops=[ast.LtE()], comparators=[ast.Constant(value=1)]) if _has_state(left, names):
+            made = {ast.unparse(n) for s in node.body for n in symbols.walk(s) if isinstance(n, ast.Subscript)}
+            return True if len(made) > 1 else None
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             asked = _has_state(operand, names)
             return asked if asked is None else bool(asked)
@@ -25,7 +28,16 @@ def asks_for_state(test: ast.expr, names: StepNames) -> bool | None:
         case ast.Compare(left=ast.Constant(value=str()), ops=[ast.NotIn() | ast.In() as op], comparators=[state]):
             if _state(state, names):
                 return isinstance(op, ast.NotIn)
-    return False if _has_state(test, names) else None
+    return False if _has_state(node.test, names) else None
+
+
+def or_new_state(node: ast.If, names: StepNames) -> ast.expr | None:
+    """What else a statement asks that asks if a parameter has no state yet: ``"old" not in state or step == 1``."""
+    match node:
+        case ast.If(test=ast.BoolOp(op=ast.Or(), values=[first, other])):
+            asked = ast.copy_location(ast.If(first, node.body, node.orelse), node)
+            return other if asks_for_state(asked, names) else None
+    return None
 
 
 def _state(node: ast.expr, names: StepNames) -> bool:

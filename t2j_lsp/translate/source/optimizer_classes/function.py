@@ -9,56 +9,64 @@ from __future__ import annotations
 import ast
 import copy
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.source.text import Source
 
 from .axes import AxesCheck
 from .branches import made_at_first, without_continues
+from .collecting import with_collecting_methods
 from .constructor import RATE, read_constructor
+from .functions import Imported, KnownFunctions, nothing_imported
 from .kept_values import computed_anew, kept_option
-from .kernels import of_one_parameter
+from .kernels import KernelsInStep
 from .lines import Lines, indented, unparsed
+from .second_values import with_own_names
 from .step import OptimizerStepWriter
 from .unfit import need
 from .walks import read_walk
 
 _OF_CHECKPOINTS = frozenset({"__setstate__", "__getstate__", "__repr__", "__str__"})
 """Methods that only pickles and prints of the class call."""
+_OF_OPTIMIZERS = frozenset({"zero_grad", "add_param_group", "state_dict", "load_state_dict", "profile_hook_step"})
+"""Methods that PyTorch's own optimizers have, which another one may stand for."""
+_WIDTH = 100
 NAMES = ("init_state", "update_parameter")
 
 
-def function_text(source: Source, node: ast.ClassDef) -> str:
-    """The function that stands for a class. Raises Unfit."""
+def function_text(source: Source, node: ast.ClassDef, imported: Imported = nothing_imported) -> str:
+    """The function that stands for a class; ``imported`` knows functions of other files. Raises Unfit."""
     methods = {s.name: s for s in node.body if isinstance(s, ast.FunctionDef)}
     others = [s for s in node.body if not isinstance(s, ast.FunctionDef) and not _is_text(s)]
     need(not others and not node.decorator_list and not node.keywords, "what the class holds", (others or [node])[0])
     need(len(node.bases) == 1, "its bases", node)
     for name in ("__init__", "step"):
         need(name in methods, f"it has no {name} of its own", node)
-    functions = {s.name: s for s in source.tree.body if isinstance(s, ast.FunctionDef)}
-    walk, _ = of_one_parameter(read_walk(methods["step"]), functions)
+    functions = KnownFunctions.of(source, imported)
+    kernels, collecting = _with_kernels(methods, functions)
+    walk = kernels.walk
     option, item = kept_option(walk.body, walk.group) or ("", "")
     if item:
         walk.body = computed_anew(walk.body, item)
     constructor = read_constructor(methods["__init__"], without=option)
-    walk.body = without_continues(walk.body)
+    walk.body = with_own_names(without_continues(walk.body), walk.parameter, kernels.fresh)
     if constructor.loop is not None:
         walk.body[:0] = made_at_first(walk, constructor.loop)
     lines = Lines(source)
     known = _torch(source)
     torch = known or "torch"
-    helpers = _helpers(source, methods, constructor.attributes)
+    helpers = _helpers(source, {n: m for n, m in methods.items() if n not in collecting}, constructor.attributes)
+    helpers += [unparsed(nested).split("\n") for nested in kernels.nested]
     taken = set(NAMES) | {n.id for n in symbols.walk(methods["__init__"]) if isinstance(n, ast.Name)}
     taken |= {a.arg for a in symbols.named_parameters(methods["__init__"])}
-    step = OptimizerStepWriter(walk, constructor, lines, torch, taken)
+    step = OptimizerStepWriter(walk, constructor, lines, torch, taken, functions)
     made = step.functions()
-    check = AxesCheck(step.expressions, source, methods["step"])
+    check = AxesCheck(step.expressions, source, methods["step"], functions)
     check.check(made.initial)
     check.check(made.update)
     base = ast.unparse(node.bases[0])
-    head = f"def {node.name}({ast.unparse(constructor.arguments)}):"
+    head = _head(node.name, constructor.arguments)
     tensor = f"{torch}.Tensor"
     p, grad = made.parameter, made.gradient
     doc = _documented(source, node) or _documented(source, methods["__init__"])
@@ -75,7 +83,29 @@ def function_text(source: Source, node: ast.ClassDef) -> str:
         *indented(made.update),
     ]
     body += ["", f"return {base}({', '.join(NAMES)})"]
-    return "\n".join([*([] if known else ["import torch", "", ""]), f"@{base}", head, *indented(body)])
+    return "\n".join([*([] if known else ["import torch", "", ""]), f"@{base}", *head, *indented(body)])
+
+
+def _head(name: str, arguments: ast.arguments) -> list[str]:
+    """The first lines of a function, one for each parameter where they don't fit into one."""
+    line = f"def {name}({ast.unparse(arguments)}):"
+    if len(line) <= _WIDTH:
+        return [line]
+    values = {a.arg: f"={unparsed(d)}" for a, d in symbols.defaults(arguments)}
+    parts = []
+    for one in symbols.named_parameters(ast.Lambda(arguments, ast.Constant(0))):
+        said = f"{one.arg}: {unparsed(one.annotation)}" if one.annotation is not None else one.arg
+        value = values.get(one.arg, "")
+        parts.append(said + (f" = {value[1:]}" if value and one.annotation is not None else value))
+    if arguments.kwonlyargs:
+        parts.insert(len(arguments.args), "*")
+    return [f"def {name}(", *(f"    {part}," for part in parts), "):"]
+
+
+def _with_kernels(methods: Mapping[str, ast.FunctionDef], functions: KnownFunctions) -> tuple[KernelsInStep, set[str]]:
+    """The step with the functions and methods in it that it hands lists to, and the names of these methods."""
+    method, collecting = with_collecting_methods(methods["step"], methods)
+    return KernelsInStep(read_walk(method), functions), collecting
 
 
 def unparsed_block(lines: Lines, new: ast.stmt, old: ast.stmt) -> list[str]:
@@ -83,29 +113,35 @@ def unparsed_block(lines: Lines, new: ast.stmt, old: ast.stmt) -> list[str]:
     return "\n".join(lines.of(new, old)).split("\n")
 
 
-def left_over(source: Source, classes: Sequence[ast.ClassDef]) -> list[ast.FunctionDef]:
-    """The functions that some classes handed their lists to, where only these use them, in a file that uses those.
-
-    Other files may import those of a file that only defines.
-    """
+def left_over(source: Source, texts: Mapping[ast.ClassDef, str]) -> list[ast.FunctionDef]:
+    """The functions that some classes handed tensors to, where only these use them, and not what stands for them."""
     functions = {s.name: s for s in source.tree.body if isinstance(s, ast.FunctionDef)}
+    kept = {n.id for text in texts.values() for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    exported = (n for s in source.tree.body if _exports(s) for n in symbols.walk(s) if isinstance(n, ast.Constant))
+    kept |= {str(n.value) for n in exported}
     gone: list[ast.ClassDef | ast.FunctionDef] = []
     waiting: set[str] = set()
-    for node in classes:
-        steps = [s for s in node.body if isinstance(s, ast.FunctionDef) and s.name == "step"]
-        handed = of_one_parameter(read_walk(steps[0]), functions)[1]
-        if handed and any(isinstance(n, ast.Call) and ast.unparse(n.func) == node.name for n in source.nodes):
+    for node in texts:
+        methods = {s.name: s for s in node.body if isinstance(s, ast.FunctionDef)}
+        if handed := _with_kernels(methods, KnownFunctions(functions))[0].inside:
             gone.append(node)
-            waiting |= handed
+            waiting |= handed | functions.keys() & {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
     while waiting:
         inside = {n for node in gone for n in symbols.walk(node)}
         name = waiting.pop()
-        if all(n in inside for n in source.names.get(name, ())) and functions[name] not in gone:
+        if name not in kept and all(n in inside for n in source.names.get(name, ())) and functions[name] not in gone:
             gone.append(functions[name])
             waiting |= functions.keys() & {n.id for n in symbols.walk(functions[name]) if isinstance(n, ast.Name)} - {
                 name
             }
     return [node for node in gone if isinstance(node, ast.FunctionDef)]
+
+
+def _exports(node: ast.stmt) -> bool:
+    """``__all__ = [...]``."""
+    return isinstance(node, ast.Assign | ast.AugAssign) and any(
+        isinstance(n, ast.Name) and n.id == "__all__" for n in symbols.walk(node)
+    )
 
 
 def _is_of_base(method: ast.FunctionDef, name: str, source: Source) -> bool:
@@ -144,19 +180,24 @@ def _torch(source: Source) -> str:
 
 
 def _helpers(source: Source, methods: dict[str, ast.FunctionDef], attributes: dict[str, str]) -> list[list[str]]:
-    """Methods that a step calls and that know nothing of their optimizer, as functions."""
+    """Methods that a step calls and that know nothing of their optimizer, as functions.
+
+    Those that it doesn't call are for whoever has an optimizer, where a call of one is a gap.
+    """
     out = []
     for name, method in methods.items():
         if name in ("__init__", "step") or name in _OF_CHECKPOINTS or _is_of_base(method, name, source):
             continue
         new = copy.deepcopy(method)
+        called = [n for n in symbols.walk(methods["step"]) if isinstance(n, ast.Attribute) and n.attr == name]
+        if not called and not (name.startswith("__") or name in _OF_OPTIMIZERS):
+            continue
         static = [ast.unparse(d) for d in new.decorator_list]
         need(static in ([], ["staticmethod"]), f"its method {name}", method)
         if not static:
             need(new.args.args and new.args.args[0].arg == "self", f"its method {name}", method)
             del new.args.args[0]
         new.decorator_list = []
-        called = [n for n in symbols.walk(methods["step"]) if isinstance(n, ast.Attribute) and n.attr == name]
         own = any(isinstance(n, ast.Name) and n.id in ("self", "super") for s in new.body for n in symbols.walk(s))
         need(called and not own, f"its method {name}", method)
         attributes[name] = name

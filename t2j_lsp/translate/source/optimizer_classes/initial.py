@@ -9,7 +9,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .expressions import StepExpressions
-from .forms import asks_for_state
+from .forms import asks_for_state, or_new_state
 from .lines import indented, unparsed
 from .names import StepNames, is_gradient, is_state, pairs, same
 from .unfit import need
@@ -63,7 +63,7 @@ class InitialState:
         for node in body:
             match node:
                 case ast.If():
-                    asked = asks_for_state(node.test, names)
+                    asked = True if or_new_state(node, names) is not None else asks_for_state(node, names)
                     if asked is not None:
                         self.find(node.body, names, path, asked or new)
                         self.find(node.orelse, names, path, (not asked) or new)

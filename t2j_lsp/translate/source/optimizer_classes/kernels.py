@@ -1,8 +1,8 @@
-"""Steps that collect lists of parameters, gradients and states, and hand them to a function that walks over the lists.
+"""Steps that hand tensors to functions, which write into them: what a function does stands in the step.
 
-``exp_avgs.append(state["exp_avg"])``, then ``adam(params, grads, exp_avgs, lr=group["lr"])``: what it does with
-the items of one place is what the step does for one parameter. Functions that only differ in speed (``foreach``) are
-left out.
+PyTorch's own collect lists of parameters, gradients and states, ``exp_avgs.append(state["exp_avg"])``, and hand them to
+a function that walks over the lists, ``adam(params, grads, exp_avgs, lr=group["lr"])``: what it does with the items
+of one place is what the step does for one parameter. Functions that only differ in speed (``foreach``) are left out.
 """
 
 from __future__ import annotations
@@ -11,127 +11,213 @@ import ast
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from t2j_lsp import symbols
 
-from .names import same
+from .answers import SPEED, answer, answered, chooses_speed
+from .branches import without_continues
+from .collected import CollectedItems, empty_lists, given, stored_names, with_tests_of_states
+from .functions import KnownFunctions, free_names
+from .names import same, writes_into
+from .renaming import renamed
 from .unfit import Unfit, need
 from .walks import Walk
 
-_SPEED = ("foreach", "fused", "capturable", "differentiable")
+_REBOUND = "a function gives what it takes another value"
 
 
-def of_one_parameter(walk: Walk, functions: dict[str, ast.FunctionDef]) -> tuple[Walk, set[str]]:
-    """The walk with the functions that it hands lists to in it, and their names. Raises Unfit."""
-    lists = {name for node in walk.before for name in _empty_lists(node)}
-    if not lists:
-        return walk, set()
-    kernels = _Kernels(lists, functions)
-    body = kernels.without_appends(copy.deepcopy(walk.body))
-    before = [s for s in walk.before if not _empty_lists(s)]
-    calls = [copy.deepcopy(s) for s in walk.after]
-    kernel = [s for call in calls for s in kernels.statement(call, {})]
-    return replace(walk, before=before, body=[*body, *kernel], after=[]), kernels.inside
+class KernelsInStep:
+    """The walk of a step with the functions that it hands tensors to in it. Raises Unfit."""
 
-
-def _empty_lists(node: ast.stmt) -> set[str]:
-    """The variables that a statement gives empty lists."""
-    match node:
-        case ast.Assign(targets=targets, value=ast.List(elts=[])) if all(isinstance(t, ast.Name) for t in targets):
-            return {t.id for t in targets if isinstance(t, ast.Name)}
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.List(elts=[])):
-            return {name}
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-            empty = all(isinstance(v, ast.List) and not v.elts for v in values)
-            return {n.id for n in names if isinstance(n, ast.Name)} if empty and values else set()
-    return set()
-
-
-class _Kernels:
-    def __init__(self, lists: set[str], functions: dict[str, ast.FunctionDef]) -> None:
-        self.lists, self.functions = lists, functions
-        self.items: dict[str, ast.expr] = {}
-        """What each list has of the parameter."""
+    def __init__(self, walk: Walk, functions: KnownFunctions) -> None:
+        self.lists = {name for node in walk.before for name in empty_lists(node)}
+        self.functions = functions
         self.inside: set[str] = set()
-        """The functions that are put in."""
+        """The functions that are put in, by their names."""
+        self._calling: list[str] = []
+        self.nested: list[ast.FunctionDef] = []
+        """The functions that stood in these."""
+        self._items = CollectedItems(self.lists, walk.parameter, stored_names(functions.own.values()))
+        self._taken = {n.id for s in [*walk.before, *walk.body, *walk.after] for n in symbols.walk(s) if _is_name(n)}
+        self.walk = self._with_functions(walk)
 
-    # --- what is collected ----------------------------------------------------------------------------------------
+    def _with_functions(self, walk: Walk) -> Walk:
+        if not self.lists:
+            return replace(walk, body=self._with_calls(with_tests_of_states(answered(walk.body), set()), set()))
+        collected = self._items.without_appends(copy.deepcopy(walk.body))
+        before = [s for s in walk.before if not empty_lists(s)]
+        kernel = self._all([copy.deepcopy(s) for s in answered(walk.after)], {}, {}, set())
+        optional = {ast.unparse(self._items.items[name]) for name in self._items.optional}
+        body = with_tests_of_states(answered([*collected, *kernel]), optional)
+        return replace(walk, before=answered(before), body=body, after=[])
 
-    def without_appends(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements without those that collect, of which the items are kept."""
+    def _with_calls(self, body: Sequence[ast.stmt], later: set[str]) -> list[ast.stmt]:
+        """Statements with the functions in them that they call for what these write."""
         out: list[ast.stmt] = []
-        for node in body:
+        for at, node in enumerate(body):
+            behind = later.union(*map(_names, body[at + 1 :]))
             match node:
-                case ast.Expr(
-                    value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item])
-                ) if name in self.lists:
-                    need(name not in self.items, f"what it collects in {name}", node)
-                    out += self._kept(name, item)
+                case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if self.functions.fits(name):
+                    out += self._function(call, name, ({}, {}), behind)
                     continue
-                case ast.If():
-                    node.body = self.without_appends(node.body) or [ast.copy_location(ast.Pass(), node)]
-                    node.orelse = self.without_appends(node.orelse)
+                case ast.If() if any(map(self._calls, ast.walk(node))):
+                    then = self._with_calls(node.body, behind) or [ast.copy_location(ast.Pass(), node)]
+                    node = ast.copy_location(ast.If(node.test, then, self._with_calls(node.orelse, behind)), node)
             out.append(node)
         return out
 
-    def _kept(self, name: str, item: ast.expr) -> list[ast.stmt]:
-        """What computes an item, if it is no name of a tensor."""
-        plain = isinstance(same(item), ast.Name | ast.Subscript) or isinstance(item, ast.Attribute)
-        self.items[name] = item if plain else ast.copy_location(ast.Name(f"{name}_item", ast.Load()), item)
-        return [] if plain else [_given(f"{name}_item", item)]
+    def _calls(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
+                return self.functions.fits(name)
+        return False
 
-    # --- what is done with it -------------------------------------------------------------------------------------
+    # --- what is done with lists ----------------------------------------------------------------------------------
 
-    def statement(self, node: ast.stmt, known: dict[str, str]) -> list[ast.stmt]:
-        """The statements for one parameter; ``known`` are variables that hold lists, and functions."""
+    def _all(
+        self, body: Sequence[ast.stmt], known: dict[str, str], absent: dict[str, ast.expr], later: set[str]
+    ) -> list[ast.stmt]:
+        """The statements for one parameter.
+
+        ``known`` are variables that hold lists, and functions; ``absent`` says when there is none of a list.
+        """
+        out: list[ast.stmt] = []
+        for at, node in enumerate(body):
+            out += self._statement(node, known, absent, later.union(*map(_names, body[at + 1 :])))
+        return out
+
+    def _statement(
+        self, node: ast.stmt, known: dict[str, str], absent: dict[str, ast.expr], later: set[str]
+    ) -> list[ast.stmt]:
         match node:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return []
-            case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if known.get(name, name) in self.functions:
-                return self._function(call, known.get(name, name), known)
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=function)) if function in self.functions:
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if self._is_seen(known.get(name, name)):
+                return self._function(call, known.get(name, name), (known, absent), later)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=function)) if self._is_seen(function):
                 known[name] = function
                 return []
-            case ast.Assign(targets=[ast.Name(id=name)]) if name in _SPEED:
+            case ast.FunctionDef():
+                self.nested.append(node)
                 return []
-            case ast.If(test=test) if _names(test) & set(_SPEED):
-                taken = _without_speed(test)
-                need(taken is not None, "what its function does for speed", node)
-                return self._all(node.body if taken else node.orelse, known)
-            case ast.If(test=test, body=[ast.Raise() | ast.Return()], orelse=[]) if self._of_lists(test, known):
+            case ast.If(test=test, body=[ast.Raise() | ast.Return() | ast.Continue()], orelse=[]) if self._of_lists(
+                test, known
+            ):
                 return []
+            case ast.If(test=test) if (taken := answer(test)) is not None:
+                return self._all(node.body if taken else node.orelse, known, absent, later)
             case ast.For() if self._of_lists(node.iter, known):
-                return self._loop(node, known)
+                return self._loop(node, known, later)
+            case ast.If(test=test) if self._of_lists(node, known) and not self._of_lists(test, known):
+                body = self._all(node.body, known, absent, later)
+                orelse = self._all(node.orelse, known, absent, later)
+                return [ast.copy_location(ast.If(test, body or [ast.Pass()], orelse), node)] if body or orelse else []
+        if chooses_speed(node):
+            return []
         need(not self._of_lists(node, known), "what its function does with lists", node)
-        return [node]
+        return self._with_calls([node], later)
 
-    def _all(self, body: Sequence[ast.stmt], known: dict[str, str]) -> list[ast.stmt]:
-        return [s for node in body for s in self.statement(node, known)]
+    def _is_seen(self, name: str) -> bool:
+        return name in self.functions.own
 
     def _of_lists(self, node: ast.AST, known: dict[str, str]) -> bool:
         return bool(_names(node) & (self.lists | {n for n, held in known.items() if held in self.lists}))
 
-    def _function(self, call: ast.Call, name: str, known: dict[str, str]) -> list[ast.stmt]:
-        """The statements of a function that is called with lists."""
-        function = self.functions[name]
-        need(
-            name not in self.inside and not function.args.vararg and not function.args.kwarg,
-            f"how {name} is called",
-            call,
-        )
-        self.inside.add(name)
-        out: list[ast.stmt] = []
-        inner: dict[str, str] = {}
-        for parameter, value in _bound(call, function):
-            held = known.get(value.id, value.id) if isinstance(value, ast.Name) else ""
-            if held in self.lists:
-                inner[parameter] = held
-            elif parameter not in _SPEED and not (isinstance(value, ast.Name) and value.id == parameter):
-                need(not self._of_lists(value, known), f"what {name} is given", call)
-                out.append(_given(parameter, value))
-        return out + self._all(copy.deepcopy(function.body), inner)
+    def _function(
+        self, call: ast.Call, name: str, around: tuple[dict[str, str], dict[str, ast.expr]], later: set[str]
+    ) -> list[ast.stmt]:
+        """The statements of a function that is called for what it writes; ``later`` names are read behind it."""
+        outer, missing = around
+        function = self.functions.get(name)
+        assert function is not None
+        known_form = not function.args.vararg and not function.args.kwarg
+        need(name not in self._calling and known_form, f"how {name} is called", call)
+        self._calling.append(name)
+        if name in self.functions.own:
+            self.inside.add(name)
+        bound = list(_bound(call, function))
+        known: dict[str, str] = {}
+        absent: dict[str, ast.expr] = {}
+        for parameter, value in bound:
+            held, otherwise = self._list(value, outer)
+            if held is not None:
+                known[parameter] = held
+                if otherwise is not None or held in missing:
+                    absent[parameter] = otherwise if otherwise is not None else missing[held]
+        body = answered([_Absence(known, absent).visit(s) for s in copy.deepcopy(function.body)])
+        if name not in self.functions.own:
+            for inner in (n for s in body for n in ast.walk(s) if isinstance(n, ast.stmt | ast.expr)):
+                ast.copy_location(inner, call)
+        if body and isinstance(body[-1], ast.Return):
+            del body[-1]
+        taken = set(self._taken)
+        body = self._all(body, dict(known), absent, set())
+        self._calling.pop()
+        values = {p: v for p, v in bound if p not in known and p not in SPEED}
+        own = _stored(body) | values.keys() | known.keys()
+        need(not any(free_names(f) & own for f in self.nested), f"a function in {name} that reads its variables", call)
+        return self._in_scope(values, body, (later, taken), call)
 
-    def _loop(self, node: ast.For, known: dict[str, str]) -> list[ast.stmt]:
+    def _in_scope(
+        self, values: dict[str, ast.expr], body: list[ast.stmt], around: tuple[set[str], set[str]], call: ast.Call
+    ) -> list[ast.stmt]:
+        """The statements of a function behind what its parameters are given, under names that the step doesn't have.
+
+        ``around`` are the names that are read behind the call, and those that the step has.
+        """
+        later, taken = around
+        changed = {
+            n.target.id for s in body for n in ast.walk(s) if isinstance(n, ast.AugAssign) and _is_name(n.target)
+        }
+        stored = _stored(body)
+        written = changed | {into.id for into in _written(body) if isinstance(into, ast.Name)}
+        read = set[str]().union(*map(_names, body))
+        outside = later.union(*map(_names, values.values()))
+        out: list[ast.stmt] = []
+        renames: dict[str, str | ast.expr] = {}
+        for parameter, value in values.items():
+            name = value.id if isinstance(value, ast.Name) else ""
+            need(parameter not in stored or parameter not in written or name in ("", parameter), _REBOUND, call)
+            need(parameter not in changed or name not in later, _REBOUND, call)
+            if parameter not in read:
+                continue
+            if name == parameter:
+                need(parameter not in stored or parameter not in later, _REBOUND, call)
+            elif isinstance(value, ast.Name | ast.Constant) and parameter not in stored:
+                renames[parameter] = name or value
+            elif parameter in taken:
+                renames[parameter] = new = self.fresh(parameter)
+                out.append(given(new, value))
+            else:
+                out.append(given(parameter, value))
+        for local in sorted(stored - values.keys()):
+            if local in outside:
+                renames[local] = self.fresh(local)
+        self._taken |= stored
+        return out + [renamed(s, renames) for s in body]
+
+    def fresh(self, name: str) -> str:
+        """A name that no variable of the step has."""
+        made = f"its_{name}"
+        while made in self._taken:
+            made = f"{made}_"
+        self._taken.add(made)
+        return made
+
+    def _list(self, value: ast.expr, known: dict[str, str]) -> tuple[str | None, ast.expr | None]:
+        """The list that a function is given, and the condition under which it is given none."""
+        match value:
+            case ast.Name(id=name):
+                held = known.get(name, name)
+                return (held if held in self.lists else None), None
+            case ast.IfExp(test=test, body=ast.Name(id=name), orelse=ast.Constant(value=None)):
+                held = known.get(name, name)
+                return (held if held in self.lists else None), ast.UnaryOp(ast.Not(), test)
+        need(not self._of_lists(value, known), "what its function is given", value)
+        return None, None
+
+    def _loop(self, node: ast.For, known: dict[str, str], later: set[str]) -> list[ast.stmt]:
         """The statements of a loop over lists, for the items of one place."""
         index, named = "", list[tuple[ast.expr, ast.expr]]()
         match node.target, node.iter:
@@ -154,51 +240,95 @@ class _Kernels:
         for target, iterated in pairs:
             item = self.item(iterated, known)
             need(isinstance(target, ast.Name) and item is not None, "how its function walks over lists", node)
-            if isinstance(target, ast.Name) and item is not None:
-                out.append(_given(target.id, item))
-        changed = [_Items(self, index, known).visit(_of_real_numbers(s)) for s in node.body]
+            if isinstance(target, ast.Name) and item is not None and ast.unparse(item) != target.id:
+                out.append(given(target.id, item))
+        body = without_continues(node.body)
+        changed = [_Items(self, index, known).visit(_of_real_numbers(s)) for s in body]
         need(not any(self._of_lists(s, known) or index in _names(s) for s in changed), "what it does with lists", node)
-        return out + changed
+        self._taken |= set[str]().union(*map(_names, changed))
+        return self._with_calls([*out, *changed], later)
 
     def item(self, node: ast.expr, known: dict[str, str]) -> ast.expr | None:
         """What a list has of the parameter."""
-        name = known.get(node.id, node.id) if isinstance(node, ast.Name) else ""
-        return copy.deepcopy(self.items.get(name))
+        return self._items.item(known.get(node.id, node.id)) if isinstance(node, ast.Name) else None
 
 
 class _Items(ast.NodeTransformer):
     """``exp_avgs[i]`` as what the list has of the parameter."""
 
-    def __init__(self, kernels: _Kernels, index: str, known: dict[str, str]) -> None:
+    def __init__(self, kernels: KernelsInStep, index: str, known: dict[str, str]) -> None:
         self.kernels, self.index, self.known = kernels, index, known
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if isinstance(node.slice, ast.Name) and node.slice.id == self.index:
             item = self.kernels.item(node.value, self.known)
             if item is not None:
+                if isinstance(item, ast.Name | ast.Subscript | ast.Attribute):
+                    item.ctx = node.ctx
                 return ast.copy_location(item, node)
         self.generic_visit(node)
         return node
 
 
-def _given(name: str, value: ast.expr) -> ast.stmt:
-    made = ast.Assign([ast.Name(name, ast.Store())], copy.deepcopy(value))
-    return ast.fix_missing_locations(ast.copy_location(made, value))
+class _Absence(ast.NodeTransformer):
+    """``rectified is None`` of a list: the condition under which there is none."""
+
+    def __init__(self, known: dict[str, str], absent: dict[str, ast.expr]) -> None:
+        self.known, self.absent = known, absent
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        match node:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[none]):
+                if name in self.known and isinstance(none, ast.Constant) and none.value is None:
+                    test = copy.deepcopy(self.absent.get(name, ast.Constant(False)))
+                    asked = test if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), test)
+                    return ast.fix_missing_locations(ast.copy_location(asked, node))
+        self.generic_visit(node)
+        return node
 
 
 def _of_real_numbers(node: ast.stmt) -> ast.stmt:
     """What takes complex parameters for pairs of real ones, as a check that there are none."""
     match node:
         case ast.If(test=ast.Call(func=ast.Attribute(attr="is_complex")) as test, orelse=[]) if all(
-            isinstance(s, ast.Assign) and "view_as_real" in ast.unparse(s.value) for s in node.body
+            _takes_real_parts(s) for s in node.body
         ):
             check = ast.Assert(ast.UnaryOp(ast.Not(), test), ast.Constant("parameters are real"))
             return ast.fix_missing_locations(ast.copy_location(check, node))
     return node
 
 
+def _takes_real_parts(node: ast.stmt) -> bool:
+    match node:
+        case ast.Assign(value=value):
+            return "view_as_real" in ast.unparse(value)
+        case ast.If(body=body, orelse=[]):
+            return all(map(_takes_real_parts, body))
+    return False
+
+
+def _stored(body: Sequence[ast.stmt]) -> set[str]:
+    """The variables that statements give other values."""
+    nodes = [n for s in body for n in ast.walk(s)]
+    changed = {n.target for n in nodes if isinstance(n, ast.AugAssign)}
+    return {n.id for n in nodes if _is_name(n) and isinstance(n.ctx, ast.Store) and n not in changed}
+
+
+def _written(body: Sequence[ast.stmt]) -> Iterable[ast.expr]:
+    """What statements write into, by calls in place."""
+    for node in (n for s in body for n in ast.walk(s)):
+        if isinstance(node, ast.Call) and (into := writes_into(node)) is not None:
+            yield same(into)
+        elif isinstance(node, ast.keyword) and node.arg == "out":
+            yield same(node.value)
+
+
+def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
+
+
 def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _bound(call: ast.Call, function: ast.FunctionDef) -> Iterable[tuple[str, ast.expr]]:
@@ -211,21 +341,12 @@ def _bound(call: ast.Call, function: ast.FunctionDef) -> Iterable[tuple[str, ast
     values.update({k.arg: k.value for k in call.keywords if k.arg is not None})
     if any(name not in values for name in parameters) or values.keys() - set(parameters):
         raise Unfit(f"how {function.name} is called", call)
-    return [(name, values[name]) for name in parameters]
+    return [(name, _without_scaler(values[name])) for name in parameters]
 
 
-def _without_speed(test: ast.expr) -> bool | None:
-    """What a test is where nothing is done for speed; None where that isn't known."""
-    match test:
-        case ast.Name(id=name) if name in _SPEED:
-            return False
-        case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=asked), *_]) if asked in _SPEED and asked in name:
-            return False  # ``_resolve_foreach(foreach, params)``
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = _without_speed(operand)
-            return None if inner is None else not inner
-        case ast.BoolOp(op=ast.And(), values=values):
-            return False if any(_without_speed(v) is False for v in values) else None
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
-            return False if name in _SPEED else None
-    return None
+def _without_scaler(node: ast.expr) -> ast.expr:
+    """``None`` for what a scaler of gradients leaves in an optimizer: ``getattr(self, "grad_scale", None)``."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id="self"), ast.Constant(value=name), default]):
+            return default if name in ("grad_scale", "found_inf") else node
+    return node

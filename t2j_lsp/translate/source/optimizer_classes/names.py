@@ -94,6 +94,7 @@ class StepNamesReader:
         self.statements = [*walk.before, *walk.body, *walk.after]
         self.names = StepNames(walk.group, walk.parameter)
         self.nodes = nodes = [n for s in self.statements for n in symbols.walk(s)]
+        self.places = _places(self.statements)
         self.names.stored.update(n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
         self.assigned = [(n, *pair) for n in nodes if isinstance(n, ast.Assign) for pair in pairs(n)]
         self.aliases: dict[str, list[str]] = {}
@@ -166,7 +167,7 @@ class StepNamesReader:
         names = self.names
         if (option := self.option(value)) is not None and names.stored[name] == 1:
             names.renames[name] = option
-        elif self._is_parameter(value) and names.stored[name] == 1:
+        elif self.is_parameter(value) and names.stored[name] == 1:
             names.renames[name] = names.parameter
         key = self.key(same(value))
         if key is None:
@@ -175,13 +176,13 @@ class StepNamesReader:
         if key is not None and name not in self.aliases.setdefault(key, []):
             self.aliases[key].append(name)
 
-    def _is_parameter(self, node: ast.expr) -> bool:
+    def is_parameter(self, node: ast.expr) -> bool:
         """Whether it is the parameter, ``p.data`` or in another type: ``p.data.float()``, which is put back."""
         match node := same(node):
             case ast.Call(func=ast.Attribute(value=value, attr="float" | "type_as" | "to")):
-                return self._is_parameter(value)
+                return self.is_parameter(value)
             case ast.IfExp(body=body, orelse=orelse):
-                return self._is_parameter(body) and self._is_parameter(orelse)
+                return self.is_parameter(body) and self.is_parameter(orelse)
         return isinstance(node, ast.Name) and node.id == self.names.parameter
 
     # --- entries of the state -------------------------------------------------------------------------------------
@@ -219,17 +220,18 @@ class StepNamesReader:
             of_key = self.key(same(value)) == key
             if isinstance(target, ast.Name) and target.id == name:
                 twin = any(self.key(t) == key for t in statement.targets)
-                (read if of_key or twin else others).append(statement.lineno)
+                (read if of_key or twin else others).append(self.places[statement])
             elif self.key(target) == key and isinstance(value, ast.Name) and value.id == name:
-                back.append(statement.lineno)
-        others += [n.lineno for n in self.nodes if isinstance(n, ast.AugAssign) and self._counts(n, name, key)]
-        if others and not any(line > max(others) for line in back):
-            return next(n for n in self.nodes if getattr(n, "lineno", 0) == max(others))
+                back.append(self.places[statement])
+        others += [self.places[n] for n in self.nodes if isinstance(n, ast.AugAssign) and self._counts(n, name, key)]
+        if others and not any(place > max(others) for place in back):
+            return next(n for n in self.nodes if self.places[n] == max(others) and isinstance(n, ast.stmt))
         stores = [n for n in self.nodes if self._stores(n, name, key)]
         for node in self.nodes:
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 for store in stores:
-                    if store.lineno < node.lineno and not any(store.lineno <= line < node.lineno for line in read):
+                    first, last = self.places[store], self.places[node]
+                    if first < last and not any(first <= place < last for place in read):
                         return node
         return None
 
@@ -263,3 +265,20 @@ class StepNamesReader:
             if written is not None and (self.key(written) == key or ast.unparse(same(written)) in aliases):
                 return True
         return False
+
+
+def _places(body: Sequence[ast.stmt]) -> dict[ast.AST, int]:
+    """The place of each node among the statements, in the order in which they stand."""
+    out: dict[ast.AST, int] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.stmt):
+            count[0] += 1
+        out[node] = count[0]
+        for inner in ast.iter_child_nodes(node):
+            visit(inner)
+
+    count = [0]
+    for statement in body:
+        visit(statement)
+    return out

@@ -16,14 +16,12 @@ from t2j_lsp import symbols
 from .apart import written_first
 from .constructor import RATE
 from .counters import StepCounter
-from .forms import asks_for_state, is_in_place, raises_for_sparse, skips
+from .forms import asks_for_state, is_in_place, or_new_state, raises_for_sparse, skips
 from .lines import indented, unparsed
 from .names import pairs
 from .unfit import Unfit, need
-from .values import StepValues
+from .values import FIRST, StepValues
 from .walks import is_without_gradient
-
-FIRST = "is_first"
 
 
 @dataclass
@@ -48,6 +46,7 @@ class OptimizerStepWriter(StepValues):
         for one in self.counters.values():
             self.initial.number(one.name, one.first)
         self.initial.find(self.walk.body, self.names)
+        self.beyond = self._beyond(self.walk.body, ())
         body = self.block([*self.walk.before, *self.walk.body, *self.walk.after], None)
         if self.late:
             entries[FIRST] = FIRST
@@ -59,6 +58,9 @@ class OptimizerStepWriter(StepValues):
         state = "state"
         head = [f"{name} = {name}.clone()" for name in (self.names.parameter, self.names.gradient)]
         head += [f'{name} = {state}["{key}"].clone()' for key, name in kept.items()]
+        for key in (key for key in loose if key in self.beyond):
+            head += self._under(key, f'{entries[key]} = {state}["{key}"].clone()')
+            body += self._under(key, f'{state}["{key}"] = {entries[key]}')
         values = {key: f"{self.torch}.tensor(False)" if key == FIRST else name for key, name in kept.items()}
         parts = [f"**{state}"] * bool(loose) + [f'"{key}": {value}' for key, value in values.items()]
         body += [f"return {self.names.parameter}, {{{', '.join(parts)}}}"]
@@ -66,6 +68,43 @@ class OptimizerStepWriter(StepValues):
             self.initial.late(FIRST, f"{self.torch}.tensor(True)")
         return StepFunctions(
             self.above, self.initial.lines(state), head + body, self.names.parameter, self.names.gradient
+        )
+
+    def _under(self, key: str, line: str) -> list[str]:
+        """A line under the conditions under which a parameter has an entry of the state."""
+        for test in reversed(self.initial.conditions[key]):
+            line = "\n".join([f"if {test}:", *indented(line.split("\n"))])
+        return line.split("\n")
+
+    def _beyond(self, body: Sequence[ast.stmt], path: tuple[str, ...]) -> set[str]:
+        """The entries of the state that are used outside of the condition under which they are made."""
+        out: set[str] = set()
+        for node in body:
+            if (
+                isinstance(node, ast.If)
+                and asks_for_state(node, self.names) is None
+                and not or_new_state(node, self.names)
+            ):
+                test = self.expressions.rewrite(node.test)
+                other = ast.UnaryOp(ast.Not(), test)
+                out |= self._beyond(node.body, (*path, unparsed(test)))
+                out |= self._beyond(node.orelse, (*path, unparsed(ast.fix_missing_locations(other))))
+                continue
+            for key, tests in self.initial.conditions.items():
+                if tests and not set(tests) <= set(path) and not self.initial.is_made(node) and self._uses(node, key):
+                    out.add(key)
+        return out
+
+    def _is_of_state(self, node: ast.If) -> bool:
+        """Whether a statement asks for a state."""
+        return asks_for_state(node, self.names) is not None or or_new_state(node, self.names) is not None
+
+    def _uses(self, node: ast.stmt, key: str) -> bool:
+        """Whether a statement uses an entry of the state, or a variable that holds it."""
+        held = self.reader.aliases.get(key, [])
+        return any(
+            isinstance(n, ast.Name) and n.id in held or isinstance(n, ast.Subscript) and self.reader.key(n) == key
+            for n in symbols.walk(node)
         )
 
     def _is_local(self, key: str) -> bool:
@@ -161,9 +200,14 @@ class OptimizerStepWriter(StepValues):
             return self.block(having, mask)
         if raises_for_sparse(node) or self._is_counter(node):
             return self._counted(node)
-        if (new := asks_for_state(node.test, self.names)) is not None:
+        if (new := asks_for_state(node, self.names)) is not None:
             return self._first(*((node.body, node.orelse) if new else (node.orelse, node.body)), mask)
+        if (other := or_new_state(node, self.names)) is not None:
+            need(not node.orelse, "what it does where a parameter has a state", node)
+            return self._first(node.body, [], mask, other)
         test = self.expressions.rewrite(node.test)
+        if isinstance(test, ast.Constant):
+            return self.block(node.body if test.value else node.orelse, mask)
         if self.expressions.is_traced(test):
             return self._chosen(node, test, mask)
         before = set(self.defined)
@@ -189,6 +233,7 @@ class OptimizerStepWriter(StepValues):
         finally:
             self.path.pop()
         keys = [key for key, path in self.initial.conditions.items() if path and path[-1] == unparsed(test)]
+        keys = [key for key in keys if key not in self.beyond]
         used = {n.id for line in body for n in symbols.walk(line) if isinstance(n, ast.Name)}
         text = "\n".join(made)
         keys = [k for k in keys if (name := self.names.entries.get(k)) and (name in text or name in used)]
@@ -198,16 +243,24 @@ class OptimizerStepWriter(StepValues):
         loads = [f'{names[k]} = {state}["{k}"].clone()' for k in keys]
         return [*loads, *made, *(f'{state}["{k}"] = {names[k]}' for k in keys)]
 
-    def _first(self, first: Sequence[ast.stmt], later: Sequence[ast.stmt], mask: ast.expr | None) -> list[str]:
-        """What is done of a parameter when it has no state yet, and when it has one."""
-        rest = [s for s in first if not self.initial.is_made(s)]
+    def _first(
+        self,
+        first: Sequence[ast.stmt],
+        later: Sequence[ast.stmt],
+        mask: ast.expr | None,
+        other: ast.expr | None = None,
+    ) -> list[str]:
+        """What is done of a parameter when it has no state yet (or something ``other`` holds), and when it has one."""
+        rest = [s for s in first if other is not None or not self.initial.is_made(s)]
         later = [s for s in later if not self._casts(s)]
         if not rest and not later:
             return []
         need(mask is None, "a state that is made on a condition of the running step", (*rest, *later)[0])
-        self.late = True
-        self.expressions.traced.add(FIRST)
-        return self._both(rest, later, ast.Name(FIRST, ast.Load()), None)
+        self._mark_first()
+        if other is None:
+            return self._both(rest, later, ast.Name(FIRST, ast.Load()), None)
+        either = ast.BinOp(ast.Name(FIRST, ast.Load()), ast.BitOr(), self.expressions.rewrite(other))
+        return self._chosen(ast.copy_location(ast.If(either, rest, later), rest[0]), either, None)
 
     def _casts(self, node: ast.stmt) -> bool:
         """``state["exp_avg"] = state["exp_avg"].type_as(p)``: it has that type."""
@@ -229,6 +282,7 @@ class OptimizerStepWriter(StepValues):
                 self.conditions[text] = self._fresh("condition")
                 out.append(f"{self.conditions[text]} = {text}")
                 self.expressions.traced.add(self.conditions[text])
+                self.expressions.of_numbers.add(self.conditions[text])
             condition = ast.Name(self.conditions[text], ast.Load())
         return out + self._both(node.body, node.orelse, condition, mask)
 

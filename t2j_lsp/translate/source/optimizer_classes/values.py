@@ -10,15 +10,19 @@ from collections.abc import Sequence
 
 from t2j_lsp import symbols
 
-from .constructor import OptimizerConstructor
+from .constructor import RATE, OptimizerConstructor
 from .counters import read_counters
 from .expressions import StepExpressions
-from .forms import functional, is_in_place
+from .forms import asks_for_state, functional, is_in_place
+from .functions import KnownFunctions
 from .initial import InitialState
 from .lines import Lines, unparsed
 from .names import StepNamesReader, is_state, pairs, writes_into
 from .unfit import need
 from .walks import Walk
+
+FIRST = "is_first"
+"""The entry of a state that says whether the parameter had none before the step."""
 
 
 def _reads(text: str, name: str) -> bool:
@@ -35,23 +39,32 @@ class StepValues:
     """Writes statements that give variables values."""
 
     def __init__(
-        self, walk: Walk, constructor: OptimizerConstructor, lines: Lines, torch: str, taken: set[str]
+        self,
+        walk: Walk,
+        constructor: OptimizerConstructor,
+        lines: Lines,
+        torch: str,
+        taken: set[str],
+        functions: KnownFunctions,
     ) -> None:
         self.walk, self.constructor, self.lines, self.torch = walk, constructor, lines, torch
         self.reader = StepNamesReader(walk, constructor.options, lines.source.nodes)
         self.names = self.reader.read()
-        self.expressions = StepExpressions(self.names, self.reader, constructor.attributes, torch, taken)
+        self.expressions = StepExpressions(self.names, self.reader, constructor.attributes, torch, functions)
         self.taken = taken | {n.id for s in self.reader.statements for n in symbols.walk(s) if isinstance(n, ast.Name)}
         self.counters = read_counters(self.reader.statements, walk, constructor, self.taken)
         self.expressions.counters = {text: one.name for text, one in self.counters.items()}
         self._rename_options()
         self.initial = InitialState(self.expressions)
+        self.expressions.numbers = lambda: self.initial.numbers(self.names)
         self.path: list[ast.expr] = []
         """The conditions that are known when the optimizer is made, around what is written."""
         self.above: list[str] = []
         self.hoisted: set[str] = set()
         self.defined: set[str] = set()
         self.late = False
+        self.beyond: set[str] = set()
+        """Entries that some options have, which are used outside of the condition under which they are made."""
         self.conditions: dict[str, str] = {}
         """Conditions of the running step that have a name."""
 
@@ -88,8 +101,12 @@ class StepValues:
     def _assign(self, node: ast.Assign, mask: ast.expr | None) -> list[str]:
         if self.initial.is_made(node) or is_state(node.value, self.names.parameter):
             return []
+        if self._asks_for_state(node):
+            node = ast.copy_location(ast.Assign(node.targets, ast.Name(FIRST, ast.Load())), node)
         given = [pair for pair in pairs(node) if not is_state(pair[1], self.names.parameter)]
         given = [pair for pair in given if self.reader.key(pair[0]) not in self.names.written]
+        for target, value in given:
+            self._check_parameter(target, value)
         made = [(self._target(t), self.expressions.rewrite(v)) for t, v in given]
         for (old, _), (_, value) in zip(given, made, strict=True):
             self._check_entry(old, value)
@@ -110,6 +127,33 @@ class StepValues:
                 self._define(target, value)
             return self._written(new, node)
         return [line for target, value in made for line in self._given(target, value, mask, node)]
+
+    def _asks_for_state(self, node: ast.Assign) -> bool:
+        """Whether it keeps ``len(state) == 0``, which is asked before the state is made. Raises Unfit."""
+        if not isinstance(node.value, ast.Compare | ast.UnaryOp):
+            return False
+        asked = asks_for_state(ast.If(node.value, [], []), self.names)
+        if asked is None:
+            return False
+        makes = [s for s in self.reader.nodes if isinstance(s, ast.If) and asks_for_state(s, self.names)]
+        before = all(self.reader.places[node] < self.reader.places[s] for s in makes)
+        need(before and asked, "when it asks for a state", node)
+        self._mark_first()
+        return True
+
+    def _mark_first(self) -> None:
+        """Keeps that the state says whether the parameter had none."""
+        self.late = True
+        self.expressions.traced.add(FIRST)
+        self.expressions.of_numbers.add(FIRST)
+
+    def _check_parameter(self, target: ast.expr, value: ast.expr) -> None:
+        """Raises Unfit where the variable of the parameter becomes another value, which leaves the parameter alone."""
+        name = self.names.renames.get(target.id, target.id) if isinstance(target, ast.Name) else ""
+        if name == self.names.parameter and not self.reader.is_parameter(value):
+            into = writes_into(value)
+            itself = into is not None and self.reader.is_parameter(into)
+            need(itself, f"{name} is the parameter and then another value", target)
 
     def _check_entry(self, target: ast.expr, value: ast.expr) -> None:
         """Raises Unfit where an entry of the state becomes the parameter itself, or another entry, which change."""
@@ -144,7 +188,7 @@ class StepValues:
             assert isinstance(target, ast.Name)
             if target.id in self.defined:
                 value = self.expressions.chosen(mask, value, ast.Name(target.id, ast.Load()))
-            self.expressions.traced.add(target.id)
+            self._follow(target.id, value)
         self._define(target, value)
         return [unparsed(ast.fix_missing_locations(ast.Assign([target], value)))]
 
@@ -154,9 +198,20 @@ class StepValues:
                 self.defined.add(inner.id)
                 self.conditions = {t: n for t, n in self.conditions.items() if not _reads(t, inner.id)}
                 if self.expressions.is_traced(value):
-                    self.expressions.traced.add(inner.id)
+                    self._follow(inner.id, value)
                 else:
                     self.initial.known[inner.id] = value
+
+    def _follow(self, name: str, value: ast.expr) -> None:
+        """Keeps that a variable has a value that only the running step knows, and whether that is a number."""
+        seen = self.expressions
+        of_tensors = seen.traced - seen.of_numbers - {RATE} - self.initial.numbers(self.names)
+        number = not any(isinstance(n, ast.Name) and n.id in of_tensors for n in ast.walk(value))
+        if number and name not in seen.traced:
+            seen.of_numbers.add(name)
+        elif not number:
+            seen.of_numbers.discard(name)
+        seen.traced.add(name)
 
     def _augmented(self, node: ast.AugAssign, mask: ast.expr | None) -> list[str]:
         target = self.expressions.rewrite(node.target)

@@ -85,7 +85,9 @@ def _is_of_closure(node: ast.stmt, closure: list[str], losses: set[str]) -> bool
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=None)):
             return name in losses
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name))):
-            return name == "_cuda_graph_capture_health_check"
+            return name.startswith("_") and name.endswith("_graph_capture_health_check")
+        case ast.If(test=ast.Call(func=ast.Name(id="hasattr")), body=body, orelse=orelse):
+            return all(_is_of_closure(s, closure, losses) for s in (*body, *orelse))
     stored = {n.id for n in _names(node) if isinstance(n.ctx, ast.Store)}
     return _asks(node, closure) and stored <= losses and not any(isinstance(n, ast.For) for n in symbols.walk(node))
 
@@ -119,7 +121,8 @@ def _of_group(loop: ast.For) -> Walk:
             assert isinstance(statement.target, ast.Name)
             walk = Walk(group, statement.target.id, statement.body)
             continue
-        need(isinstance(statement, ast.Assign | ast.AugAssign | ast.If | ast.Expr), _BESIDE, statement)
+        known = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.Expr)
+        need(known or walk is not None and isinstance(statement, ast.For), _BESIDE, statement)
         (before if walk is None else after).append(statement)
     if walk is None:
         raise Unfit("its step doesn't walk over the parameters of each group", loop)

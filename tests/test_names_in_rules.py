@@ -50,6 +50,7 @@ KNOWN = {
     "einops.layers.torch": PACKAGE,
     "torchvision.utils": PACKAGE,
     "torch.nn.utils.clip_grad": PACKAGE,
+    "torch.optim._functional": PACKAGE,
     "einops.reduce": "the one einops operation whose values have another dtype",
 }
 OF_MODULE = "methods of nn.Module: the class itself is the engine's"

@@ -6,10 +6,12 @@ import ast
 import copy
 from collections.abc import Sequence
 
+from t2j_lsp.translate.rule.library import Trait, names_with
+
 SPEED = ("foreach", "fused", "capturable", "differentiable")
 """Options of an optimizer that say how PyTorch runs its operations, which come to the same values."""
 _CHOICES = ("_default_to_fused_or_foreach", "_resolve_foreach")
-_NEVER = ("torch.jit.is_scripting", "torch.compiler.is_compiling")
+_NEVER = names_with(Trait.FALSE)
 
 
 def answered(body: Sequence[ast.stmt]) -> list[ast.stmt]:

@@ -1,6 +1,6 @@
 """What a train step of a whole program takes its users: each side runs by itself, without `t2j run` around it.
 
-    python -m benchmarks.step_times [FILE_OR_FOLDER...] [--rounds N] [--timeout SECONDS]
+    python -m benchmarks.step_times [FILE_OR_FOLDER...] [--rounds N] [--timeout SECONDS] [--fork]
 
 `benchmarks.programs` compares, and JAX draws PyTorch's random numbers there; here each side is a process that draws
 its own. Milliseconds are of processor time, which other work on the machine moves less than the clock, from one
@@ -10,6 +10,8 @@ the median is that of the others, and ``compiling`` says how many of the later h
 program of which each step compiles has no other. Each round runs both sides in turn; of several, the least counts.
 Below the table is how many programs take at most 1.1 times as long as in PyTorch, and what the later halves took
 together, between their steps too.
+
+``--fork`` loads both frameworks once and forks for each run, in an eighth of the time: what to use in between.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks import forks
 from benchmarks.programs import programs
 from t2j_lsp.api import convert_file
 from t2j_lsp.commands.output import print_table
@@ -139,8 +142,8 @@ def jax_steps(times: list[float], compiled: list[float]) -> None:
     nnx.jit_partial = lambda *arguments, **options: noted(bind(*arguments, **options))  # type: ignore[assignment]
 
 
-def run_side(side: str, path: str) -> None:
-    """Run a program in this process, and print what its steps took."""
+def run_side(side: str, path: str) -> Steps:
+    """Run a program in this process: what its steps took."""
     times: list[float] = []
     compiled: list[float] = []
     {"torch": torch_steps, "jax": jax_steps}[side](times, compiled)
@@ -153,7 +156,7 @@ def run_side(side: str, path: str) -> None:
     compiling = [span for span in later if any(span[0] < at <= span[1] for at in compiled)]
     plain = [span for span in later if span not in compiling]
     mean = 1000 * statistics.fmean(end - start for start, end in plain) if plain else math.nan
-    print(json.dumps(asdict(Steps(len(times), len(later), median(plain), median(compiling), len(compiling), mean))))
+    return Steps(len(times), len(later), median(plain), median(compiling), len(compiling), mean)
 
 
 def median(spans: Sequence[tuple[float, float]]) -> float:
@@ -161,9 +164,12 @@ def median(spans: Sequence[tuple[float, float]]) -> float:
     return 1000 * statistics.median(end - start for start, end in spans) if spans else math.nan
 
 
-def steps_of(side: str, path: Path, timeout: float) -> Steps | None:
+def steps_of(side: str, path: Path, timeout: float, fork: bool = False) -> Steps | None:
     """The steps of a program; None where it fails or takes too long."""
-    made = measured(["benchmarks.step_times", "--side", side, str(path)], path.stem, timeout)
+    if fork:
+        made = forks.in_fork(lambda: asdict(run_side(side, str(path))), path.stem, timeout)
+    else:
+        made = measured(["benchmarks.step_times", "--side", side, str(path)], path.stem, timeout)
     return Steps(**made) if made is not None else None
 
 
@@ -188,12 +194,12 @@ def least(rounds: Sequence[Steps]) -> Steps:
     return replace(best, mean=min(one.mean for one in rounds))
 
 
-def sides_of(path: Path, converted: Path, rounds: int, timeout: float) -> tuple[Steps, Steps] | None:
+def sides_of(path: Path, converted: Path, rounds: int, timeout: float, fork: bool) -> tuple[Steps, Steps] | None:
     """Both sides of a program, in turn; None where one fails or takes too long."""
     torch, jax = list[Steps](), list[Steps]()
     for _ in range(rounds):
         for side, file, steps in (("torch", path, torch), ("jax", converted, jax)):
-            made = steps_of(side, file, timeout)
+            made = steps_of(side, file, timeout, fork)
             if made is None:
                 return None
             steps.append(made)
@@ -225,11 +231,14 @@ def main() -> None:
     parser.add_argument("paths", type=Path, nargs="*", default=[FOLDER])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=300.0)
+    parser.add_argument("--fork", action="store_true", help="a fork for each run, not a process of its own")
     parser.add_argument("--side", choices=["torch", "jax"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.side:
-        run_side(options.side, str(options.paths[0]))
+        print(json.dumps(asdict(run_side(options.side, str(options.paths[0])))))
         return
+    if options.fork:
+        forks.load()
     rows: list[tuple[str, ...]] = []
     measured_sides: list[tuple[Steps, Steps]] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -239,7 +248,7 @@ def main() -> None:
                 continue
             converted = Path(folder, path.name)
             converted.write_text(translation.code, encoding="utf-8")
-            sides = sides_of(path, converted, options.rounds, options.timeout)
+            sides = sides_of(path, converted, options.rounds, options.timeout, options.fork)
             if sides is None:
                 continue
             measured_sides.append(sides)

@@ -11,41 +11,24 @@ import optax
 from flax import nnx
 
 
-def bound_jit(step: Callable[..., Any]) -> Callable[..., Any]:
-    """`nnx.jit` for steps whose modules and optimizers, in front of their arrays, are bound when they are first given.
+@functools.cache
+def bound_jit(step: Callable[..., Any], *modules: Any, **functions: Callable[..., Any]) -> Callable[..., Any]:
+    """A step compiled for modules and optimizers that stay the same objects: `bound_jit(step, model, optimizer)(x)`.
 
-    They keep their structure and mode from then on.
+    They keep their structure and mode from the first call on. `nnx.jit` would look at all of their variables each time.
     """
-    bind = functools.cache(functools.partial(nnx.jit_partial, step, graph=False))
-
-    def call(*arguments: Any) -> Any:
-        held = [one for one in arguments if isinstance(one, nnx.Pytree)]
-        return bind(*held)(*arguments[len(held) :])
-
-    return call
-
-
-def bound_jit_with_functions(step: Callable[..., Any]) -> Callable[..., Any]:
-    """`nnx.jit` for steps whose modules, optimizers and functions, in front of their arrays, are bound when given.
-
-    They keep their structure and mode from then on.
-    """
-    bind = functools.cache(functools.partial(nnx.jit_partial, step, graph=False))
-    static = functools.cache(jax.tree_util.Partial)
-
-    def call(*arguments: Any) -> Any:
-        modules = [one for one in arguments if isinstance(one, nnx.Pytree)]
-        functions = [static(one) for one in arguments[len(modules) :] if callable(one)]
-        return bind(*modules, *functions)(*arguments[len(modules) + len(functions) :])
-
-    return call
+    return nnx.jit_partial(functools.partial(step, **functions), *modules, graph=False)
 
 
 # Calls a module, compiled once for each shape of its inputs.
 forward = nnx.jit(lambda module, *inputs: module(*inputs), graph=False)
 
-# Calls a module that is the same at each call, in the same mode, compiled once for each shape of its inputs.
-bound_forward = bound_jit(lambda module, *inputs: module(*inputs))
+
+@functools.cache
+def bound_forward(module: nnx.Module) -> Callable[..., Any]:
+    """A module whose calls are compiled once for each shape of their inputs; it keeps its structure and mode."""
+    return nnx.jit_partial(lambda module, *inputs: module(*inputs), module, graph=False)
+
 
 # Calls a module that may share variables, compiled once for each shape of its inputs.
 forward_graph = nnx.jit(lambda module, *inputs: module(*inputs))
@@ -102,9 +85,8 @@ def polyak_update(target: nnx.Module, source: nnx.Module, step_size: Any) -> Non
     nnx.update(target, optax.incremental_update(new, old, step_size))
 
 
-@bound_jit
-def bound_polyak_update(target: nnx.Module, source: nnx.Module, step_size: Any) -> None:
-    """Moves the parameters of `target`, which is the same at each call, by a share `step_size` to those of `source`."""
+def polyak_step(target: nnx.Module, source: nnx.Module, step_size: Any) -> None:
+    """Moves the parameters of `target` by a share `step_size` of the way to those of `source`; to be compiled."""
     new, old = nnx.state(source, nnx.Param), nnx.state(target, nnx.Param)
     nnx.update(target, optax.incremental_update(new, old, step_size))
 

@@ -166,7 +166,7 @@ def test_averages_of_the_same_modules_at_each_step_bind_them() -> None:
     agent = AGENT.format(before="pass", behind="self.update_target()").replace(
         "print(Agent().learn", "agent = Agent()\nfor _ in range(3):\n    print(agent.learn"
     )
-    assert "bound_polyak_update(self.target_net, self.net, self.tau)" in convert(agent).code
+    assert "bound_jit(polyak_step, self.target_net, self.net)(self.tau)" in convert(agent).code
     assert " polyak_update(self.target_net" in convert(f"{agent}Agent()\n").code
     assert (
         " polyak_update(self.target_net" in convert(agent.replace("    print", "    agent = Agent()\n    print")).code

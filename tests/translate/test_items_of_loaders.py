@@ -199,5 +199,5 @@ print(x.mean())
 
 def test_batches_that_take_the_names_of_what_the_loader_was_fed_are_converted_once() -> None:
     code = convert(HEAD + REUSED).code
-    assert "    x, y = jnp.asarray(x), jnp.asarray(y)\n    print(bound_forward(model, x).shape, x.shape[0])\n" in code
+    assert "    x, y = jnp.asarray(x), jnp.asarray(y)\n    print(bound_forward(model)(x).shape, x.shape[0])\n" in code
     assert "print(jnp.asarray(x).mean())" in code

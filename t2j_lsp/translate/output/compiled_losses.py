@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.source.folding.uses import bound_function
 from t2j_lsp.translate.source.helpers import Helper
 
 _ARRAY = "jax.Array"
@@ -65,11 +66,13 @@ def _run_outside(user: ast.Module) -> list[ast.AST]:
 
 
 def _bound(user: ast.Module) -> Iterator[str]:
-    """The functions that ``nnx.jit_partial`` compiles."""
+    """The functions that ``nnx.jit_partial`` and ``bound_jit`` compile."""
     for node in ast.walk(user):
         match node:
             case ast.Call(func=ast.Attribute(attr="jit_partial"), args=[ast.Name(id=name), *_]):
                 yield name
+            case ast.Call() if isinstance(function := bound_function(node), ast.Name):
+                yield function.id
 
 
 def _outside(node: ast.AST, inside: set[str]) -> Iterator[ast.AST]:

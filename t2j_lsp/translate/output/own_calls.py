@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from t2j_lsp import symbols
 from t2j_lsp.symbols import bound_names
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.source.folding.uses import bound_function
 
 from .assignment import scope_name
 from .problem import Problem
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 _SAME_SIGNATURE = (
-    frozenset({"jit", "nnx.jit", "jax.jit", "bound_jit", "bound_jit_with_functions", "staticmethod", "classmethod"}),
+    frozenset({"jit", "nnx.jit", "jax.jit", "staticmethod", "classmethod"}),
     frozenset({"override", "typing.override", "abstractmethod", "abc.abstractmethod"}),
     *map(names_with, (Trait.NO_GRADIENT, Trait.COMPILES, Trait.DROPPED_DECORATOR)),
 )
@@ -99,6 +100,11 @@ class _Calls:
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 targets = (n.id for g in node.generators for n in symbols.walk(g.target) if isinstance(n, ast.Name))
                 names = names.new_child(dict.fromkeys(targets))
+            case ast.Call(func=ast.Call() as made) if (function := bound_function(made)) is not None:
+                places = [*made.args[1:], *node.args]
+                merged = ast.Call(function, places, [*made.keywords, *node.keywords], lineno=node.lineno)
+                self.read(merged, path, owner, names)
+                return
             case ast.Call(func=ast.Name(id=name)) if name not in self.rebound:
                 parameters = self._called(names.get(name), names)
                 if parameters is not None and (reason := parameters.misfit(node)) is not None:

@@ -62,9 +62,11 @@ class Averages:
         states = [f"{need('nnx')}.state({model}, {need('nnx')}.Param)" for model in texts]
         step = _share(written, names, held)
         if step is not None and node in self.ctx.plan.tree_averages:
-            source = texts[1 - names.index(held)]
-            call = f"({texts[names.index(held)]}, {source}, {self._text(step, names, False)})"
-            self.ctx.edits.replace(node, need(self.ctx.plan.tree_averages[node]) + call)
+            pair = f"{texts[names.index(held)]}, {texts[1 - names.index(held)]}"
+            share, name = self._text(step, names, False), need(self.ctx.plan.tree_averages[node])
+            bound = name == "polyak_step"
+            call = f"{need('bound_jit')}({name}, {pair})({share})" if bound else f"{name}({pair}, {share})"
+            self.ctx.edits.replace(node, call)
             self.ctx.report.count_converted()
             return True
         if step is not None:

@@ -31,6 +31,7 @@ from .joining import joined
 from .labels import label_axes, of_labels
 from .literals import is_literal, literal
 from .merging import merged
+from .options import without_idle_options
 from .orders import PLACES, without_idle_order
 from .pairing import paired
 from .paths import of_paths
@@ -210,6 +211,7 @@ def _round(texts: dict[str, str], user: _User) -> dict[str, str]:
     for name, uses in finder.uses.items():
         node = definition(texts[name])
         if isinstance(node, ast.FunctionDef):
+            texts[name] = without_idle_options(texts[name], node, uses)
             _fold_function(texts, name, node, uses, user.width)
             if uses.known and uses.calls and all(isinstance(finder.parents[c.node], ast.Expr) for c in uses.calls):
                 texts[name] = without_answer(texts[name])

@@ -224,6 +224,8 @@ class UseFinder:
                 uses.literals |= {(n, literal(v) if is_literal(v) else None) for n, v in bound.items()}
                 uses.unsure |= {name for name, value in bound.items() if not is_given(value)}
                 yield from self._flow(uses, parent)
+            case ast.Call() if bound_function(parent) is node:
+                pass  # what its calls pass, those of `bound_jit` say
             case ast.Call():
                 yield from self._passed(parent, node)
             case ast.keyword():
@@ -261,12 +263,16 @@ class UseFinder:
 
     def _passed(self, call: ast.Call, value: ast.expr) -> Iterator[Place | None]:
         """The parameters that take an argument, of functions and classes that are defined here."""
-        functions = self._called(call.func)
+        bound = bound_function(call)
+        functions = self._called(bound or call.func)
         if not functions or not HelperCall(call, None).is_plain:
             yield None
         keyword = next((k.arg for k in call.keywords if k.value is value), None)
         for function in functions:
-            yield self._taking(function, call.args.index(value)) if keyword is None else self._named(function, keyword)
+            if keyword is None:
+                yield self._taking(function, call.args.index(value) - (bound is not None))
+            else:
+                yield self._named(function, keyword)
 
     def _called(self, func: ast.expr) -> list[Function]:
         """The functions and constructors that a call may run; none if something else may be called."""
@@ -367,6 +373,11 @@ def _called_name(func: ast.expr) -> str | None:
         case ast.Call(func=made, args=[ast.Name(id=name)]) if ast.unparse(made) in TRANSFORMATIONS:
             return name
     return None
+
+
+def bound_function(call: ast.Call) -> ast.expr | None:
+    """The function that a call binds its further arguments to: ``f`` of ``bound_jit(f, x)``."""
+    return call.args[0] if isinstance(call.func, ast.Name) and call.func.id == "bound_jit" and call.args else None
 
 
 def is_partial(call: ast.Call) -> bool:

@@ -48,10 +48,9 @@ class BareComposer(Composer):
         """What the step gives besides the tensors and the optimizer's state: the loss where it is wanted."""
         return [n for n in self.returned if n != self.loss or n in self.update.live or n in self.body.results]
 
-    def _call(self, name: str) -> str:
-        call = super()._call(name)
+    def _call(self, call: str) -> str:
         targets = [*self._wanted(), *(one.text for one in (*self.leaves, self.state))]
-        return f"{', '.join(targets)} = {call[call.index(f'{name}(') :]}"
+        return f"{', '.join(targets)} = {call}"
 
     def _after(self) -> list[str]:
         optax, state = self.at.need("optax"), self.state.name

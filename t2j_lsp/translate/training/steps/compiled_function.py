@@ -61,13 +61,27 @@ class CompiledFunction:
         known = quoted[0] if len(quoted) == 1 else f"({', '.join(quoted)})"
         return f"static_argnames={known}" if quoted else ""
 
-    def decorator(self) -> str:
-        """``@nnx.jit(static_argnames="criterion", graph=False)``."""
+    def decorators(self) -> list[str]:
+        """``@nnx.jit(static_argnames="criterion", graph=False)``; none where its calls compile it."""
         if self.is_bound:
-            functions = any(one.kind == "function" for one in self.used)
-            return f"@{self.at.need('bound_jit_with_functions' if functions else 'bound_jit')}"
+            return []
         said = ", ".join(filter(None, [self.static_argnames(), "graph=False" if self.takes_trees() else ""]))
-        return f"@{self.transforms()}.jit" + (f"({said})" if said else "")
+        return [f"@{self.transforms()}.jit" + (f"({said})" if said else "")]
+
+    def parameters(self, taken: Sequence[Input]) -> str:
+        """What it takes, as the definition says it: what is bound by name stands last."""
+        names = sorted(taken, key=self.is_static) if self.is_bound else taken
+        return ", ".join(one.name for one in names)
+
+    def call(self, name: str, taken: Sequence[Input]) -> str:
+        """A call of it: ``train_step(model, optimizer, x)``, or ``bound_jit(train_step, model, optimizer)(x)``."""
+        if not self.is_bound:
+            return f"{name}({', '.join(map(self.argument, taken))})"
+        known = [f"{one.name}={self.argument(one)}" for one in taken if self.is_static(one)]
+        held = [one for one in taken if one.kind in ("module", "optimizer")]
+        given = [one for one in taken if one not in held and not self.is_static(one)]
+        bound = ", ".join([name, *map(self.argument, held), *known])
+        return f"{self.at.need('bound_jit')}({bound})({', '.join(map(self.argument, given))})"
 
     def transforms(self) -> str:
         """The library whose transformations the function is under: Flax's, which know modules, or JAX's own."""
@@ -88,13 +102,10 @@ class CompiledFunction:
     def is_bound(self) -> bool:
         """Whether its calls may bind their modules and optimizers, and the functions that it takes besides."""
         held = [*(one for one in self.used if one.kind == "module"), *self.optimizers]
-        plain = all(one.kind not in ("static", "function") or self._is_known_function(one) for one in self.used)
+        plain = all(one.kind != "static" and (one.kind != "function" or self.is_static(one)) for one in self.used)
         if self.place is None or not held or not plain or not self.takes_trees():
             return False
         return BoundCalls.of(self.at.ctx, self.at.objects).keep_objects(self.place, self.at.scope, held)
-
-    def _is_known_function(self, one: Input) -> bool:
-        return one.kind == "function" and self.is_static(one)
 
     def _functions(self) -> list[ast.expr]:
         """The functions that it takes and that aren't known when it is traced."""

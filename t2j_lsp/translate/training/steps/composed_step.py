@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context, Names
 from t2j_lsp.translate.training.optimizers.groups import updated
+from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.named_modules import targets
 from t2j_lsp.translate.training.program.passed import Input
@@ -89,29 +90,29 @@ class Composer:
         self.used.sort(key=lambda i: RANK[i.kind])
         self.modules = [i for i in self.used if i.kind == "module"]
         self.modules.sort(key=lambda i: self.trained.index(i.text) if i.text in self.trained else len(self.trained))
+        self.sharing = self._sharing()
         self.others = [i for i in self.used if i.kind != "module"]
         bound = self.body.bound
         self.own = [*self.modules, *(i for i in self.others if i.name in bound)]
         self.returned = ([self.loss] if only in self.update.live or not self._given() else []) + self._given()
         name = self.update.name
         self.compiled = self._function()
-        decorator = self.compiled.decorator()
+        decorators = self.compiled.decorators()
         if self.update.mode == "conditional":
             options = self.compiled.static_argnames()
-            return self._conditional(name, decorator, f", {options}" if options else "")
-        taken = [i.name for i in self._taken()]
+            return self._conditional(name, decorators, f", {options}" if options else "")
         before = self._binds_before()
-        decorators = [decorator] if not self.update.once and before is None else []
-        lines = [*decorators, f"def {name}({', '.join(taken)}):"]
+        decorators = decorators if not self.update.once and before is None else []
+        taken = self.compiled.parameters(self._taken())
+        lines = [*decorators, f"def {name}({taken}):"]
         lines += indented([*self._differentiated(), *self._after()], "    ")
         if before is None:
-            return UpdateStep(name, lines, self._call(name))
+            return UpdateStep(name, lines, self._call(self.compiled.call(name, self._taken())))
         short = name if self.at.scope.function is None else free(self.names | {name}, "step", "update", "bound_step")
         given = [one.argument() for one in (*self.modules, *self.optimizers)]
         text = f"{short} = {self.at.need('nnx')}.jit_partial({', '.join([name, *given])}, graph=False)"
-        taken_later = self.others
-        self._taken = lambda: taken_later  # type: ignore[method-assign]
-        return UpdateStep(name, lines, self._call(short), bound=text, before=before)
+        call = f"{short}({', '.join(map(self.compiled.argument, self.others))})"
+        return UpdateStep(name, lines, self._call(call), bound=text, before=before)
 
     def _binds_before(self) -> ast.stmt | None:
         """The loop in front of which the step can be bound to its modules and optimizers."""
@@ -144,15 +145,15 @@ class Composer:
             return [*self.modules, Input(self.update.grads, self.update.grads, "array"), *self.others]
         return [*self.modules, *self.optimizers, *self.others]
 
-    def _call(self, name: str) -> str:
-        given = ", ".join(map(self.compiled.argument, self._taken()))
+    def _call(self, call: str) -> str:
+        """The statement that calls the step, with the names that it gives."""
         targets = list(self.returned)
         if self.update.grads:
             targets.append(self.update.grads)
         wanted = {*self.update.live, self.update.grads, *self._given()}
         if targets == [self.loss] and self.loss not in wanted:
-            return f"{name}({given})"
-        return f"{', '.join(targets)} = {name}({given})"
+            return call
+        return f"{', '.join(targets)} = {call}"
 
     # --- the loss -------------------------------------------------------------------------------------------------
 
@@ -190,16 +191,32 @@ class Composer:
         options = ""
         if self.optimizers and len(self.trained) == 1 and all(one.part or one.flagged for one in self.update.optimized):
             options += f", argnums={self.at.need('nnx')}.DiffState(0, {self.optimizers[0].name}.wrt)"
-        if len(self.trained) > 1:
-            options += f", argnums=({', '.join(map(str, range(len(self.trained))))})"
+        if len(self.trained) + self.sharing > 1:
+            options += f", argnums=({', '.join(map(str, range(len(self.trained) + self.sharing)))})"
         if self.body.results:
             options += ", has_aux=True"
         self.new = free(self.names, "new_grads") if self.update.mode == "accumulated" else self.grads
         grads = self.new
         if len(self.trained) > 1 and len(self.update.optimized) > 1:
             grads = f"({', '.join(self._grads_of(t) for t in self.trained)})"
+        if self.sharing:
+            grads = f"({', '.join([grads, *['_'] * self.sharing])})"
         call = f"{self.compiled.transforms()}.value_and_grad({function}{options})"
         return f"{value}, {grads} = {call}({', '.join(i.name for i in given)})"
+
+    def _sharing(self) -> int:
+        """How many modules behind the one that is trained share its variables, as a ``DataParallel`` of it does.
+
+        They are differentiated, too: gradients are of all places that read a variable.
+        """
+        parts = any(one.part or one.flagged for one in self.update.optimized)
+        if len(self.trained) != 1 or self.update.mode != "fused" or parts:
+            return 0
+        first, *others = self.modules
+        made = Allocations(self.at.objects)
+        sharing = [one for one in others if made.overlap(first.places, one.places)]
+        self.modules = [first, *sharing, *(one for one in others if one not in sharing)]
+        return len(sharing)
 
     def _grads_of(self, base: str) -> str:
         """The gradients of one of several modules."""
@@ -266,7 +283,7 @@ class Composer:
 
     # --- with and without an update -------------------------------------------------------------------------------
 
-    def _conditional(self, name: str, decorator: str, options: str) -> UpdateStep:
+    def _conditional(self, name: str, decorators: Sequence[str], options: str) -> UpdateStep:
         """A loss function at the top level, which the training step and the evaluation share."""
         need, ctx = self.at.need, self.at.ctx
         limits = [i for i in self.others if i.kind == "limit"]
@@ -279,8 +296,7 @@ class Composer:
             "",
         ]
         taken = [*self.modules, *self.optimizers, *(i for i in shared if i.kind != "module"), *limits]
-        self._taken = lambda: taken  # type: ignore[method-assign]
-        lines += [decorator, f"def {name}({', '.join(i.name for i in taken)}):"]
+        lines += [*decorators, f"def {name}({', '.join(i.name for i in taken)}):"]
         lines += indented([self._gradient(shared, self.loss_fn), *self._after()], "    ")
         evaluate = unused(ctx.names, "eval_step", "evaluate")
         lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn}{options})"]
@@ -288,7 +304,7 @@ class Composer:
         loss = self.loss if self.loss in self.update.live else "_"
         target = f"{loss}{self._aux(', ')}" if self.body.results else loss
         otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""
-        return UpdateStep(name, lines, self._call(name), otherwise)
+        return UpdateStep(name, lines, self._call(self.compiled.call(name, taken)), otherwise)
 
     def _is_clipped(self, clip: StepCall, modules: tuple[str, ...]) -> bool:
         if any(clips_groups(clip, one) and one.modules == modules for one in self.update.optimized):

@@ -106,7 +106,7 @@ class OutsideUpdates:
                 modules = [[module] for module in paired if module is not None]
                 if modules and self.allocations.are_trees(modules, ""):
                     bound = self.bound.keep_structure(node, modules)
-                    self.ctx.plan.tree_averages[node] = "bound_polyak_update" if bound else "polyak_update"
+                    self.ctx.plan.tree_averages[node] = "polyak_step" if bound else "polyak_update"
                 self.rates.loop(node, leave=bool(self.steps.refused))
             case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
                 return self.rates.write(node, target, node.value)
@@ -298,9 +298,10 @@ class OutsideUpdates:
             called = "bound_forward"
 
         def handler(renderer: ExpressionRenderer) -> Piece:
-            given = ", ".join(bracket(renderer.argument(a), 1) for a in (module, *node.args))
+            held, *given = (bracket(renderer.argument(a), 1) for a in (module, *node.args))
+            first = f"{held})(" if called == "bound_forward" else held + ", " * bool(given)
             self.ctx.report.count_converted()
-            return Piece(f"{renderer.need(called)}({given})")
+            return Piece(f"{renderer.need(called)}({first}{', '.join(given)})")
 
         self.compiled[node] = partial(self.ctx.plan.on_expression, node, handler)
 

@@ -179,9 +179,9 @@ class PassWriter:
         # in a step that isn't compiled, gradients are traced through each call, of a copy of the module
         called = made.place if not self.steps.uncompiled else None
         function = CompiledFunction(at, used, "\n".join(body), place=called)
-        text = [function.decorator(), f"def {name}({', '.join(one.name for one in used)}):", *indented(body, "    ")]
+        text = [*function.decorators(), f"def {name}({function.parameters(used)}):", *indented(body, "    ")]
         self.steps.insert(made.place, text, self._in_front(made.place))
-        return ", ".join(results), f"{name}({', '.join(map(function.argument, used))})"
+        return ", ".join(results), function.call(name, used)
 
     def _in_front(self, node: ast.stmt) -> ast.stmt | None:
         """The statement of the module level in front of one of it; None inside others."""

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import time
+from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.step_times import Steps, least, summary
+import pytest
+
+from benchmarks.forks import in_fork
+from benchmarks.step_times import Steps, least, run_side, summary
 
 
 def steps(plain: float, mean: float, later: int = 10) -> Steps:
@@ -44,3 +49,15 @@ def test_optimizers_that_step_behind_one_backward_pass_make_one_step(tmp_path: P
     command = [sys.executable, "-m", "benchmarks.step_times", "--side", "torch", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
     assert '"count": 4, "later": 2' in done.stdout
+
+
+def test_a_fork_says_what_a_program_took_and_why_it_failed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program.py"
+    made = "optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)\n"
+    program.write_text(f"import torch\n{made}for _ in range(6):\n    optimizer.step()\n    torch.autograd.backward([])\n")
+    found = in_fork(lambda: asdict(run_side("torch", str(program))), "program", 60.0)
+    assert (found["count"], found["later"]) == (6, 3)
+    program.write_text("import torch\nraise ValueError('no data')\n")
+    assert in_fork(lambda: asdict(run_side("torch", str(program))), "program", 60.0) is None
+    assert "program: ValueError: no data" in capfd.readouterr().err
+    assert in_fork(lambda: time.sleep(5), "late", 0.2) is None

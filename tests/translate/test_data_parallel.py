@@ -103,3 +103,36 @@ def test_classes_that_derive_from_a_wrapper_are_made_as_modules_are() -> None:
     names: dict[str, Any] = {}
     exec(code, names)
     assert names["main"](rngs=names["nnx"].Rngs(0)).shape == (4, 2)
+
+
+BESIDE = """\
+nn.init.constant_(net.weight, 0.5)
+nn.init.constant_(net.bias, 0.25)
+other = nn.DataParallel(net)
+optimizer = torch.optim.SGD({trained}.parameters(), lr=0.1)
+losses = []
+
+
+def step(a, b, x):
+    loss = (a(x) - 2 * b(x + 1)).square().mean(){behind}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+
+
+for k in range(3):
+    step(net, other, torch.arange(6.0).reshape(2, 3) / (5 + k))
+"""
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("trained", ["net", "other"])
+@pytest.mark.parametrize("behind", ["", " + b(x).detach().mean()"])
+def test_a_module_beside_its_wrapper_gets_the_gradients_of_both(trained: str, behind: str) -> None:
+    text = BESIDE.format(trained=trained, behind=behind)
+    sides: list[dict[str, Any]] = [{}, {}]
+    exec(NET + text, sides[0])
+    exec(converted(text), sides[1])
+    assert sides[1]["losses"] == pytest.approx(sides[0]["losses"], rel=1e-5)
+    assert sides[1]["net"].kernel[...].T.ravel() == pytest.approx(sides[0]["net"].weight.detach().ravel(), rel=1e-5)

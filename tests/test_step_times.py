@@ -53,8 +53,13 @@ def test_optimizers_that_step_behind_one_backward_pass_make_one_step(tmp_path: P
 
 def test_a_fork_says_what_a_program_took_and_why_it_failed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "program.py"
-    made = "optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)\n"
-    program.write_text(f"import torch\n{made}for _ in range(6):\n    optimizer.step()\n    torch.autograd.backward([])\n")
+    program.write_text(
+        "import torch\n"
+        "optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)\n"
+        "for _ in range(6):\n"
+        "    optimizer.step()\n"
+        "    torch.autograd.backward([])\n"
+    )
     found = in_fork(lambda: asdict(run_side("torch", str(program))), "program", 60.0)
     assert (found["count"], found["later"]) == (6, 3)
     program.write_text("import torch\nraise ValueError('no data')\n")

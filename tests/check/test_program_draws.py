@@ -71,7 +71,7 @@ def test_two_networks_may_draw_in_another_order(
     converted = convert_file(source, Options()).translation
     assert not converted.gaps
     loop = converted.code.partition("for step in")[2]
-    assert 0 < loop.index("generator") < loop.index("train_step(critic, "), "the critic draws first in PyTorch"
+    assert 0 < loop.index("generator") < loop.index("train_step, critic, "), "the critic draws first in PyTorch"
     text = converted.code.replace(*mistake)
     assert run_program(source, text, RunSettings((), None, 300.0, False), pool=pool).verdict is verdict
 

@@ -135,7 +135,7 @@ def test_lambdas_with_a_name_that_a_step_calls_are_functions() -> None:
         "\n\ndef mse(x, y):\n    return jnp.mean((x - y) ** 2)  # of a render\n\n\ndef psnr(x):\n    return "
         in done.code
     )
-    assert "train_step(model, optimizer, embed, x, y)" in done.code
+    assert "bound_jit(train_step, model, optimizer, embed=embed)(x, y)" in done.code
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_number_that_an_object_gives_is_asked_for_in_front_of_the_step(asked: 
     source = ASKED.format(body=RISES, front="", asked=asked)
     result = convert(source)
     assert not result.gaps
-    assert "train_step(self.model, self.opt, x, self.beta(" in result.code
+    assert "bound_jit(train_step, self.model, self.opt)(x, self.beta(" in result.code
     assert printed(result.code) == printed(source)
 
 
@@ -196,7 +196,7 @@ def test_a_number_that_an_object_gives_is_asked_for_in_front_of_the_step(asked: 
 def test_a_number_that_numpy_computes_of_numbers_is_passed_as_one(weight: str) -> None:
     source = "import numpy as np\n" + ASKED.format(body=RISES, front=f"w = {weight}\n            ", asked="w")
     result = convert(source)
-    assert not result.gaps and "train_step(self.model, self.opt, x, w)" in result.code
+    assert not result.gaps and "bound_jit(train_step, self.model, self.opt)(x, w)" in result.code
     assert printed(result.code) == printed(source)
 
 

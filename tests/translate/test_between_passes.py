@@ -202,4 +202,4 @@ def test_what_a_method_changes_of_its_object_keeps_its_order() -> None:
     done = convert(OBJECT.format(between="self.grow()"))
     assert not done.gaps, done.gaps
     loop = done.code[done.code.index("for x, y in") :]
-    assert loop.index("train_step(") < loop.index("self.grow()")
+    assert loop.index("(train_step, ") < loop.index("self.grow()")

@@ -110,4 +110,4 @@ def test_modules_that_act_in_a_loop_are_compiled() -> None:
     source = PROGRAM.replace("action, log_prob, value = model.act(obs)", "action = model.actor(obs).argmax(dim=1)")
     code = translate(source).code
     assert "def forward_step(model, obs):\n    return model.actor(obs).argmax(axis=1)" in code
-    assert "action = forward_step(model, obs)" in code
+    assert "action = bound_jit(forward_step, model)(obs)" in code

@@ -202,7 +202,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 def test_what_a_batch_that_is_an_object_holds_is_passed() -> None:
     done = convert(OBJECTS + "run(batches(3), model, optimizer)\n")
     assert not done.gaps
-    assert "train_step(model, optimizer, batch.x, batch.y)" in done.code
+    assert "bound_jit(train_step, model, optimizer)(batch.x, batch.y)" in done.code
     assert "jax.tree.map" not in done.code
 
 

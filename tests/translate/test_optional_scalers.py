@@ -109,7 +109,7 @@ def test_each_branch_may_hold_the_forward_pass() -> None:
     assert source != SOURCE
     translation = convert(source)
     assert not translation.gaps
-    assert translation.code.count(" = train_step(model, optimizer, x, y)") == 1
+    assert translation.code.count(" = bound_jit(train_step, model, optimizer)(x, y)") == 1
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ FORWARD = "    def forward(self, x):\n        return self.f(x)\n\n\n"
 
 def test_modules_that_are_only_known_to_be_some_are_followed_to_what_made_them() -> None:
     code = translate(APART.replace("CLASS", PLAIN + FORWARD).replace("MADE", "Net()")).code
-    assert "eval_step(model, x)" in code.partition("def test_step")[2]
+    assert "bound_jit(eval_step, model)(x)" in code.partition("def test_step")[2]
     assert "forward_graph" not in code
 
 

@@ -60,8 +60,8 @@ def test_a_fork_says_what_a_program_took_and_why_it_failed(tmp_path: Path, capfd
         "    optimizer.step()\n"
         "    torch.autograd.backward([])\n"
     )
-    found = in_fork(lambda: asdict(run_side("torch", str(program))), "program", 60.0)
-    assert (found["count"], found["later"]) == (6, 3)
+    taken = in_fork(lambda: asdict(run_side("torch", str(program))), "program", 60.0)
+    assert (taken["count"], found["later"]) == (6, 3)
     program.write_text("import torch\nraise ValueError('no data')\n")
     assert in_fork(lambda: asdict(run_side("torch", str(program))), "program", 60.0) is None
     assert "program: ValueError: no data" in capfd.readouterr().err

@@ -61,7 +61,7 @@ def test_a_fork_says_what_a_program_took_and_why_it_failed(tmp_path: Path, capfd
         "    torch.autograd.backward([])\n"
     )
     taken = in_fork(lambda: asdict(run_side("torch", str(program))), "program", 60.0)
-    assert (taken["count"], found["later"]) == (6, 3)
+    assert (taken["count"], taken["later"]) == (6, 3)
     program.write_text("import torch\nraise ValueError('no data')\n")
     assert in_fork(lambda: asdict(run_side("torch", str(program))), "program", 60.0) is None
     assert "program: ValueError: no data" in capfd.readouterr().err

@@ -198,14 +198,21 @@ def plain(value: object, leaf: Callable[[Any], Array | None], depth: int = 0) ->
     if isinstance(value, list):
         return [plain(v, leaf, depth + 1) for v in value]
     if isinstance(value, Mapping):
-        return {
-            k if isinstance(k, str | int | float | bool) else str(k): plain(v, leaf, depth + 1)
-            for k, v in value.items()
-        }
+        return {_key(k): plain(v, leaf, depth + 1) for k, v in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in dataclasses.fields(value)]
         return Record(type(value).__name__, {n: plain(getattr(value, n, None), leaf, depth + 1) for n in names})
     return Opaque(type(value).__name__)
+
+
+def _key(key: object) -> str | int | float | bool:
+    """A key of a dictionary as plain data; a dtype by the name that both frameworks give it."""
+    if isinstance(key, str | int | float | bool):
+        return key
+    dtype: object = None
+    if isinstance(key, type):
+        dtype = np.dtype(key) if issubclass(key, np.generic) else getattr(key, "dtype", None)
+    return str(dtype if isinstance(dtype, np.dtype) else key).removeprefix("torch.")
 
 
 def leaves(tree: object, path: str = "") -> list[tuple[str, object]]:

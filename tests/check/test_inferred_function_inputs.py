@@ -226,3 +226,34 @@ def test_a_function_of_plain_values_is_not_compiled_by_itself(check: Check) -> N
     jax = text.format(make="jnp.array", all="jnp.all", more="{more}")
     assert check(torch, jax.format(more=""), "table").verdict is VerdictKind.EQUIVALENT
     assert check(torch, jax.format(more=" + 1"), "table").verdict is VerdictKind.DIFFERENT
+
+
+def test_what_numbers_are_counted_of_is_a_number_whoever_is_handed_it_too(check: Check) -> None:
+    text = (
+        "def block(n):\n    return {lib}.ones((n, n))\n\n\ndef rows(count, width):\n"
+        "    whole = int(count / width)\n    parts = [block(width) for _ in range(whole)]\n"
+        "    return {join}(parts + [block(width)[: count - whole * width]]) {sign} width\n"
+    )
+    torch = text.format(lib="torch", join="torch.cat", sign="+")
+    assert (
+        check(torch, text.format(lib="jnp", join="jnp.concatenate", sign="+"), "rows").verdict is VerdictKind.EQUIVALENT
+    )
+    assert (
+        check(torch, text.format(lib="jnp", join="jnp.concatenate", sign="-"), "rows").verdict is VerdictKind.DIFFERENT
+    )
+
+
+def test_rows_that_tensors_are_made_of_are_lists_of_numbers(check: Check) -> None:
+    """Nobody compiles what pads texts: of tensors it would ask for their values, under jit."""
+    torch = (
+        "def padded(rows, pad_id):\n    longest = torch.tensor([len(r) for r in rows]).max().item()\n"
+        "    out = torch.full((len(rows), longest), pad_id)\n    for i, row in enumerate(rows):\n"
+        "        out[i, : len(row)] = torch.tensor(row)\n    return out\n"
+    )
+    jax = (
+        "def padded(rows, pad_id):\n    longest = jnp.array([len(r) for r in rows]).max().item()\n"
+        "    out = jnp.full((len(rows), longest), pad_id)\n    for i, row in enumerate(rows):\n"
+        "        out = out.at[i, : len(row)].set(jnp.array(row))\n    return out\n"
+    )
+    assert check(torch, jax, "padded").verdict is VerdictKind.EQUIVALENT
+    assert check(torch, jax.replace(".set(", ".add("), "padded").verdict is VerdictKind.DIFFERENT

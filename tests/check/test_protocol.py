@@ -7,8 +7,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,6 +93,11 @@ def test_outputs_of_programs_become_plain() -> None:
     assert paths == [".logits.left", ".logits.right", ".hidden['a'][0]", ".hidden['a'][1]"]
     assert leaves(result)[-1][1] == Opaque("object")
     assert through(result).fields["logits"].fields["right"] == 3
+
+
+@pytest.mark.parametrize("key", [np.dtype("float32"), np.float32, torch.float32, jnp.float32, jnp.dtype("float32")])
+def test_a_dtype_is_a_key_by_the_name_that_both_frameworks_have(key: Any) -> None:
+    assert plain({key: 1, torch.float64: 2, (1, 2): 3}, lambda v: None) == {"float32": 1, "float64": 2, "(1, 2)": 3}
 
 
 def test_an_output_that_holds_itself_ends() -> None:

@@ -31,6 +31,10 @@ def known_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef, settings: 
             known[parameter.arg] = text
         elif parameter.annotation is None and _has_keys(parameter.arg, function):
             known[parameter.arg] = {}  # what is asked of it tells its keys
+        elif parameter.annotation is None and _TOKENS.fullmatch(parameter.arg.lower()):
+            known[parameter.arg] = 1
+        elif parameter.annotation is None and _holds_rows(parameter.arg, function):
+            known[parameter.arg] = [[1, 2, 0], [2, 1]]
         elif _is_of_numpy(parameter.arg, function) or _is_given_attributes(parameter.arg, function):
             known[parameter.arg] = None
         elif parameter.annotation is None and (numbers := _numbers(parameter.arg, function)) is not None:
@@ -41,6 +45,24 @@ def known_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef, settings: 
             made = settings.namespace(parameter.arg, function, None)
             known |= {parameter.arg: made} if made is not None else {}
     return known
+
+
+_TOKENS = re.compile(r"(pad|padding|ignore|eos|bos|unk)_?(token|token_id|id|idx|index|value)")
+"""Names of what padding, or a place that doesn't count, is marked by: a number."""
+_OF_LISTS = frozenset({"FloatTensor", "IntTensor", "LongTensor", "tensor"})
+"""Functions that make tensors of lists; of a tensor, ``torch.tensor(x)`` is a mistake that PyTorch warns of."""
+
+
+def _holds_rows(name: str, function: ast.AST) -> bool:
+    """Whether tensors are made of the items of a parameter, one by one: ``for row in rows: torch.tensor(row)``."""
+    nodes = list(ast.walk(function))
+    made: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(attr=maker), args=[ast.Name(id=item), *_]) if maker in _OF_LISTS:
+                made.add(item)
+    loops = [n for n in nodes if isinstance(n, ast.For | ast.comprehension)]
+    return any(name in _items_of(loop.target, loop.iter, item) for loop in loops for item in made)
 
 
 def _is_given_attributes(name: str, function: ast.AST) -> bool:
@@ -69,6 +91,7 @@ def _numbers(name: str, function: ast.AST) -> float | list[int] | None:
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     places: set[int | None] = set()
     made = fraction = False
+    counted = any(map(_is_count_of_parts, parents))
     for node in [n for n in parents if isinstance(n, ast.Name) and n.id == name]:
         read: ast.AST = node
         place: int | None = None
@@ -78,10 +101,9 @@ def _numbers(name: str, function: ast.AST) -> float | list[int] | None:
         around = parents[read]
         if isinstance(around, ast.Attribute | ast.Subscript | ast.Starred | ast.keyword):
             return None
-        if isinstance(around, ast.Call) and not (
-            isinstance(around.func, ast.Name) and around.func.id in _TAKING_NUMBERS
-        ):
-            return None
+        if isinstance(around, ast.Call) and _called(around) not in _TAKING_NUMBERS:
+            if not isinstance(around.func, ast.Name) or not counted:
+                return None
         while isinstance(around, ast.BinOp | ast.UnaryOp):
             read, around = around, parents[around]
         made |= isinstance(around, ast.Call) and _called(around) in _OF_NUMBERS
@@ -92,6 +114,14 @@ def _numbers(name: str, function: ast.AST) -> float | list[int] | None:
     if not made or None in places and len(places) > 1:
         return None
     return 2 if places == {None} else [*range(1, max(place for place in places if place is not None) + 2)]
+
+
+def _is_count_of_parts(node: ast.AST) -> bool:
+    """``int(rows / columns)``: of numbers, whichever functions of the file are handed these, too."""
+    match node:
+        case ast.Call(func=ast.Name(id="int"), args=[ast.BinOp(left=ast.Name(), op=ast.Div(), right=ast.Name())]):
+            return True
+    return False
 
 
 _OF_INTEGERS = frozenset({"comb", "factorial", "gcd", "isqrt", "lcm", "perm"})

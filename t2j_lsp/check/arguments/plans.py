@@ -53,7 +53,7 @@ def plans_for(
         plans.append(InputPlan(Arguments(), None, "the signature"))
     function = next((n for n in _calls_into(item.node)), None)
     known = known_arguments(function, settings_in(slicer.text, str(slicer.path))) if function is not None else {}
-    several = lists_of_tensors(function) if function is not None else []
+    several = [name for name in lists_of_tensors(function) if name not in known] if function is not None else []
     plans = [replace(plan, known=known, several=several) if plan.inputs is None else plan for plan in plans]
     if init is not None:
         plans = [InputPlan(init, p.inputs, p.source) for p in plans] + [InputPlan(init, None, "the t2j comment")]

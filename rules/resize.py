@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import sized_by
 from t2j_lsp.translate.rule.record import NO_LITERAL, Call, Piece, Row, channels_last, rule
 
 from ._facts import first, same
@@ -42,6 +43,9 @@ def _interpolated(call: Call) -> Piece | None:
 
 
 channels_last(f"{F}.interpolate", 0, _interpolated)
+
+
+sized_by("pad", of=f"{F}.pad")
 
 
 @rule(f"{F}.pad(input, pad, mode='constant', value=None)", jax="pad(x, pad, mode, value)", result=same)

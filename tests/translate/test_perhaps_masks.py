@@ -47,3 +47,20 @@ def test_what_is_picked_by_what_is_named_as_a_mask_is_noted() -> None:
 def test_a_tensor_of_booleans_by_its_annotation_is_a_mask() -> None:
     text = "import torch\n\n\ndef f(x: torch.Tensor, m: torch.BoolTensor):\n    x[m] = 1.0\n    return x * 1\n"
     assert "set_where(x, m, 1.0)" in convert(text).code
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[x[m] for x, m in zip(xs, masks)]", True),
+        ("[row[k].sum() for k, row in zip(self.keep, xs)]", True),
+        ("[torch.relu(xs[valid[i]]) for i in range(3)]", True),
+        ("[xs[i][m] for i, m in enumerate(masks)]", True),
+        ("[x[i] for x, i in zip(xs, places)]", False),
+        ("[x[m] for m, x in zip(places, masks)]", False),
+        ("[xs[i] for i in range(len(masks))]", False),
+    ],
+)
+def test_one_of_several_masks_by_their_name_picks_too(line: str, said: bool) -> None:
+    text = f"import torch\n\n\ndef f(self, xs: torch.Tensor, masks, valid, places):\n    return {line}\n"
+    assert ["a mask picks" in note.reason for note in convert(text).findings] == [True] * said

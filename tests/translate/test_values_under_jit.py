@@ -21,6 +21,9 @@ def noted(text: str) -> bool:
 
 
 SAID = {
+    "a padding that an array says": (
+        "def level(x, n: torch.Tensor):\n    return torch.nn.functional.pad(x, (0, n.max() - x.shape[-1]))\n"
+    ),
     "a function of lists that a module calls": (
         "def drop(layers, rate):\n    gone = torch.rand(len(layers)) < rate\n"
         "    return [one for one, left in zip(layers, gone) if not left] or layers[:1]\n\n\n"

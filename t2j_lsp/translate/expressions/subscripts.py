@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.constant_masks import constant_masks
 from t2j_lsp.translate.inference.forward_pass import is_known
-from t2j_lsp.translate.inference.item_stores import is_mask, may_be_mask
+from t2j_lsp.translate.inference.item_stores import is_mask, is_named_as_mask, may_be_mask
 from t2j_lsp.translate.inference.old_items import old_items
 from t2j_lsp.translate.rule.facts import PACKED, Fact, ListOf, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.pieces import ATOM, Part, Piece, bracket
 from t2j_lsp.translate.rule.windows import stacks_windows
 from t2j_lsp.translate.source.list_items import is_empty
+from t2j_lsp.translate.source.walked import walked_by
 
 from .context import Context
 from .copying import Copier
@@ -102,8 +103,19 @@ class Subscripts:
 
     def _may_pick(self, index: ast.expr, of_tensor: bool) -> bool:
         """Whether an index may be a mask whose values decide how much it picks, for a tensor by its name alone."""
-        named = of_tensor and may_be_mask(index, self.ctx.inference.facts)
+        named = of_tensor and may_be_mask(index, self.ctx.inference.facts) or self._is_part_of_mask(index, of_tensor)
         return (named or self._may_be_mask(index)) and index not in constant_masks(self.ctx.inference).known
+
+    def _is_part_of_mask(self, index: ast.expr, of_tensor: bool) -> bool:
+        """Whether an index is one of several masks by their name: ``x[m] for x, m in zip(xs, masks)``, ``x[ms[i]]``."""
+        state = self.ctx.inference.state
+        if not of_tensor and (state.other_arrays or not self.code.among_tensors):
+            return False
+        whole = walked_by(index, self.ctx.source.parents) if isinstance(index, ast.Name) else None
+        whole = index.value if isinstance(index, ast.Subscript) else whole
+        fact = self.ctx.fact(index)
+        known = fact.dtype is not None if isinstance(fact, Tensor) else is_known(fact)
+        return whole is not None and not known and is_named_as_mask(whole)
 
     def _may_be_mask(self, index: ast.expr, follow: bool = True) -> bool:
         """Whether an index is an array of booleans, or what a comparison of unknown values gives, also by a name."""

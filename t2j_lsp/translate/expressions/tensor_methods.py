@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Tensor
 from t2j_lsp.translate.rule.library import Trait, attribute_of, class_of, keeps_methods, names_with
@@ -14,6 +12,7 @@ from t2j_lsp.translate.rule.names import (
     HARMLESS,
     OPERATOR_METHODS,
     OUTPUT_METHODS,
+    REDUCTIONS,
     TENSOR_ONLY,
     TENSOR_ONLY_BARE,
     means_other_on_arrays,
@@ -21,6 +20,7 @@ from t2j_lsp.translate.rule.names import (
 )
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY, Rule, member_rule
+from t2j_lsp.translate.source.walked import walked_by
 
 from .context import Context
 from .copying import Copier
@@ -120,6 +120,8 @@ class TensorMethods:
         """Whether a receiver is a tensor because of where the call stands."""
         if name == "size" and not node.args and not node.keywords and self._parts_are_taken(node):
             return True
+        if name in REDUCTIONS and self.code.among_tensors and any(k.arg is None for k in node.keywords):
+            return True  # PyTorch's and JAX's keywords differ
         if name == "to" and self._moves(node) and not self._is_own(name):
             return True
         if self.code.in_module and (other or name in ("to", "type", "select") and bool(node.args or node.keywords)):
@@ -173,19 +175,8 @@ class TensorMethods:
     def _walked(self, node: ast.expr) -> Fact:
         """What is known of an expression, or of what a loop or comprehension walks whose variable it is."""
         held = self.ctx.fact(node)
-        if held != UNKNOWN or not isinstance(node, ast.Name):
-            return held
-        for around in ancestors(node, self.ctx.source.parents):
-            if isinstance(around, ast.FunctionDef):
-                break
-            loops = [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
-            for loop in loops:
-                if any(isinstance(n, ast.Name) and n.id == node.id for n in symbols.walk(loop.target)):
-                    match loop.iter:
-                        case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=[first, *_]):
-                            return self.ctx.fact(first)
-                    return self.ctx.fact(loop.iter)
-        return UNKNOWN
+        walked = walked_by(node, self.ctx.source.parents) if held == UNKNOWN else None
+        return held if walked is None else self.ctx.fact(walked)
 
     def _used(self, node: ast.Call) -> bool:
         """Whether the value of a call is read: ``seen.add(x)`` is a set's."""

@@ -42,8 +42,18 @@ def may_be_mask(index: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
             return _is_open(inner, facts)
         case ast.BinOp(op=ast.BitAnd() | ast.BitOr(), left=left, right=right):
             return may_be_mask(left, facts) or may_be_mask(right, facts)
+        case ast.Name() | ast.Attribute():
+            return _is_open(index, facts) and is_named_as_mask(index)
+    return False
+
+
+def is_named_as_mask(node: ast.expr) -> bool:
+    """Whether something has a name that masks have, or is a part of what has one: ``keep``, ``masks[i]``."""
+    match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            return _is_open(index, facts) and _MASK_NAME.fullmatch(name.lower()) is not None
+            return _MASK_NAME.fullmatch(name.lower()) is not None
+        case ast.Subscript(value=value):
+            return is_named_as_mask(value)
     return False
 
 

@@ -1,5 +1,7 @@
 """Keywords that a call of PyTorch's is given in a dict of settings: ``AdamW(params, **{"lr": 0.1})``, also by name.
 
+And those of a tensor's method: ``x.sum(**dict(dim=1))``.
+
 Where a file that has gaps writes out such a dict, and nothing adds to it, it is read as if each keyword stood in the
 call: ``lr=settings["lr"]``.
 """
@@ -12,7 +14,7 @@ from collections.abc import Iterable
 from t2j_lsp.contract import Finding
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.source.rearranged import RearrangedText
 
@@ -28,7 +30,8 @@ def with_settings_as_keywords(inference: Inference, gaps: Iterable[Finding]) -> 
     for node in inference.source.nodes:
         if isinstance(node, ast.Call) and node.lineno in lines and any(k.arg is None for k in node.keywords):
             fact = inference.fact(node.func)
-            if isinstance(fact, Qual) and is_torch(fact.name):
+            owner = inference.fact(node.func.value) if isinstance(node.func, ast.Attribute) else None
+            if isinstance(fact, Qual) and is_torch(fact.name) or isinstance(owner, Tensor):
                 written.of(node)
     return RearrangedText.of(inference.source.text, written.made_edits())
 
@@ -63,11 +66,12 @@ class _SpreadSettings(ObjectLeftOut):
         reads = (n for n in self.source.names[node.id] if isinstance(n.ctx, ast.Load))
         if made is None or not all(map(self._only_reads, reads)):
             return None
-        table: ast.expr | None = made.value
+        table = _written_out(made.value)
         for key in path:
-            items = zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else ()
-            table = next((v for k, v in items if isinstance(k, ast.Constant) and k.value == key), None)
-        return table if isinstance(table, ast.Dict) else None
+            items = zip(table.keys, table.values, strict=True) if table is not None else ()
+            found = next((v for k, v in items if isinstance(k, ast.Constant) and k.value == key), None)
+            table = _written_out(found) if found is not None else None
+        return table
 
     def _only_reads(self, name: ast.Name) -> bool:
         """Whether a use of a dict adds nothing to it: it is spread, or some item or part of it is read."""
@@ -85,3 +89,13 @@ class _SpreadSettings(ObjectLeftOut):
             case ast.Attribute(attr=attr):
                 return attr in _READS
         return isinstance(at, ast.Subscript) and not isinstance(around_all, ast.Assign)
+
+
+def _written_out(node: ast.expr) -> ast.Dict | None:
+    """A dict with its keys, also one that is written as ``dict(lr=0.1)``."""
+    match node:
+        case ast.Dict():
+            return node
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords) if all(k.arg for k in keywords):
+            return ast.Dict([ast.Constant(k.arg) for k in keywords], [k.value for k in keywords])
+    return None

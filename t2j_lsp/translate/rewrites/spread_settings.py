@@ -69,8 +69,8 @@ class _SpreadSettings(ObjectLeftOut):
         table = _written_out(made.value)
         for key in path:
             items = zip(table.keys, table.values, strict=True) if table is not None else ()
-            found = next((v for k, v in items if isinstance(k, ast.Constant) and k.value == key), None)
-            table = _written_out(found) if found is not None else None
+            part = next((v for k, v in items if isinstance(k, ast.Constant) and k.value == key), None)
+            table = _written_out(part) if part is not None else None
         return table
 
     def _only_reads(self, name: ast.Name) -> bool:

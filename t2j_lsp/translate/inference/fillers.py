@@ -199,7 +199,7 @@ class _Reading:
             return False
         if not returns:
             return True
-        return all(n.value is not None and self._root(n.value) == name for n in returns) and _ends(self.info.node.body)
+        return all(n.value is not None and self._root(n.value) == name for n in returns) and ends(self.info.node.body)
 
     def _target(self, node: ast.expr) -> str:
         """The name that an expression's own operation in place writes into."""
@@ -260,13 +260,13 @@ def _inner(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST
             waiting += symbols.children(node)
 
 
-def _ends(body: list[ast.stmt]) -> bool:
+def ends(body: list[ast.stmt]) -> bool:
     """Whether nothing comes behind statements: each way through them ends in a ``return`` or an error."""
     match body[-1]:
         case ast.Return() | ast.Raise():
             return True
         case ast.With(body=inner):
-            return _ends(inner)
+            return ends(inner)
         case ast.If(body=inner, orelse=[_, *_] as other):
-            return _ends(inner) and _ends(other)
+            return ends(inner) and ends(other)
     return False

@@ -58,6 +58,7 @@ from .unrolled import with_loops_over_optimizers_unrolled
 from .walked_sequentials import with_sequentials_walked
 from .weighted_backward import with_weighted_losses_summed
 from .wrapped_layers import with_layers_built_where_wrapped
+from .written_arguments import with_written_arguments_handed_back
 
 _WAYS = (
     with_go_betweens_left_out,
@@ -106,6 +107,7 @@ _WAYS = (
     with_seeds_as_statements,
     with_starred_tuples_named,
     with_statistics_updated_first,
+    with_written_arguments_handed_back,
     with_plain_forms,
 )
 

@@ -6,7 +6,7 @@ for. For ``torch.int64`` that only matters beyond 2**31, and PyTorch uses it eve
 
 from __future__ import annotations
 
-import re
+import ast
 from dataclasses import replace
 from functools import partial
 
@@ -59,6 +59,7 @@ METHODS = {
     for name in ["float", "double", "half", "bfloat16", "short", "int", "long", "bool", "cfloat", "cdouble"]
 }
 METHODS |= {"byte": "uint8", "char": "int8"}
+_TURNS = ("transpose", "swapaxes", "reshape", "squeeze")
 
 
 def _cast_fact(name: str, call: Call) -> Fact:
@@ -81,8 +82,26 @@ def _of_dtype(call: Call, dtype: str) -> Piece:
     value, wanted = call.emit("{self}"), call.emit(dtype).text
     if value.precedence == ATOM and value.text.endswith(f".astype({wanted})"):
         return value
-    match = re.fullmatch(r"(jax\.nn\.one_hot\([\w., ]*, dtype=)jnp\.\w+\)", value.text)
-    return replace(value, text=f"{match[1]}{wanted})") if match else call.emit(f"{{self}}.astype({dtype})")
+    asked = _one_hot_of(value.text, wanted)
+    return replace(value, text=asked) if asked is not None else call.emit(f"{{self}}.astype({dtype})")
+
+
+def _one_hot_of(text: str, dtype: str) -> str | None:
+    """``jax.nn.one_hot(x, n, dtype=jnp.int32)`` of another dtype, also where its axes are turned; None for others."""
+    if "jax.nn.one_hot(" not in text or "\n" in text or not text.isascii():
+        return None
+    node = ast.parse(text, mode="eval").body
+    while True:
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in _TURNS:
+                node = inner
+            case ast.Attribute(value=inner, attr="T" | "mT"):
+                node = inner
+            case ast.Call(func=called, keywords=[ast.keyword(arg="dtype", value=old)]):
+                whole = ast.unparse(called) == "jax.nn.one_hot"
+                return f"{text[: old.col_offset]}{dtype}{text[old.end_col_offset :]}" if whole else None
+            case _:
+                return None
 
 
 def _converted(call: Call) -> Fact:
@@ -110,12 +129,12 @@ def to(call: Call) -> Piece | Refusal:
     if target.given and call.given("dtype") and not flag and (is_dtype(target) or is_tensor(target.fact)):
         return call.refuse("Can't tell which argument of to() is the dtype.")
     if target.given and is_dtype(target):
-        return call.emit("{self}.astype({device})")
+        return _of_dtype(call, "{device}")
     if target.given and is_tensor(target.fact):
         return call.emit("{self}.astype({device}.dtype)")
     if target.given and not (target.is_none or is_device(target) or is_dtype(call["dtype"])):
         return call.refuse("Can't tell whether the argument of to() is a device, a dtype or a tensor.")
-    return call.emit("{self}.astype({dtype})" if call.given("dtype") else "{self}")
+    return _of_dtype(call, "{dtype}") if call.given("dtype") else call.emit("{self}")
 
 
 def _type_or_cast(call: Call) -> Fact:

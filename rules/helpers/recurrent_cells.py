@@ -11,8 +11,8 @@ from flax import nnx
 def lstm_update(inputs: jax.Array, hidden: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The next (h, c) of an LSTM from the two projections (..., 4 * hidden): input, forget, cell, output gate."""
     i, f, g, o = jnp.split(inputs + hidden, 4, axis=-1)
-    c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+    cell = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+    return jax.nn.sigmoid(o) * jnp.tanh(cell), cell
 
 
 def gru_update(inputs: jax.Array, hidden: jax.Array, h: jax.Array) -> jax.Array:

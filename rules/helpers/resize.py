@@ -36,20 +36,18 @@ def interpolate(
     rank, first = x.ndim - 2, 1 if channels_last else 2
     if size is not None:
         sizes = per_axis(size, rank)
-        steps: tuple[float | None, ...] = (None,) * rank
     else:
         factors = per_axis(scale_factor, rank)
         sizes = tuple(math.floor(length * factor) for length, factor in zip(x.shape[first:], factors, strict=False))
-        steps = (None,) * rank if recompute_scale_factor else tuple(1 / factor for factor in factors)
     if mode == "area":
         pooled = adaptive_avg_pool(rank, jnp.moveaxis(x, -1, 1) if channels_last else x, sizes)
         return jnp.moveaxis(pooled, 1, -1) if channels_last else pooled
     dtype = jnp.promote_types(x.dtype, jnp.float32)
-    for axis, (new, step) in enumerate(zip(sizes, steps, strict=True), start=first):
-        length = x.shape[axis]
-        lines = jnp.moveaxis(x, axis, -1)
+    for axis, new in enumerate(sizes, start=first):
+        length, lines = x.shape[axis], jnp.moveaxis(x, axis, -1)
+        step = length / new if size is not None or recompute_scale_factor else 1 / factors[axis - first]
         if mode in ("nearest", "nearest-exact"):
-            lines = lines[..., nearest_positions(length, new, step, 0.5 if mode == "nearest-exact" else 0.0)]
+            lines = lines[..., nearest_positions(length, new, step, mode == "nearest-exact")]
         else:
             positions, weights = resize_weights(length, new, step, mode == "bicubic", bool(align_corners), antialias)
             lines = jnp.sum(lines[..., positions] * weights.astype(dtype), axis=-2).astype(x.dtype)
@@ -57,21 +55,22 @@ def interpolate(
     return x
 
 
-def nearest_positions(length: int, size: int, step: float | None, offset: float) -> np.ndarray:
+def nearest_positions(length: int, size: int, step: float, exact: bool) -> np.ndarray:
     """The input position of every output position, in the float32 arithmetic that PyTorch uses for any dtype."""
-    ratio = np.float32(length / size if step is None else step)
-    nearest = np.floor((np.arange(size, dtype=np.float32) + np.float32(offset)) * ratio)
-    return np.minimum(nearest.astype(int), length - 1)
+    places = np.arange(size, dtype=np.float32)
+    if exact:
+        places += np.float32(0.5)
+    return np.minimum(np.floor(places * np.float32(step)).astype(int), length - 1)
 
 
 def resize_weights(
-    length: int, size: int, step: float | None, cubic: bool, align_corners: bool, antialias: bool
+    length: int, size: int, step: float, cubic: bool, align_corners: bool, antialias: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which input positions make each output position, and their weights: two arrays of shape (taps, size)."""
     if align_corners:
         distance = (length - 1) / (size - 1) if size > 1 else 0.0
-    elif step is None or (size == length and (antialias or not cubic)):  # PyTorch copies such an axis
-        distance = length / size
+    elif size == length and (antialias or not cubic):  # PyTorch copies such an axis
+        distance = 1.0
     else:
         distance = step
     if antialias:
@@ -83,8 +82,8 @@ def resize_weights(
         return np.clip(first + np.arange(4)[:, None], 0, length - 1), weights
     source = np.clip(source, 0, length - 1)
     first = np.floor(source).astype(int)
-    weight = source - first
-    return np.stack([first, np.minimum(first + 1, length - 1)]), np.stack([1 - weight, weight])
+    second, share = np.minimum(first + 1, length - 1), source - first
+    return np.stack([first, second]), np.stack([1 - share, share])
 
 
 def cubic_weights(t: Any, a: float = -0.75) -> list[Any]:

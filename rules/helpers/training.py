@@ -336,7 +336,9 @@ class ReduceLROnPlateau:
             if self.cooldown > 0:
                 self.cooldown_counter = self.cooldown
             rate = optax.tree.get(self.optimizer.opt_state, "learning_rate")
-            new = max(rate.item() * self.factor, self.min_lr)
+            new = rate.item() * self.factor
+            if self.min_lr > 0:
+                new = max(new, self.min_lr)
             if rate.item() - new > self.eps:
                 rate.set_value(jnp.asarray(new, jnp.result_type(rate[...], float)))
 

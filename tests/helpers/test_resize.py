@@ -63,9 +63,10 @@ def test_nearest_positions_round_as_pytorch_rounds() -> None:
     for length in range(1, 40):
         x = torch.arange(length, dtype=torch.float32)[None, None, :, None]
         for size in range(1, 40):
-            for mode, offset in (("nearest", 0.0), ("nearest-exact", 0.5)):
+            for mode in ("nearest", "nearest-exact"):
                 want = F.interpolate(x, size=(size, 1), mode=mode)[0, 0, :, 0].numpy()
-                np.testing.assert_array_equal(resize.nearest_positions(length, size, None, offset), want)
+                given = resize.nearest_positions(length, size, length / size, mode == "nearest-exact")
+                np.testing.assert_array_equal(given, want)
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float32])

@@ -63,6 +63,8 @@ LAYERS = [
     ("F.embedding(i, a, padding_idx=0)", "embedding(i, a, padding_idx=0)", "ia"),
     ("F.one_hot(i, 4)", "jax.nn.one_hot(i, 4, dtype=jnp.int64)", "i"),
     ("F.one_hot(i, 4).float()", "jax.nn.one_hot(i, 4, dtype=jnp.float32)", "i"),
+    ("F.one_hot(i[0], 4).t().float()", "jax.nn.one_hot(i[0], 4, dtype=jnp.float32).T", "i"),
+    ("F.one_hot(i, 4).permute(1, 0, 2).float()", "jax.nn.one_hot(i, 4, dtype=jnp.float32).transpose(1, 0, 2)", "i"),
     ("F.pixel_shuffle(e.reshape(1, 14, 3, 2)[:, :12], 2)", "pixel_shuffle(e.reshape(1, 14, 3, 2)[:, :12], 2)", "e"),
     (
         "F.scaled_dot_product_attention(x, y, y, is_causal=True)",

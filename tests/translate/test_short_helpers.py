@@ -6,9 +6,10 @@ import ast
 
 import pytest
 
+from t2j_lsp import convert
 from t2j_lsp.translate.source.folding.merging import merged
 
-from .test_cut_helpers import definitions, parameters
+from .test_cut_helpers import HEAD, definitions, parameters
 
 # --- what no call passes ----------------------------------------------------------------------------------------------
 
@@ -239,6 +240,25 @@ class Twice(torch.autograd.Function):
 """
 
 
+HOOKED = """
+def watch(net{}):
+    return net.register_forward_hook(print)
+
+
+watch(nn.Linear(2, 3))
+"""
+
+
+def test_a_file_without_annotations_says_nothing_to_a_type_checker() -> None:
+    plain, annotated = (
+        "".join(map(ast.unparse, definitions(HOOKED.format(of.replace("Tensor", "nn.Linear"))).values()))
+        for of in ("", ": Tensor")
+    )
+    assert "before, after = ({}, {})" in plain and "dict[Any, Any]()" in annotated
+    plain, annotated = (convert(HEAD + OWN_GRADIENT.format(of)).code for of in ("", ": Tensor"))
+    assert "# type: ignore" not in plain and "# type: ignore" in annotated
+
+
 def test_fields_with_values_need_no_annotation_where_nothing_is_annotated() -> None:
     plain, annotated = (ast.unparse(definitions(OWN_GRADIENT.format(of))["FunctionContext"]) for of in ("", ": Tensor"))
     assert "needs_input_grad = ()" in plain and "needs_input_grad: tuple[bool" in annotated
@@ -258,6 +278,16 @@ def test_a_schedule_of_one_rate_looks_for_no_others(parameters: str, one: bool) 
     text = ast.unparse(definitions(STEPPED.format(parameters))["LRScheduler"])
     assert ("self.held.set_value(jnp.asarray(self.schedule(self.last_epoch), float))" in text) is one
     assert ("for _, held in self.places:" in text) is not one
+
+
+@pytest.mark.parametrize(("parameters", "one"), [("net.parameters()", True), (DECAYED, False)])
+def test_a_program_sets_the_one_rate_that_there_is(parameters: str, one: bool) -> None:
+    training = "    loss = net(torch.ones(1, 2)).sum()\n    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
+    setting = "    for group in opt.param_groups:\n        group['lr'] = 0.1 * 0.9**epoch\n"
+    source = STEPPED.format(parameters).partition("sched = ")[0] + f"for epoch in range(4):\n{training}{setting}"
+    text = ast.unparse(definitions(source)["set_hyperparameter"])
+    assert ("held = optax.tree.get(optimizer.opt_state, " in text) is one
+    assert ("for held in kept:" in text) is not one
 
 
 def test_a_schedule_of_a_module_may_be_of_any_optimizer() -> None:

@@ -23,6 +23,7 @@ from .transformer import Transformer, code, transformed
 LIBRARIES = {"jax", "jnp", "nnx", "optax"}
 RECORDS = {"NamedTuple", "TypedDict", "Protocol"}
 """Bases whose classes are made of their annotations."""
+_OF_TYPES, _IGNORED = re.compile(r"\b(dict|list)\[[\w., ]+\]\(\)"), re.compile(r"  # type: ignore\[[\w-]+\]")
 _DEFINED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MODULES = ("from typing import ", "from collections.abc import ")
 
@@ -49,8 +50,15 @@ def without_annotations(helpers: Sequence[Helper]) -> list[Helper]:
     Fields of records keep theirs, if methods or defaults stand beside them, and functions that only their annotations
     show to be JAX: converted again, they would be read as PyTorch.
     """
-    bare = [replace(h, text=_as_call(_without_idle_fields(h.text))) for h in helpers]
+    bare = [replace(h, text=_as_call(_without_idle_fields(_for_no_checker(h.text)))) for h in helpers]
     return [described(replace(h, text=joined(_without(h.text, None, _shown(h.text))))) for h in bare]
+
+
+@cache
+def _for_no_checker(text: str) -> str:
+    """A definition without what only a type checker reads: ``dict[str, int]()``, and remarks to the checker."""
+    text = _OF_TYPES.sub(lambda made: {"dict": "{}", "list": "[]"}[made[1]], text)
+    return _IGNORED.sub("", text)
 
 
 @cache

@@ -37,6 +37,7 @@ from .pairing import paired
 from .paths import of_paths
 from .placing import placings
 from .rates import of_one_rate
+from .repeated import without_repeated_questions
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
 from .unrolling import unrolled
@@ -94,7 +95,7 @@ def specialised(
     if known is None:
         cut = _cut(texts, _User(index, written, agreed, width), named)
         plain = {name: without_stock_defaults(text, _stock_base(name, cut)) for name, text in cut.items()}
-        known = {name: joined(paired(text, width)) for name, text in plain.items()}
+        known = {name: joined(paired(without_repeated_questions(text), width)) for name, text in plain.items()}
         _known[key] = known
         while len(_known) > MOST_KNOWN:
             del _known[next(iter(_known))]

@@ -59,6 +59,9 @@ METHODS = {
     for name in ["float", "double", "half", "bfloat16", "short", "int", "long", "bool", "cfloat", "cdouble"]
 }
 METHODS |= {"byte": "uint8", "char": "int8"}
+_MAKERS = ("jax.nn.one_hot(", "jnp.asarray(")
+_PLAIN = ("jnp.float32", "jnp.float64", "jnp.int32", "jnp.int64")
+"""Dtypes to which all numbers are rounded once, and in which none is too large that can be in JAX's default ones."""
 _TURNS = ("transpose", "swapaxes", "reshape", "squeeze")
 
 
@@ -78,17 +81,17 @@ for method, name in METHODS.items():
 
 
 def _of_dtype(call: Call, dtype: str) -> Piece:
-    """``x.astype(dtype)``; what was just cast to it stays, and ``jax.nn.one_hot`` is asked for it."""
+    """``x.astype(dtype)``; what was just cast to it stays, and what makes the array is asked for it."""
     value, wanted = call.emit("{self}"), call.emit(dtype).text
     if value.precedence == ATOM and value.text.endswith(f".astype({wanted})"):
         return value
-    asked = _one_hot_of(value.text, wanted)
+    asked = _made_of(value.text, wanted)
     return replace(value, text=asked) if asked is not None else call.emit(f"{{self}}.astype({dtype})")
 
 
-def _one_hot_of(text: str, dtype: str) -> str | None:
-    """``jax.nn.one_hot(x, n, dtype=jnp.int32)`` of another dtype, also where its axes are turned; None for others."""
-    if "jax.nn.one_hot(" not in text or "\n" in text or not text.isascii():
+def _made_of(text: str, dtype: str) -> str | None:
+    """``jax.nn.one_hot(x, n, dtype=jnp.int32)`` or ``jnp.asarray(x)`` of a dtype, also where axes are turned."""
+    if not text.startswith(_MAKERS) or "\n" in text or not text.isascii():
         return None
     node = ast.parse(text, mode="eval").body
     while True:
@@ -97,6 +100,10 @@ def _one_hot_of(text: str, dtype: str) -> str | None:
                 node = inner
             case ast.Attribute(value=inner, attr="T" | "mT"):
                 node = inner
+            case ast.Call(func=called, args=[_], keywords=[]):
+                end = (node.end_col_offset or 0) - 1
+                plain = ast.unparse(called) == "jnp.asarray" and dtype in _PLAIN
+                return f"{text[:end]}, dtype={dtype}{text[end:]}" if plain else None
             case ast.Call(func=called, keywords=[ast.keyword(arg="dtype", value=old)]):
                 whole = ast.unparse(called) == "jax.nn.one_hot"
                 return f"{text[: old.col_offset]}{dtype}{text[old.end_col_offset :]}" if whole else None

@@ -44,7 +44,7 @@ def train():
 train()
 """)
     assert "x, y = jax.tree.map(jnp.asarray, batch)" in code
-    assert ".astype(jnp.float32)" in code
+    assert "jnp.asarray(x, dtype=jnp.float32)" in code
     assert "    x = torch.rand(8, 3)\n" in code
 
 
@@ -195,7 +195,7 @@ READS = [
     ("torch.stack([own[i]['image'] for i in range(2)])", "jnp.stack([jnp.asarray(own[i]['image']) for i in range(2)])"),
     ("loader.dataset[1]['image'] * 2", "jnp.asarray(loader.dataset[1]['image']) * 2"),
     ("pairs.tensors[0].unsqueeze(0)", "jnp.asarray(pairs.tensors[0])[None]"),
-    ("own.x.float().mean(0)", "jnp.asarray(own.x).astype(jnp.float32).mean(axis=0)"),
+    ("own.x.float().mean(0)", "jnp.asarray(own.x, dtype=jnp.float32).mean(axis=0)"),
     ("own.x.shape[0]", "own.x.shape[0]"),
 ]
 

@@ -35,6 +35,13 @@ _CANONICAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"^torch\.optim\.(?:optimizer|Optimizer)$", "torch.optim.Optimizer"),
         (r"^torch\.types\.Device$", "torch.device"),
         (r"^torch\.GradScaler$", "torch.amp.GradScaler"),
+        (r"^torch\.((?:cuda\.|cpu\.)?amp)\.(?:autocast_mode|grad_scaler)\.", r"torch.\1."),
+        (r"^torch\.random\.(?=(?:manual_seed|seed|initial_seed|get_rng_state|set_rng_state)$)", "torch."),
+        (
+            r"^torch\.nn\.utils\.(?:clip_grad|convert_parameters|init|memory_format|spectral_norm|weight_norm)\.",
+            "torch.nn.utils.",
+        ),
+        (r"^torch\.utils\.dlpack\.(?=from_dlpack$)", "torch."),
         (r"^torch\.utils\.data\.(?:dataset|dataloader)\.", "torch.utils.data."),
         (r"^torch\.special\.(?=(?:expit)$)", "torch.special."),
         (

@@ -81,7 +81,9 @@ class Classes:
         self.ctx.report.count_converted()
         lines: list[str] = []
         unread = {*self.ctx.plan.done_by_base, *unasked_tests(node, self.ctx.inference)}
-        if _reads_training(node, unread) or self._is_asked_for_training(info, unread):
+        mixed_in = [one.node for one in info.ancestry()[1:] if not one.is_module and one.acts_as_module]
+        reads = any(_reads_training(one, unread) for one in (node, *mixed_in))
+        if reads or self._is_asked_for_training(info, unread):
             lines += ["deterministic: bool = False  # set by train() and eval()", ""]
         if not any(isinstance(c, ast.FunctionDef) and c.name == "__init__" for c in node.body):
             lines += self._constructor(info)

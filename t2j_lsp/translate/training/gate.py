@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.training.data.pipelines import DATASETS, PIPELINE
+from t2j_lsp.translate.training.data.batch_loops import PIPELINE
+from t2j_lsp.translate.training.data.pipelines import DATASETS
 
 _LOADERS = frozenset(
     f"{which}{name}"

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.narrowing import Narrowing
+from t2j_lsp.translate.rule.definitions import Instance
 from t2j_lsp.translate.rule.facts import Fact, MixedDict, Object
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
+PIPELINE = "torch.utils.data."
 WRAPPERS = frozenset(
     {"enumerate", "tqdm", "iter", "list", "islice", "cycle", "chain", "trange", "track", "progress_bar", "reversed"}
 )
@@ -23,12 +25,14 @@ def has_training(tree: ast.AST) -> bool:
 
 
 def loader_of(node: ast.expr) -> ast.expr:
-    """What is iterated under ``enumerate``, ``tqdm`` and their like."""
+    """What is iterated under ``enumerate``, ``tqdm`` and their like, in one of the ways if these are chosen among."""
     while isinstance(node, ast.Call) and node.args:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if name not in WRAPPERS:
             break
         node = node.args[0]
+    if isinstance(node, ast.IfExp):
+        return next((inner for way in (node.body, node.orelse) if (inner := loader_of(way)) is not way), node)
     return node
 
 
@@ -54,7 +58,24 @@ _OF_NO_OBJECT = frozenset(dir(dict)) | frozenset(dir(list)) | {"data", "grad", "
 
 def is_loader(fact: Fact) -> bool:
     """Whether iterating the value yields batches or items of a torch data pipeline."""
-    return isinstance(fact, Object) and fact.kind in ("loader", "batches", "dataset")
+    return isinstance(fact, Object) and fact.kind in ("loader", "batches", "dataset") or is_of_pipeline(fact)
+
+
+def is_of_pipeline(fact: Fact) -> bool:
+    """Whether an object is of a class that derives from PyTorch's loader, or from its data sets."""
+    bases = fact.cls.info.torch_bases if isinstance(fact, Instance) else ()
+    return any(base.startswith(PIPELINE) and not base.endswith("Sampler") for base in bases)
+
+
+def hides_items(fact: Fact) -> bool:
+    """Whether an object gives what something else gives, and its class doesn't say what: ``return iter(self.it)``."""
+    method = fact.cls.info.methods.get("__iter__") if isinstance(fact, Instance) else None
+    if method is None:
+        return False
+    inner = list(symbols.walk(method.node))
+    returned = [n.value for n in inner if isinstance(n, ast.Return)]
+    own = any(isinstance(value, ast.Name) and value.id == "self" for value in returned)
+    return not own and not any(isinstance(n, ast.Yield | ast.YieldFrom) for n in inner)
 
 
 def batch_targets(loop: ast.For) -> list[ast.Name]:
@@ -101,6 +122,13 @@ def _unwrapped(target: ast.expr, iterable: ast.expr) -> tuple[ast.expr | None, a
                 return None, iterable
             target = target.elts[1]
         iterable = iterable.args[0]
+    if isinstance(iterable, ast.IfExp):
+        ways = [_unwrapped(target, way) for way in (iterable.body, iterable.orelse)]
+        wrapped = [
+            way for way, under in zip(ways, (iterable.body, iterable.orelse), strict=True) if way[1] is not under
+        ]
+        if len({way[0] for way in ways}) == 1 and wrapped:
+            return wrapped[0]
     return target, iterable
 
 

@@ -150,10 +150,19 @@ class BatchUses:
             elif info is not None and not info.external and depth < DEPTH:
                 forward = info.name == "forward" and info.owner is not None and info.owner.is_module
                 for parameter, value in bound_arguments(node, info):
-                    if isinstance(value, ast.Name) and value.id == name:
+                    if isinstance(value, ast.Name) and value.id == name and not _asks_what_it_is(info.node, parameter):
                         if forward or self.is_moved_or_called_on(info.node, parameter.arg, depth + 1):
                             return True
         return False
+
+
+def _asks_what_it_is(function: ast.AST, parameter: ast.arg) -> bool:
+    """Whether a function takes several kinds of values for a parameter: ``isinstance(data, (list, tuple))``."""
+    for node in symbols.walk(function):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), _]) if name == parameter.arg:
+                return True
+    return False
 
 
 def _scores(func: ast.expr) -> bool:

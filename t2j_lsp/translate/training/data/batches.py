@@ -16,10 +16,20 @@ from t2j_lsp.translate.training.program.dict_order import DictOrder, shown_dicts
 from t2j_lsp.translate.training.program.kept_values import as_arrays, last_given, makes_arrays, makes_numpy
 from t2j_lsp.translate.training.program.objects import Objects
 
-from .batch_loops import batch_targets, goes_over_dict, is_loader, is_object, is_walked, loader_of, names_in, zipped
+from .batch_loops import (
+    batch_targets,
+    goes_over_dict,
+    hides_items,
+    is_loader,
+    is_object,
+    is_of_pipeline,
+    is_walked,
+    loader_of,
+    names_in,
+    zipped,
+)
 from .device_moves import DeviceMoves
 from .padded_ids import PaddedIds
-from .pipelines import PIPELINE
 from .sample_parts import TEXTS, SampleParts, is_mixed
 
 OBJECTS = "The batches of this loader are objects, whose tensors stay PyTorch's: have collate_fn give a dict of them."
@@ -82,7 +92,8 @@ class Batches:
         if self._of_zipped(loop):
             return True
         targets = batch_targets(loop)
-        used = not is_known(fact) and any(t in self.ctx.inference.assumed for t in targets)
+        unknown = not is_known(fact) or hides_items(fact)
+        used = unknown and any(t in self.ctx.inference.assumed for t in targets)
         return used or self._may_be_loader(loader_of(loop.iter))
 
     def _of_zipped(self, loop: ast.For) -> list[list[ast.Name]]:
@@ -371,9 +382,7 @@ class Batches:
 
 def _is_dataset(fact: Fact) -> bool:
     """Whether indexing the value gives an item of a torch data set."""
-    if isinstance(fact, Instance):
-        return any(base.startswith(PIPELINE) for base in fact.cls.info.torch_bases)
-    return isinstance(fact, Object) and fact.kind == "dataset"
+    return is_of_pipeline(fact) or isinstance(fact, Object) and fact.kind == "dataset"
 
 
 def _is_dtype(renderer: ExpressionRenderer, node: ast.expr) -> bool:

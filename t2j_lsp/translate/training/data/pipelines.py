@@ -23,13 +23,12 @@ from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.training.program.kept_values import handed_on, holds_tensors, knows_parts, leave, written_names
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
-from .batch_loops import names_in
+from .batch_loops import PIPELINE, names_in
 from .checkpoint_reads import reads_checkpoint
 from .feeding_classes import feeds_alone, makes_one
 from .sample_parts import SampleParts
 from .spread_arguments import given_arguments
 
-PIPELINE = "torch.utils.data."
 KEPT = "The data pipeline uses this, and stays in PyTorch with it."
 _OF_MODULE = (
     "the data pipeline, which stays in PyTorch, calls this method, which computes in JAX: give it a function of its own"
@@ -265,8 +264,15 @@ class Data:
                 return True
         return False
 
-    def _last_before(self, read: ast.Name) -> ast.stmt | None:
-        """The last statement on the way to a read that gives its variable a new value each time."""
+    def is_given_anew(self, read: ast.Name) -> bool:
+        """Whether a variable surely has another value at a read than its function was given for it."""
+        return self._last_before(read, of_itself=True) is not None
+
+    def _last_before(self, read: ast.Name, of_itself: bool = False) -> ast.stmt | None:
+        """The last statement on the way to a read that gives its variable a new value each time.
+
+        ``of_itself``: also one that is computed of what the variable holds.
+        """
         for at in with_ancestors(read, self.ctx.source.parents):
             if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
                 return None
@@ -276,7 +282,7 @@ class Data:
             for statement in reversed(block[: block.index(at)] if at in block else ()):
                 match statement:
                     case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == read.id:
-                        if not any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(value)):
+                        if of_itself or not any(isinstance(n, ast.Name) and n.id == name for n in symbols.walk(value)):
                             return statement
             loop = self.ctx.source.parents.get(at)
             if isinstance(loop, ast.For) and at in loop.body and any(n.id == read.id for n in names_in(loop.target)):

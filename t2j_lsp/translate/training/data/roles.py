@@ -43,6 +43,7 @@ from .batch_loops import (
     batch_targets,
     goes_over_dict,
     has_training,
+    hides_items,
     is_loader,
     is_move,
     is_named_loader,
@@ -193,11 +194,19 @@ class _Roles:
                 self._take(loop, names_in(target), loader)
         iterable = loader_of(loop.iter)
         fact = self.fact(iterable)
-        unknown = (fact == UNKNOWN and not goes_over_dict(loop, self.inference.facts)) and (
-            moves_or_trains(loop) or is_named_loader(iterable) and self.uses.computes_of_items(loop)
-        )
+        unknown = (fact == UNKNOWN or hides_items(fact)) and not goes_over_dict(loop, self.inference.facts)
+        unknown = unknown and (moves_or_trains(loop) or self._may_be_loader(loop) and self.uses.computes_of_items(loop))
         if is_loader(fact) or unknown:
             self._take(loop, batch_targets(loop), is_loader(fact))
+
+    def _may_be_loader(self, loop: ast.For) -> bool:
+        """Whether what a loop goes over, of which nothing is known, may be a loader: by its name, or in code that uses
+        modules, in a file that makes loaders. What modules themselves go over is given by those who call them."""
+        if is_named_loader(loader_of(loop.iter)):
+            return True
+        around = nearest(ast.ClassDef, loop, self._parents)
+        info = self.inference.classes.get(around) if around is not None else None
+        return self.samples.has_loaders and not (info is not None and info.acts_as_module)
 
     def _take(self, loop: ast.For, targets: list[ast.Name], surely: bool) -> None:
         """The targets of a loop hold batches, where it is ``surely`` a loader that it walks."""

@@ -61,6 +61,11 @@ class SampleParts:
         """Whether no function of the file says what samples hold."""
         return not self._parts
 
+    @cached_property
+    def has_loaders(self) -> bool:
+        """Whether the file makes a loader."""
+        return any(True for _ in self._loaders())
+
     def batch(self, is_dict: bool) -> Fact:
         """A batch of which some part may be texts."""
         places = [part for key, part in self._joined.items() if isinstance(key, int)]

@@ -64,7 +64,7 @@ class KeptUses:
                     continue
                 held = self.ctx.fact(node)
                 if not (made := self._assigned_in_torch(node, home)):
-                    held = self._given(node.id, home)
+                    held = held if self.data.is_given_anew(node) else self._given(node.id, home)
                 elif held == UNKNOWN and self._is_input(node):
                     self._convert(node, False)
                 elif isinstance(held, ListOf) and not knows_parts(held) and (read := self._read_items(node)):
@@ -172,9 +172,13 @@ class KeptUses:
         return join_all([one.fact for one in given if one.parameter == name and one.fact != NONE])
 
     def _feeds(self, node: ast.expr) -> bool:
-        """Whether a value is given, whole or in part, for a parameter that kept code reads."""
+        """Whether a value is given, whole or in part, or as a part, for a parameter that kept code reads."""
         parents = self.ctx.source.parents
-        while isinstance(parent := parents.get(node), ast.Subscript) and node is parent.value:
+        while (
+            isinstance(parent := parents.get(node), ast.Subscript)
+            and node is parent.value
+            or isinstance(parent, ast.Tuple | ast.List)
+        ):
             node = parent
         given, call = node, parents.get(node)
         call = parents.get(call) if isinstance(call, ast.keyword | ast.Starred) else call

@@ -294,7 +294,9 @@ class Bodies:
                 if said_class(fact, from_default, argument.arg, info):
                     fact = UNKNOWN
                 if fact == UNKNOWN and from_default != NONE:
-                    fact = of_default(from_default)
+                    known = self.state.assumed.get(argument)
+                    fact = self.state.current(known) if isinstance(known, Class) else of_default(from_default)
+                    self.state.callers.hands_classes |= isinstance(from_default, Class)
             if fact == UNKNOWN:
                 fact = self.state.current(self.state.assumed.get(argument, UNKNOWN))
             if fact == UNKNOWN:

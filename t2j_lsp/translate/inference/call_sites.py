@@ -122,6 +122,8 @@ def with_call_sites(inference: Inference) -> Inference:
             facts |= dict.fromkeys(_arrays_of_modules(inference), TENSOR)
         if state.callers.hands_modules:
             facts.update(_modules_handed(inference))
+        if state.callers.hands_classes:
+            facts.update(_classes_handed(inference))
         if all(assumed.get(node) == fact for node, fact in facts.items()):
             break
         assumed.update(facts)
@@ -244,6 +246,23 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
     handed = {a: some[a] if a in constructed else fact for a, fact in seen.items() if is_module(fact)}
     held: dict[ast.AST, Fact] = {a: fact for a, fact in seen.items() if holds_modules(fact)}
     return held | handed
+
+
+def _classes_handed(inference: Inference) -> dict[ast.AST, Fact]:
+    """The parameters with a class of modules for a default that are this class in every call of a program."""
+    given: dict[ast.AST, Fact] = {}
+    for info in inference.functions.values():
+        for parameter, default in defaults(info):
+            if isinstance(fact := inference.fact(default), Class) and fact.info.is_module and not info.external:
+                given[parameter] = fact
+    if not given or not runs(inference.source.tree):
+        return {}
+    for node in inference.source.nodes:
+        if isinstance(node, ast.Call) and (called := _called(inference.fact(node.func))) is not None:
+            for parameter, value in bound_arguments(node, called):
+                if parameter in given and inference.fact(value) != given[parameter]:
+                    del given[parameter]
+    return given
 
 
 def _hooked(inference: Inference, node: ast.Call) -> tuple[ast.arg, Fact] | None:

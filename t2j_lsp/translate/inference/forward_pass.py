@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Home, Instance, is_module
+from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Home, Instance, is_module
 from t2j_lsp.translate.rule.facts import (
     NONE,
     NOTHING,
@@ -130,13 +130,15 @@ class State:
         """A fact of an earlier inference of the file, as this one knows its classes."""
         if isinstance(fact, Instance) and fact.cls.info.node in self.classes:
             return Instance(self.classes[fact.cls.info.node].fact)
+        if isinstance(fact, Class) and fact.info.node in self.classes:
+            return self.classes[fact.info.node].fact
         return fact
 
     @property
     def asks_call_sites(self) -> bool:
         """Whether what is passed for parameters may tell more of the file."""
         callers = self.callers
-        return callers.calls_unknown or callers.hands_modules or callers.asks_callers
+        return callers.calls_unknown or callers.hands_modules or callers.hands_classes or callers.asks_callers
 
     @cached_property
     def array_libraries(self) -> frozenset[str]:

@@ -57,6 +57,8 @@ class CallerQuestions:
     """Whether something is called of which nothing is known: a parameter, an item of a dictionary."""
     hands_modules: bool = False
     """Whether a function or class of the file is called with a module."""
+    hands_classes: bool = False
+    """Whether a parameter has a class of modules for a default."""
     asks_callers: bool = False
     """Whether a parameter is written to or asked in a way that only what is passed for it tells the meaning of."""
     arrays_written: set[tuple[FunctionInfo, str]] = field(default_factory=set)

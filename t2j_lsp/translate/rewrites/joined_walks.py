@@ -1,7 +1,8 @@
 """Loops over the parameters of several modules at once, as a loop over the modules around one over each.
 
 ``for p in [*actor.parameters(), *critic.parameters()]``, ``list(a.parameters()) + list(b.parameters())`` and
-``itertools.chain(...)``: walks of Flax are of one module each.
+``itertools.chain(...)``: walks of Flax are of one module each. So are those of ``self.q_params = chain(...)``,
+where a loop only switches gradients.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import nearest
+from t2j_lsp.translate.source.assignments import assigned
 from t2j_lsp.translate.source.rearranged import Edits, Fragment
 from t2j_lsp.translate.source.text import Source
 
@@ -21,13 +24,17 @@ _NAME = "module"
 
 def of_each_module(source: Source, loop: ast.For) -> Edits:
     """The edits of a loop that goes over such a list; none where it doesn't."""
-    walks = [*_walks(loop.iter)]
+    walks = [*_walks(_given(source, loop) or loop.iter)]
     if len(walks) < 2 or not all(_is_plain(walk) for walk in walks) or not _may_be_moved(source, loop):
         return []
     methods = {walk.func.attr for walk in walks if isinstance(walk, ast.Call) and isinstance(walk.func, ast.Attribute)}
     if len(methods) != 1:
         return []
     owners = [walk.func.value for walk in walks if isinstance(walk, ast.Call) and isinstance(walk.func, ast.Attribute)]
+    if (on := _switched(loop)) is not None:
+        lines = [f"{source.segment(owner)}.requires_grad_({on})" for owner in owners]
+        text = f"{source.newline}{source.indent(loop.lineno)}".join(lines)
+        return [(*source.span(loop), [Fragment(text, *source.span(loop))])]
     name = _free(source)
     start, end = source.span(loop)[0], source.span(loop.iter)[1]
     indent = source.indent(loop.lineno)
@@ -41,6 +48,39 @@ def of_each_module(source: Source, loop: ast.For) -> Edits:
             at = source.starts[line - 1]
             edits.append((at, at, [Fragment("    ", at, at)]))
     return edits
+
+
+def _given(source: Source, loop: ast.For) -> ast.expr | None:
+    """What a variable or attribute is given once, over which a loop goes to switch the flag of its items.
+
+    An iterator is at its end where an optimizer took it, and the loop does nothing: so it is if it switches on again.
+    """
+    if not isinstance(loop.iter, ast.Name | ast.Attribute) or (on := _switched(loop)) is None:
+        return None
+    name = ast.unparse(loop.iter)
+    around = nearest(ast.ClassDef if "." in name else ast.FunctionDef, loop, source.parents) or source.tree
+    inside = [*symbols.walk(around)]
+    given = [value for node in inside for target, value in assigned(node) if ast.unparse(target) == name]
+    loops = (node for node in inside if isinstance(node, ast.For) and ast.unparse(node.iter) == name)
+    switched = {_switched(node) for node in loops}
+    is_list = isinstance(given[0], ast.List | ast.BinOp) if given else False
+    return given[0] if len(given) == 1 and (is_list or {on, not on} <= switched) else None
+
+
+def _switched(loop: ast.For) -> bool | None:
+    """Whether a loop switches its items' gradients on, or off; None if it does anything else."""
+    match loop:
+        case ast.For(
+            target=ast.Name(id=name),
+            body=[
+                ast.Assign(
+                    targets=[ast.Attribute(attr="requires_grad", value=ast.Name(id=owner))],
+                    value=ast.Constant(value=bool() as on),
+                )
+            ],
+        ) if name == owner:
+            return on
+    return None
 
 
 def _walks(node: ast.expr) -> Iterator[ast.expr | None]:

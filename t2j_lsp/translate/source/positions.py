@@ -1,8 +1,11 @@
-"""Places in a text: columns that count bytes, and where the header of a compound statement ends."""
+"""Places in a text: columns that count bytes, where the header of a compound statement ends, which of two is run."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+
+from t2j_lsp.symbols import ancestors
 
 
 def first_line(node: ast.stmt) -> int:
@@ -39,3 +42,17 @@ def byte_columns(line: str) -> list[int]:
     for character in line:
         columns.append(columns[-1] + len(character.encode(errors="surrogatepass")))
     return columns
+
+
+def are_alternatives(one: ast.AST, other: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether two nodes stand in branches of one condition, of which a run takes one."""
+    first, second = ({*ancestors(node, parents), node} for node in (one, other))
+    for branching in first & second:
+        if isinstance(branching, ast.If):
+            sides = [
+                [any(s in around for s in part) for part in (branching.body, branching.orelse)]
+                for around in (first, second)
+            ]
+            if sides in ([[True, False], [False, True]], [[False, True], [True, False]]):
+                return True
+    return False

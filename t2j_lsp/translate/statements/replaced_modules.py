@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.definitions import Function, is_module
 from t2j_lsp.translate.rule.facts import Layer, Qual
+from t2j_lsp.translate.source.positions import are_alternatives
 
 
 class ReplacedModules:
@@ -40,22 +40,15 @@ class ReplacedModules:
 
     def _before(self, node: ast.Assign, target: ast.Attribute) -> Iterator[ast.expr]:
         """What the function may have put there before on the same way."""
-        function, text = self.ctx.scope.function, ast.unparse(target)
+        function, text, parents = self.ctx.scope.function, ast.unparse(target), self.ctx.source.parents
         for other in symbols.walk(function.node) if function is not None else ():
-            if isinstance(other, ast.Assign) and other.lineno < node.lineno and not self._excludes(other, node):
+            if (
+                isinstance(other, ast.Assign)
+                and other.lineno < node.lineno
+                and not are_alternatives(other, node, parents)
+            ):
                 if any(isinstance(one, ast.Attribute) and ast.unparse(one) == text for one in other.targets):
                     yield other.value
-
-    def _excludes(self, one: ast.stmt, other: ast.stmt) -> bool:
-        """Whether two statements are in branches of which only one runs."""
-        parents = self.ctx.source.parents
-        first, second = ({*ancestors(node, parents), node} for node in (one, other))
-        for branching in first & second:
-            if isinstance(branching, ast.If):
-                sides = [any(statement in around for statement in branching.body) for around in (first, second)]
-                if sides[0] != sides[1]:
-                    return True
-        return False
 
     def _is_function(self, value: ast.expr) -> bool | None:
         """Whether a value is a function in JAX; None where that isn't known."""

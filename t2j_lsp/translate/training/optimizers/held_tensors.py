@@ -13,6 +13,7 @@ from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.definitions import ClassInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.source.positions import are_alternatives
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 from .leaf_values import LeafValues
@@ -46,6 +47,8 @@ class HeldTensors:
         own = set(symbols.walk(call))
         for attribute in (*names, f"self.{optimizer.attr}"):
             places = [n for n in self._places(attribute.removeprefix("self."), owner) if n not in own]
+            parents = self.ctx.source.parents
+            places = [n for n in places if isinstance(n.ctx, ast.Load) or not are_alternatives(n, call, parents)]
             stored = [n for n in places if not isinstance(n.ctx, ast.Load)]
             if len(stored) != 1 or not self._stands_in(stored[0], scope):
                 return (), AGAIN.format(name=attribute)
@@ -53,13 +56,13 @@ class HeldTensors:
                 return (
                     ((), OTHERWISE) if not all(n in stored or self._is_step(n) for n in places) else (tuple(names), "")
                 )
-            if reason := self._unsure(attribute, scope, [n for n in places if n not in stored]):
+            if reason := self._unsure(attribute, call, [n for n in places if n not in stored]):
                 return (), reason.format(name=attribute)
         return tuple(names), ""
 
-    def _unsure(self, name: str, scope: VariableScope, reads: list[ast.Attribute]) -> str:
+    def _unsure(self, name: str, call: ast.Call, reads: list[ast.Attribute]) -> str:
         """Why one of them can't be updated so."""
-        values = LeafValues(self.ctx, self.objects, scope)
+        values = LeafValues(self.ctx, self.objects, self.objects.scope(call), call)
         if any(map(self.other_names.keeps, reads)) or values.share(name):
             return KEPT
         return "" if values.take_gradients(name) else NO_FLAG

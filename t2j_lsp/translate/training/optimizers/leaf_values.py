@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
 from t2j_lsp.translate.rule.facts import Fact, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.tensors import is_array_tree
+from t2j_lsp.translate.source.positions import are_alternatives
 from t2j_lsp.translate.training.program.gradient_forms import is_flag
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
@@ -26,10 +27,12 @@ _WRAPS = (names_with(Trait.VARIABLE), names_with(Trait.MAKES_PARAMETER), names_w
 class LeafValues:
     """Asks it of variables of one scope."""
 
-    def __init__(self, context: Context, objects: Objects, scope: VariableScope) -> None:
+    def __init__(self, context: Context, objects: Objects, scope: VariableScope, made: ast.Call | None = None) -> None:
         self.ctx = context
         self.objects = objects
         self.scope = scope
+        self.made = made
+        """The optimizer, if it is known: what stands in another branch than it is none of its tensors."""
 
     def share(self, name: str) -> bool:
         """Whether a variable was given what another name holds, and that name is read elsewhere."""
@@ -94,7 +97,8 @@ class LeafValues:
     def _given(self, name: str) -> list[ast.expr]:
         """What a variable is given, and what is put into the list or dict that it holds."""
         if "." in name:
-            return self.objects.assigned(name, self.scope)
+            given, made, parents = self.objects.assigned(name, self.scope), self.made, self.ctx.source.parents
+            return [one for one in given if made is None or not are_alternatives(one, made, parents)]
         home = self.objects.home(name, self.scope)
         given = self.objects.assigned(name, home) or list(self._unpacked(name, home))
         return [*given, *self._added(name, home)]

@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Tensor
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.names import is_torch
+from t2j_lsp.translate.source.positions import are_alternatives
 from t2j_lsp.translate.training.program.named_modules import is_part, same_module, targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
@@ -100,14 +101,13 @@ class LostParameters:
 
     def _is_either(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two places stand in branches of which one run takes one."""
-        first, second = ({id(p): p for p in (n, *ancestors(n, self.ctx.source.parents))} for n in (one, other))
-        for place in first.values():
-            if isinstance(place, ast.If) and id(place) in second:
-                branches = [{id(s) for s in branch} for branch in (place.body, place.orelse)]
-                if [bool(b & first.keys()) for b in branches] != [bool(b & second.keys()) for b in branches]:
-                    return True
-            elif isinstance(place, ast.If) and id(place) not in second:
-                branch = place.body if any(id(s) in first for s in place.body) else place.orelse
+        parents = self.ctx.source.parents
+        if are_alternatives(one, other, parents):
+            return True
+        around, shared = [one, *ancestors(one, parents)], {other, *ancestors(other, parents)}
+        for place in around:
+            if isinstance(place, ast.If) and place not in shared:
+                branch = place.body if any(s in around for s in place.body) else place.orelse
                 if branch and isinstance(branch[-1], ast.Return | ast.Raise | ast.Continue | ast.Break):
                     return True
         return False

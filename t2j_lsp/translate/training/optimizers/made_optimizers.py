@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -86,7 +86,7 @@ class Optimizers:
                 if target.groups:
                     read = {name for group in target.groups for name in group.reads}
                     IdleGroups(self.ctx, self.objects).drop(parameters, read)
-                elif isinstance(parameters, ast.Name):
+                elif isinstance(parameters, ast.Name | ast.Attribute):
                     self._drop_list(parameters)
         self.ctx.plan.optimizers.update(plans)
         for call, name in self._changed():
@@ -161,17 +161,23 @@ class Optimizers:
         extra = extra_defaults(fact) if fact != shown else ""
         return Piece(f"{renderer.need('functools')}.partial({made}, {extra})" if extra else made)
 
-    def _drop_list(self, name: ast.Name) -> None:
+    def _drop_list(self, name: ast.Name | ast.Attribute) -> None:
         """``params = list(a.parameters()) + list(b.parameters())`` goes where only optimizers and clipping read it."""
-        scope = self.objects.scope(name)
-        made = [s for s in self.objects.statements(scope) if _assigns(s, name.id)]
-        reads = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name.id]
-        reads = [n for n in reads if isinstance(n.ctx, ast.Load)]
+        statements: Iterable[ast.stmt]
+        named: list[ast.Name | ast.Attribute]
+        if isinstance(name, ast.Name):
+            statements = self.objects.statements(self.objects.scope(name))
+            named = [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name.id]
+        else:
+            statements = (n for n in self.ctx.source.nodes if isinstance(n, ast.Assign))
+            named = list(self.ctx.source.attributes.get(name.attr, ())) if runs(self.ctx.source.tree) else []
+        made = [s for s in statements if _assigns(s, ast.unparse(name))]
+        reads = [n for n in named if isinstance(n.ctx, ast.Load)]
         used_up = LostParameters(self.ctx, self.objects).used_up
-        if len(made) == 1 and all(self._takes_parameters(n) for n in reads) and not used_up(made[0]):
+        if len(made) == 1 and reads and all(self._takes_parameters(n) for n in reads) and not used_up(made[0]):
             self.ctx.plan.on_statement(made[0], lambda statements: self.ctx.edits.delete(made[0]))
 
-    def _takes_parameters(self, node: ast.Name) -> bool:
+    def _takes_parameters(self, node: ast.expr) -> bool:
         """Whether a name is what an optimizer updates, or what gradients are clipped of."""
         call = self.ctx.source.parents.get(node)
         if not isinstance(call, ast.Call):
@@ -374,6 +380,6 @@ def _scheduler(optimizer: str, schedule: str, renderer: ExpressionRenderer) -> P
 
 def _assigns(statement: ast.stmt, name: str) -> bool:
     match statement:
-        case ast.Assign(targets=[ast.Name(id=target)]):
-            return target == name
+        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]):
+            return ast.unparse(target) == name
     return False

@@ -15,6 +15,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -231,8 +232,8 @@ class _SwitchingScope:
             case ast.Break() | ast.Continue():
                 self.jumps[-1].append(state.copy())
             case ast.Return():
-                if node.value is not None and not _is_cut(node.value):
-                    read = self.flow.reads(node.value)
+                if node.value is not None:
+                    read = self._flows_from(node.value)
                     if any(held & read or self.roots[m] in read and not state.on[m] for m, held in state.cold.items()):
                         raise _Unsure
                 self.exits.append(state.copy())
@@ -253,6 +254,13 @@ class _SwitchingScope:
                 else:
                     self._step_call(call, state)
         return state
+
+    def _flows_from(self, node: ast.AST) -> set[str]:
+        """The variables from which gradients may flow into a value: not ``loss`` in ``float(loss.item())``."""
+        if isinstance(node, ast.expr) and _is_cut(node):
+            return set()
+        parts = [] if isinstance(node, ast.Name | ast.Attribute) else list(ast.iter_child_nodes(node))
+        return set().union(*map(self._flows_from, parts)) if parts else set(self.flow.reads(node))
 
     def _loop(self, node: ast.For | ast.While, state: _State) -> _State:
         head = node.iter if isinstance(node, ast.For) else node.test
@@ -289,10 +297,21 @@ class _SwitchingScope:
             text = ast.unparse(subject)
             return {name for name in self.roots if f"{name}.".startswith(f"{text}.")}
         modules = self.objects.modules(subject, self.scope)
+        if modules is None and self._has_bare_tensors(subject):
+            return set()
         if modules is None:
             raise _Unsure
         each = [text for module in modules for text in targets(module)]
         return {n for n in self.roots for one in each if f"{n}.".startswith(f"{one}.") or one.startswith(f"{n}.")}
+
+    def _has_bare_tensors(self, optimizer: ast.expr) -> bool:
+        """Whether an optimizer updates tensors that are no parameters of modules: ``Adam([self.log_alpha])``."""
+        made = self.objects.constructors(optimizer, self.scope)
+        given = [argument(call, 0, "params") for call in made or ()]
+        lists = [one.elts for one in given if isinstance(one, ast.List | ast.Tuple)]
+        facts = [self.ctx.fact(item) for items in lists for item in items]
+        bare = all(isinstance(fact, Tensor) and not fact.variable for fact in facts)
+        return bool(facts) and len(lists) == len(given) and bare
 
     def _plain(self, node: ast.AST, state: _State) -> None:
         """What other code computes with the modules, or with what was computed with them."""

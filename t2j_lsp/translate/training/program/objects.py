@@ -170,6 +170,8 @@ class Objects:
         for value, where in self.sources(node, scope):
             if value is None:
                 return None
+            if isinstance(value, ast.Constant) and value.value is None:
+                continue  # what is None has no steps
             made = self.constructors(value, where, depth + 1)
             if made is None:
                 return None

@@ -128,3 +128,30 @@ def test_a_lazy_layer_says_which_size_to_give(layer: str, argument: str) -> None
 
 def test_a_name_that_nobody_states_is_found() -> None:
     assert not stated("torch.Tensor.no_such_method") and len(public("torch")) > 900
+
+
+ELSEWHERE = {
+    *("torch._sym_sqrt", "torch.storage.TypedStorage", "torch.storage.UntypedStorage"),
+    *("torch.random.thread_safe_generator", "torch.nn.functional._threshold"),
+    *("torch.nn.functional._ScalingType", "torch.nn.functional._SwizzleType"),
+    *("torch.nn.utils.clip_grad._get_total_norm", "torch.nn.utils.clip_grad._clip_grads_with_norm_"),
+    *("torch.testing._comparison.assert_close", "torch.testing._comparison.assert_allclose"),
+    *("torch.testing._creation.make_tensor", "torch.utils.throughput_benchmark.ThroughputBenchmark"),
+    *("torch.utils.cpp_backtrace.get_cpp_backtrace",),
+    *(f"torch.utils.backend_registration.{name}_privateuse1_backend" for name in ("rename", "generate_methods_for")),
+}
+"""Where PyTorch defines what nobody imports from there: private modules, and what is refused wherever it stands."""
+
+
+def test_what_is_imported_from_the_module_that_defines_it_has_the_rule_of_its_public_name() -> None:
+    unknown = set()
+    for name in REGISTRY.rules:
+        value: object = torch
+        for part in name.split(".")[1:] if name.startswith("torch.") and ".Tensor." not in name else ("",):
+            value = getattr(value, part, None)
+        module, own = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", ".")
+        if module.startswith("torch") and not module.startswith("torch._") and "." not in own:
+            defined = f"{module}.{own}"
+            if REGISTRY.get(canonical(defined)) is None:
+                unknown.add(defined)
+    assert unknown <= ELSEWHERE

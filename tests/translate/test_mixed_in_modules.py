@@ -149,3 +149,41 @@ def test_a_constructor_in_front_of_a_layers_calls_it() -> None:
     exec(done.code, made)
     assert made["Net"](rngs=nnx.Rngs(0))(jnp.ones((2, 3))).shape == (2, 4)
     assert convert(done.code).code == done.code
+
+
+EVALUATED = """\
+import torch
+from torch import nn
+
+
+class Evaluates:
+    def evaluated(self, x):
+        was_training = self.training
+        self.eval()
+        out = self(x)
+        if was_training:
+            self.train()
+        return out
+
+
+class Net(Evaluates, nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.fc(x) + (1 if self.training else 0)
+"""
+
+
+@pytest.mark.parametrize("mode", [" + (1 if self.training else 0)", ""])
+def test_a_module_has_the_mode_that_a_class_mixed_into_it_reads(mode: str) -> None:
+    done = convert(EVALUATED.replace(" + (1 if self.training else 0)", mode))
+    assert not done.gaps
+    scope: dict[str, Any] = {"__name__": "converted"}
+    exec(done.code, scope)
+    net = scope["Net"](rngs=nnx.Rngs(0))
+    x = jnp.ones((1, 2))
+    assert not net.deterministic
+    assert jnp.allclose(net.evaluated(x), net.fc(x))
+    assert not net.deterministic

@@ -146,7 +146,9 @@ class UpdateSlicer:
     def _replaces(self, index: int) -> bool:
         """Whether an item gives its variables new values whatever they held."""
         node = self.items[index].node
-        return isinstance(node, ast.Assign | ast.AnnAssign) and not (self.writes(index) & self.reads(index))
+        parts = node.body if isinstance(node, ast.With) else [node]
+        given = all(isinstance(part, ast.Assign | ast.AnnAssign) for part in parts)
+        return given and not (self.writes(index) & self.reads(index))
 
     # --- closure --------------------------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ class KeptUses:
                     continue
                 held = self.ctx.fact(node)
                 if not (made := self._assigned_in_torch(node, home)):
-                    held = held if self.data.is_given_anew(node) else self._given(node.id, home)
+                    held = UNKNOWN if self.data.is_given_anew(node) else self._given(node.id, home)
                 elif held == UNKNOWN and self._is_input(node):
                     self._convert(node, False)
                 elif isinstance(held, ListOf) and not knows_parts(held) and (read := self._read_items(node)):

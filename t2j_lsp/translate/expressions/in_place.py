@@ -212,8 +212,12 @@ class InPlace:
         variable = self.variables.parameter(held)
         if variable is not None:
             if variable[1]:
-                self._unseen(node, f"{variable[0]} has Flax's layout; assign to its part explicitly")
-                return None
+                stored = self.variables.with_part(
+                    held, variable[0], lambda weight: f"{weight}.at[{index}].set({piece.text})"
+                )
+                if stored is None:
+                    self._unseen(node, f"whether {variable[0]} is a kernel in Flax's layout is not known here")
+                return Piece(stored, ANY) if stored is not None else None
             return Piece(f"{variable[0]}[{index}] = {assigned(piece)}", ANY)
         holder = bracket(self.renderer.render(held if isinstance(base, Tensor) else target.value), ATOM)
         if isinstance(base, Tensor) and not base.variable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from t2j_lsp.translate.rule.definitions import Instance, layer_names
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Tensor
@@ -171,6 +172,14 @@ class Variables:
         if layer_names(owner) <= names_with(Trait.LINEAR):
             return Piece(f"{kernel}.T")
         return Piece(f"{self.renderer.need('jnp')}.moveaxis({kernel}[...], (-1, -2), (0, 1))")
+
+    def with_part(self, target: ast.expr, kernel: str, part: Callable[[str], str]) -> str | None:
+        """The statement that gives the kernel that ``target`` names another part, which PyTorch's layout says.
+
+        ``part`` makes the new weight of the one in PyTorch's layout. None if which layer's it is isn't known.
+        """
+        turned = self.in_flax_layout(target, Piece(part(self.in_torch_layout(target, kernel).text), ATOM))
+        return f"{kernel}[...] = {turned}" if turned is not None else None
 
 
 def _may_lack(layer: LayerRule, name: str) -> bool:

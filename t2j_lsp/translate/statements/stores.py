@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.alike import writes_alike
@@ -85,11 +86,7 @@ class Stores:
         return self._store(node, target, node.value, None)
 
     def _fitted(self, target: ast.Subscript, value: ast.expr) -> Piece:
-        """A value to be set, without the leading axes of length 1 that PyTorch ignores: it may have more than the part.
-
-        So ``attentions[t] = weights`` where ``weights`` is ``(1, n)``, and ``advantages[t] = last`` where ``last``
-        comes from a ``(1, n)`` in the first round and an ``(n,)`` later.
-        """
+        """A value to be set, without leading axes of length 1, which PyTorch ignores: it may have more than the part."""
         right = self.renderer.argument(value)
         part, fact = self.inference.fact(target), self.inference.fact(value)
         if not isinstance(part, Tensor) or not isinstance(fact, Tensor) or part.rank is None:
@@ -260,12 +257,15 @@ class Stores:
             self._may_be_array(node, target, value, base)
             return False
         variable = self.variables.parameter(owner)
+        index = ", ".join(map(self.subscripts.index, [*outer, target]))
         if variable is not None and variable[1]:
-            reason = f"{variable[0]} has Flax's layout; assign to its part explicitly"
-            self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
+            part = partial(self._written, node, target, value, operator, index)
+            if (stored := self.variables.with_part(owner, variable[0], part)) is None:
+                self._unknown_layout(node, variable[0])
+            else:
+                self.edits.replace(node, stored)
             return True
         holder = bracket(self.renderer.render(owner), ATOM) if variable is None else variable[0]
-        index = ", ".join(map(self.subscripts.index, [*outer, target]))
         sign = _SIGNS[type(operator)] if operator is not None else ""
         if base.variable or variable is not None:
             whole = self._fitted(target, value) if operator is None else self.renderer.argument(value)
@@ -285,7 +285,7 @@ class Stores:
         if is_free(self.edits.source, named):
             self.report.gap(node, "Tensor.__setitem__", "in-place", FREE.format(ast.unparse(named)))
             return True
-        new = self._written(node, target, value, operator, holder, index)
+        new = self._written(node, target, value, operator, index, holder)
         if view is not None:
             assert isinstance(owner, ast.Subscript)
             holder = bracket(self.renderer.render(view), ATOM)
@@ -300,8 +300,8 @@ class Stores:
         target: ast.Subscript,
         value: ast.expr,
         operator: ast.operator | None,
-        holder: str,
         index: str,
+        holder: str,
     ) -> str:
         """What ``holder`` is after a write into its part ``index``."""
         sign = _SIGNS[type(operator)] if operator is not None else ""
@@ -376,8 +376,7 @@ class Stores:
             self.report.gap(node, "Tensor.__setitem__", "unsure", reason)
 
     def _unknown_layout(self, node: ast.stmt, text: str) -> None:
-        reason = f"whether {text} is a kernel in Flax's layout is not known here"
-        self.report.gap(node, "in-place", "in-place", reason)
+        self.report.gap(node, "in-place", "in-place", f"whether {text} is a kernel in Flax's layout is not known here")
 
     def _augmented_variable(self, node: ast.AugAssign, variable: tuple[str, bool]) -> None:
         """``self.weight *= 0.5`` on a parameter or buffer; into a kernel a tensor goes in Flax's layout."""

@@ -86,7 +86,7 @@ class Stores:
         return self._store(node, target, node.value, None)
 
     def _fitted(self, target: ast.Subscript, value: ast.expr) -> Piece:
-        """A value to be set, without leading axes of length 1, which PyTorch ignores: it may have more than the part."""
+        """A value to be set, without leading axes of length 1, which PyTorch ignores: it may have too many."""
         right = self.renderer.argument(value)
         part, fact = self.inference.fact(target), self.inference.fact(value)
         if not isinstance(part, Tensor) or not isinstance(fact, Tensor) or part.rank is None:

@@ -12,12 +12,12 @@ from flax import nnx
 
 
 @functools.cache
-def bound_jit(step: Callable[..., Any], *modules: Any, **functions: Callable[..., Any]) -> Callable[..., Any]:
+def bound_jit(step: Callable[..., Any], *modules: Any, **static: Any) -> Callable[..., Any]:
     """A step compiled for modules and optimizers that stay the same objects: `bound_jit(step, model, optimizer)(x)`.
 
     They keep their structure and mode from the first call on. `nnx.jit` would look at all of their variables each time.
     """
-    return nnx.jit_partial(functools.partial(step, **functions), *modules, graph=False)
+    return nnx.jit_partial(functools.partial(step, **static), *modules, graph=False)
 
 
 # Calls a module, compiled once for each shape of its inputs.

@@ -57,8 +57,8 @@ def program(rest: str, norm: str = "LayerNorm", mode: str = "", evaluating: str 
     return HEAD.format(net=NET.format(norm=norm), mode=lines[0], evaluating=lines[1]) + rest
 
 
-BINDING = "nnx.jit_partial(functools.partial(step, **functions), *modules, graph=False)"
-UNBOUND = "lambda *arrays: nnx.jit(functools.partial(step, **functions))(*modules, *arrays)"
+BINDING = "nnx.jit_partial(functools.partial(step, **static), *modules, graph=False)"
+UNBOUND = "lambda *arrays: nnx.jit(functools.partial(step, **static))(*modules, *arrays)"
 
 
 def bound(text: str) -> list[str]:

@@ -102,10 +102,18 @@ class CompiledFunction:
     def is_bound(self) -> bool:
         """Whether its calls may bind their modules and optimizers, and the functions that it takes besides."""
         held = [*(one for one in self.used if one.kind == "module"), *self.optimizers]
-        plain = all(one.kind != "static" and (one.kind != "function" or self.is_static(one)) for one in self.used)
+        plain = all(map(self._may_be_bound, self.used))
         if self.place is None or not held or not plain or not self.takes_trees():
             return False
         return BoundCalls.of(self.at.ctx, self.at.objects).keep_objects(self.place, self.at.scope, held)
+
+    def _may_be_bound(self, one: Input) -> bool:
+        """Whether it is no function that may hold arrays, and no number of either type: 1 is found for 1.0."""
+        facts = [self.at.ctx.fact(place) for place in one.places]
+        of_one_type = {fact.kind for fact in facts if isinstance(fact, Scalar)} in ({"int"}, {"str"}, {"bool"})
+        if one.kind == "static":
+            return of_one_type and all(isinstance(fact, Scalar) for fact in facts)
+        return one.kind != "function" or self.is_static(one)
 
     def _functions(self) -> list[ast.expr]:
         """The functions that it takes and that aren't known when it is traced."""

@@ -20,6 +20,15 @@ def bound_jit(step: Callable[..., Any], *modules: Any, **static: Any) -> Callabl
     return nnx.jit_partial(functools.partial(step, **static), *modules, graph=False)
 
 
+@functools.cache
+def bound_jit_graph(step: Callable[..., Any], *modules: Any, **static: Any) -> Callable[..., Any]:
+    """A step compiled for modules and optimizers that stay the same objects, and that may share variables.
+
+    They keep their structure and mode from the first call on. `nnx.jit` would look at all of their variables each time.
+    """
+    return nnx.jit_partial(functools.partial(step, **static), *modules, graph=True, graph_updates=False)
+
+
 # Calls a module, compiled once for each shape of its inputs.
 forward = nnx.jit(lambda module, *inputs: module(*inputs), graph=False)
 

@@ -197,3 +197,50 @@ for _ in range(3):
     assert bound(agent) == ["train_step"]
     assert bound(f"{agent}Agent().learn(torch.ones(2, 4))\n") == []
     assert bound(agent.replace("agent = Agent()\nfor _", "for _").replace("    agent.", "    Agent().")) == []
+
+
+TIE = "self.l2.weight = self.l1.weight"
+TIED_NET = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l1, self.norm, self.l2 = nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 4)
+        {tie}
+
+    def forward(self, x):
+        {first}
+        return self.l2(self.norm(self.l1(x)))[:, :1]
+"""
+
+
+def tied(tie: str = TIE, first: str = "pass", behind: str = "") -> str:
+    return HEAD.format(net=TIED_NET.format(tie=tie, first=first), mode="", evaluating="") + MADE + LOOP + behind
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("tie", [TIE, "self.l2 = self.l1", "self.both = nn.Sequential(self.l1, self.l2)"])
+def test_modules_that_share_variables_are_bound_as_graphs(tie: str) -> None:
+    code = translate(tied(tie)).code
+    assert "bound_jit_graph(train_step, net, optimizer" in code and "bound_jit(" not in code
+    both: list[dict[str, Any]] = [{}, {}]
+    exec(code, both[0])
+    exec(code.replace(BINDING.replace("graph=False", "graph=True, graph_updates=False"), UNBOUND), both[1])
+    assert both[0]["seen"] == pytest.approx(both[1]["seen"], rel=1e-4) and len(set(both[0]["seen"])) > 6
+    assert (both[0]["model"].l2.kernel is both[0]["model"].l1.kernel) == (
+        tie != "self.both = nn.Sequential(self.l1, self.l2)"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        tied(first="self.last = x"),
+        tied(f"{TIE}; self.seen = []", "self.seen.append(1)"),
+        tied(f"{TIE}; self.scale = 1.0", "x = x * self.scale", "    model.scale = 0.5 * model.scale\n"),
+        tied(behind="    model.eval()\n"),
+        tied(behind="    setattr(model, 'scale', 0.5)\n"),
+    ],
+    ids=["an attribute", "a list", "a number between the steps", "a mode", "an attribute by its name"],
+)
+def test_graphs_that_change_are_looked_at_in_each_call(text: str) -> None:
+    assert "bound_jit" not in translate(text).code

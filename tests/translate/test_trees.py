@@ -215,7 +215,8 @@ def test_containers_of_what_is_there_already_are_not(model: str) -> None:
     assert "graph=False" not in code_of(HEAD + given)
 
 
-def test_a_static_argument_stands_beside_it() -> None:
+@pytest.mark.parametrize("once", [False, True])
+def test_a_static_argument_stands_beside_it(once: bool) -> None:
     function = """def train(model: Net, optimizer, x: torch.Tensor, reduction: str):
     for step in range(4):
         optimizer.zero_grad()
@@ -224,10 +225,13 @@ def test_a_static_argument_stands_beside_it() -> None:
         optimizer.step()
 
 
-model = Net()
-train(model, torch.optim.Adam(model.parameters(), lr=0.01), torch.ones(8, 4), "sum")
+for fold in range(2):
+    model = Net()
+    train(model, torch.optim.Adam(model.parameters(), lr=0.01), torch.ones(8, 4), "sum")
 """
-    assert '@nnx.jit(static_argnames="reduction", graph=False)' in code_of(HEAD + function)
+    code = code_of(HEAD + (function.replace("for fold in range(2)", "if True") if once else function))
+    assert ("bound_jit(train_step, model, optimizer, reduction=reduction)(x)" in code) == once
+    assert ('@nnx.jit(static_argnames="reduction", graph=False)' in code) != once
 
 
 @pytest.mark.parametrize(

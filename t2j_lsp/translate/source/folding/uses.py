@@ -377,7 +377,8 @@ def _called_name(func: ast.expr) -> str | None:
 
 def bound_function(call: ast.Call) -> ast.expr | None:
     """The function that a call binds its further arguments to: ``f`` of ``bound_jit(f, x)``."""
-    return call.args[0] if isinstance(call.func, ast.Name) and call.func.id == "bound_jit" and call.args else None
+    binds = isinstance(call.func, ast.Name) and call.func.id in ("bound_jit", "bound_jit_graph")
+    return call.args[0] if binds and call.args else None
 
 
 def is_partial(call: ast.Call) -> bool:

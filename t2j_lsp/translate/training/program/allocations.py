@@ -20,6 +20,7 @@ from t2j_lsp.translate.source.positions import position
 from .named_modules import same_module
 from .objects import DEPTH, Objects, VariableScope
 from .passed import Input
+from .trees import Trees
 
 
 class Allocations:
@@ -38,18 +39,25 @@ class Allocations:
         """
         held = [places for places in modules if not places or not all(map(self._is_array, places))]
         made = [self.made(places) for places in held]
-        trees = self.objects.trees
-        for places, calls in zip(held, made, strict=True):
-            unknown = [place for place in places if _is_any(self.ctx.fact(place))]
-            known = [place for place in places if place not in unknown]
-            known += sorted(calls or (), key=position) if unknown else []
-            if unknown and calls is None or not trees.are_passed(known, body):
-                return False
+        if not all(self._stays(*each, body, self.objects.trees) for each in zip(held, made, strict=True)):
+            return False
         if len(held) < 2:
             return bool(held)
         several = [calls for calls in made if calls is not None]
         apart = len(several) == len(held) and sum(map(len, several)) == len(set[ast.Call]().union(*several))
         return apart and all(self._stands_alone(call) for calls in several for call in calls)
+
+    def are_kept(self, modules: Sequence[list[ast.expr]], body: str) -> bool:
+        """Whether calls of modules, each read in some places, set no more than variables, also in ``body``."""
+        held = [places for places in modules if not places or not all(map(self._is_array, places))]
+        return bool(held) and all(self._stays(places, self.made(places), body, self.objects.graphs) for places in held)
+
+    def _stays(self, places: list[ast.expr], calls: set[ast.Call] | None, body: str, trees: Trees) -> bool:
+        """Whether a module, of which no more may be known than which calls made it, is one of these, also in ``body``."""
+        unknown = [place for place in places if _is_any(self.ctx.fact(place))]
+        known = [place for place in places if place not in unknown]
+        known += sorted(calls or (), key=position) if unknown else []
+        return not (unknown and calls is None) and trees.are_passed(known, body)
 
     def overlap(self, first: list[ast.expr], second: list[ast.expr]) -> bool:
         """Whether two modules, each read in some places, may share variables, as one beside its wrapper does."""

@@ -40,7 +40,7 @@ class NewModules:
         match node:
             case ast.Call():
                 made = self.gives_new(node) or self.constructs(node) and self.is_tree(self.ctx.fact(node))
-                return made and self.made_in_place(node)
+                return (made or self._makes_layer_by_name(node)) and self.made_in_place(node)
             case ast.List() | ast.Tuple():
                 return all(map(self.is_new, node.elts))
             case ast.ListComp() | ast.GeneratorExp():
@@ -57,6 +57,14 @@ class NewModules:
         """Whether a call makes a new module: one of a function may give one that is there already."""
         fact = self.ctx.fact(call.func)
         return isinstance(fact, Class) or isinstance(fact, Qual) and fact.name in LAYERS
+
+    def _makes_layer_by_name(self, call: ast.Call) -> bool:
+        """Whether it makes a layer of PyTorch's by a name that need not be known: ``getattr(nn, activation)(0.1)``."""
+        match call.func:
+            case ast.Call(func=ast.Name(id="getattr"), args=[ast.expr() as owner, *_]):
+                fact = self.ctx.fact(owner)
+                return isinstance(fact, Qual) and fact.name == "torch.nn"
+        return False
 
     def made_in_place(self, call: ast.Call) -> bool:
         """Whether no module that is there already is handed to a call."""

@@ -34,8 +34,10 @@ _MAKES = frozenset({"apply", "register_buffer"})
 class Trees:
     """Looks at modules and the classes that they are made of."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, tied: bool = False) -> None:
+        """``tied`` asks for less: variables may stand twice."""
         self.ctx = context
+        self.tied = tied
         self.new = NewModules(context, self.is_tree)
         self._known: dict[ClassInfo, bool] = {}
 
@@ -65,7 +67,7 @@ class Trees:
                 own = isinstance(node.value, ast.Name) and node.value.id == "self"
                 fact = self.ctx.fact(node.value)
                 deep = isinstance(node.value, ast.Attribute) and not isinstance(fact, Qual)
-                if not own and (is_module(fact) or deep):
+                if not own and (is_module(fact) or deep) and not (self.tied and self._is_constructing(node)):
                     return False
             if isinstance(node, ast.Name) and node.id in _REFLECTION:
                 return False
@@ -73,12 +75,19 @@ class Trees:
                 return False
         return True
 
+    def _is_constructing(self, node: ast.AST) -> bool:
+        """Whether a constructor sets something of its own object: ``self.head.weight = self.embedding.weight``."""
+        function = symbols.nearest(ast.FunctionDef, node, self.ctx.source.parents)
+        return _of_self(node) and function is not None and function.name == "__init__"
+
     # --- layers and classes ---------------------------------------------------------------------------------------
 
     def _layer(self, layer: Layer) -> bool:
         if layer.name in CONTAINERS:
+            if self.tied and layer.items is not None and all(map(self.is_tree, layer.items)):
+                return True
             return layer.node is not None and not layer.node.keywords and all(map(self.new.is_new, layer.node.args))
-        return layer.name in LAYERS and (layer.node is None or self.new.made_in_place(layer.node))
+        return layer.name in LAYERS and (self.tied or layer.node is None or self.new.made_in_place(layer.node))
 
     def _class(self, info: ClassInfo) -> bool:
         if info not in self._known:
@@ -129,19 +138,20 @@ class Trees:
         """Whether a node may set what is no variable when the module is called, or make a variable stand twice."""
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             deep = not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
-            return _of_self(node) and (deep or not constructing)
+            return _of_self(node) and (deep and not self.tied or not constructing)
         if isinstance(node, ast.Call) and self._of_every_module(node, constructing, info):
             return False
         if isinstance(node, ast.Call) and is_module(self.ctx.fact(node)) and not self.new.constructs(node):
-            return not symbols.is_super(node) and not self.new.gives_new(node)
+            return not self.tied and not symbols.is_super(node) and not self.new.gives_new(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner, method = node.func.value, node.func.attr
             if isinstance(owner, ast.Name) and owner.id == "self":
                 unknown = not any(method in one.methods or method in one.attributes for one in info.ancestry())
                 fact = self.ctx.fact(node.func)
                 return unknown or method not in info.methods and not is_module(fact) and not _is_plain(fact)
-            return _of_self(owner) and method in _CHANGES and not isinstance(self.ctx.fact(owner), Tensor)
-        return self.new.stands_already(node)
+            changes = method in _CHANGES and not (self.tied and constructing)
+            return _of_self(owner) and changes and not isinstance(self.ctx.fact(owner), Tensor)
+        return not self.tied and self.new.stands_already(node)
 
     def _of_every_module(self, call: ast.Call, constructing: bool, info: ClassInfo) -> bool:
         """Whether it is a method of ``self`` that all modules have, and that neither ties nor sets anything."""

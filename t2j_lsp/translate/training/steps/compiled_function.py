@@ -81,7 +81,8 @@ class CompiledFunction:
         held = [one for one in taken if one.kind in ("module", "optimizer")]
         given = [one for one in taken if one not in held and not self.is_static(one)]
         bound = ", ".join([name, *map(self.argument, held), *known])
-        return f"{self.at.need('bound_jit')}({bound})({', '.join(map(self.argument, given))})"
+        helper = self.at.need("bound_jit" if self.takes_trees() else "bound_jit_graph")
+        return f"{helper}({bound})({', '.join(map(self.argument, given))})"
 
     def transforms(self) -> str:
         """The library whose transformations the function is under: Flax's, which know modules, or JAX's own."""
@@ -95,15 +96,24 @@ class CompiledFunction:
         """Whether the modules that it takes are surely trees, and nothing else of it holds variables."""
         if self.transforms() != "nnx" or not all(isinstance(place, ast.Name) for place in self._functions()):
             return False
-        modules = [i.places for i in self.used if i.kind == "module" and i.text != "rngs"]
-        return Allocations(self.at.objects).are_trees(modules, self.text)
+        return Allocations(self.at.objects).are_trees(self._modules, self.text)
+
+    @property
+    def _modules(self) -> list[list[ast.expr]]:
+        return [i.places for i in self.used if i.kind == "module" and i.text != "rngs"]
+
+    @cached_property
+    def keeps_structure(self) -> bool:
+        """Whether the modules that it takes are trees, or set no more than variables in its calls."""
+        kept = self.transforms() == "nnx" and Allocations(self.at.objects).are_kept(self._modules, self.text)
+        return kept or self.takes_trees()
 
     @cached_property
     def is_bound(self) -> bool:
         """Whether its calls may bind their modules and optimizers, and the functions that it takes besides."""
         held = [*(one for one in self.used if one.kind == "module"), *self.optimizers]
         plain = all(map(self._may_be_bound, self.used))
-        if self.place is None or not held or not plain or not self.takes_trees():
+        if self.place is None or not held or not plain or not self.keeps_structure:
             return False
         return BoundCalls.of(self.at.ctx, self.at.objects).keep_objects(self.place, self.at.scope, held)
 

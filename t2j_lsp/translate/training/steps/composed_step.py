@@ -110,7 +110,8 @@ class Composer:
             return UpdateStep(name, lines, self._call(self.compiled.call(name, self._taken())))
         short = name if self.at.scope.function is None else free(self.names | {name}, "step", "update", "bound_step")
         given = [one.argument() for one in (*self.modules, *self.optimizers)]
-        text = f"{short} = {self.at.need('nnx')}.jit_partial({', '.join([name, *given])}, graph=False)"
+        graph = "graph=False" if self.compiled.takes_trees() else "graph=True, graph_updates=False"
+        text = f"{short} = {self.at.need('nnx')}.jit_partial({', '.join([name, *given])}, {graph})"
         call = f"{short}({', '.join(map(self.compiled.argument, self.others))})"
         return UpdateStep(name, lines, self._call(call), bound=text, before=before)
 
@@ -122,7 +123,7 @@ class Composer:
             return None
         if any(one.state for one in self.update.optimized):
             return None  # bare tensors: the step gives new ones
-        if not self.optimizers or not self.compiled.takes_trees() or any(one.text == "rngs" for one in given):
+        if not self.optimizers or not self.compiled.keeps_structure or any(one.text == "rngs" for one in given):
             return None
         place = self.update.items[self.update.slice.call].node
         texts = [one.text for one in self.modules], [one.text for one in self.optimizers]

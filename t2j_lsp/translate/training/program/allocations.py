@@ -53,7 +53,7 @@ class Allocations:
         return bool(held) and all(self._stays(places, self.made(places), body, self.objects.graphs) for places in held)
 
     def _stays(self, places: list[ast.expr], calls: set[ast.Call] | None, body: str, trees: Trees) -> bool:
-        """Whether a module, of which no more may be known than which calls made it, is one of these, also in ``body``."""
+        """Whether a module, of which only the calls may be known that made it, is one of these, also in ``body``."""
         unknown = [place for place in places if _is_any(self.ctx.fact(place))]
         known = [place for place in places if place not in unknown]
         known += sorted(calls or (), key=position) if unknown else []

@@ -50,7 +50,9 @@ class Allocations:
     def are_kept(self, modules: Sequence[list[ast.expr]], body: str) -> bool:
         """Whether calls of modules, each read in some places, set no more than variables, also in ``body``."""
         held = [places for places in modules if not places or not all(map(self._is_array, places))]
-        return bool(held) and all(self._stays(places, self.made(places), body, self.objects.graphs) for places in held)
+        return bool(held) and all(
+            self._stays(places, self.made(places), body, self.objects.trees.graphs) for places in held
+        )
 
     def _stays(self, places: list[ast.expr], calls: set[ast.Call] | None, body: str, trees: Trees) -> bool:
         """Whether a module, of which only the calls may be known that made it, is one of these, also in ``body``."""

@@ -78,11 +78,6 @@ class Objects:
         """Which modules of the file are trees."""
         return Trees(self.ctx)
 
-    @cached_property
-    def graphs(self) -> Trees:
-        """Which modules of the file stay as they are when they are called, trees or not."""
-        return Trees(self.ctx, tied=True)
-
     def statements(self, scope: VariableScope) -> list[ast.stmt]:
         """The statements of a scope, those in nested blocks too, without those of nested functions and classes."""
         if scope.node not in self._statements:

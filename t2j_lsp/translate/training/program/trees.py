@@ -41,6 +41,11 @@ class Trees:
         self.new = NewModules(context, self.is_tree)
         self._known: dict[ClassInfo, bool] = {}
 
+    @cached_property
+    def graphs(self) -> Trees:
+        """The same of all modules that stay as they are when they are called, trees or not."""
+        return Trees(self.ctx, tied=True)
+
     def is_tree(self, fact: Fact) -> bool:
         """Whether no variable stands twice in a module, and no call of it sets anything but variables."""
         match fact:

@@ -50,3 +50,61 @@ def test_what_is_stored_is_where_pytorch_has_it() -> None:
     got = torch_state(module)
     for name, want in reference.state_dict().items():
         np.testing.assert_allclose(got[name], want.numpy(), rtol=1e-6, err_msg=name)
+
+
+RESCALED = """
+import math
+
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.proj = nn.Linear(dim, dim + 1)
+
+
+class Block(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.attn = Attention(dim)
+        self.conv = nn.Conv1d(dim, 2, 3)
+
+
+class Stack(nn.Module):
+    def __init__(self, block, depth=2):
+        super().__init__()
+        self.blocks = nn.ModuleList([block(4) for _ in range(depth)])
+
+    def fix(self):
+        def rescale(param, layer_id):
+            with torch.no_grad():
+                param.div_(math.sqrt(2.0 * layer_id))
+
+        def first(param: torch.Tensor):
+            param[0] = 0.5
+            return param.mul_(2)
+
+        for layer_id, layer in enumerate(self.blocks):
+            rescale(layer.attn.proj.weight, layer_id + 1)
+            rescale(layer.conv.weight.data, layer_id + 1)
+            first(layer.attn.proj.weight.data)
+
+
+class Net(Stack):
+    def __init__(self):
+        super().__init__(Block)
+"""
+
+
+def test_functions_write_into_weights_of_layers_that_are_not_known() -> None:
+    both = sides(RESCALED, "Net")
+    assert not both.gaps()
+    reference, module = randomized(both.torch.Net()), both.jax.Net(rngs=nnx.Rngs(0))
+    load_torch_state(module, reference.state_dict())
+    reference.fix()
+    module.fix()
+    got = torch_state(module)
+    for name, want in reference.state_dict().items():
+        np.testing.assert_allclose(got[name], want.numpy(), rtol=1e-6, err_msg=name)

@@ -12,13 +12,14 @@ from typing import TypeGuard
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
-from t2j_lsp.translate.inference.fillers import runs_in_forward
-from t2j_lsp.translate.rule.definitions import layer_names
+from t2j_lsp.translate.inference.fillers import runs_in_forward, written_argument
+from t2j_lsp.translate.rule.definitions import Function, layer_names
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, Qual
 from t2j_lsp.translate.rule.layer import flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ATOM, Piece
 from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.rule.tensors import behind_data
 
 from .context import Context
 from .handlers import ExpressionRenderer
@@ -118,15 +119,21 @@ class ParametersOfAnyLayer:
             case ast.Subscript(value=value, ctx=ast.Load()):
                 return value is node and self._is_value(parent)
             case ast.Call():
-                return self._is_given_to_function(parent)
+                return self._is_given_to_function(parent, node)
             case ast.keyword() | ast.List() | ast.Tuple():
                 call = self.ctx.source.parents.get(parent)
-                return isinstance(call, ast.Call) and self._is_given_to_function(call)
+                return isinstance(call, ast.Call) and self._is_given_to_function(call, node)
         return self._is_named(node)
 
-    def _is_given_to_function(self, call: ast.Call) -> bool:
-        """Whether a function of PyTorch's computes with it, and neither writes into it nor keeps it."""
+    def _is_given_to_function(self, call: ast.Call, given: ast.expr) -> bool:
+        """Whether a function of PyTorch's computes with it, and neither writes into it nor keeps it.
+
+        Or one of the file's writes into it, which hands it back, so that it is stored again.
+        """
         fact = self.ctx.fact(call.func)
+        if isinstance(fact, Function) and isinstance(self.ctx.source.parents.get(call), ast.Expr):
+            filled = written_argument(call, self.ctx.inference)
+            return filled is not None and self.writes(behind_data(filled)) and behind_data(filled) is behind_data(given)
         if not isinstance(fact, Qual) or any(keyword.arg == "out" for keyword in call.keywords):
             return False
         group, _, name = fact.name.rpartition(".")

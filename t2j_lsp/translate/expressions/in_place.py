@@ -104,6 +104,7 @@ class InPlace:
         """``trunc_(self.weight)``, where a function writes into what it is given: what it returns, bound to that."""
         around = self.ctx.scope.function
         variable = isinstance(held := self.ctx.fact(receiver), Tensor) and held.variable
+        variable = variable or self.any_layer.writes(behind_data(receiver))
         differentiated = around is not None and (runs_in_forward(around) if variable else around.runs_in_module)
         if isinstance(fact, Function) and around is not None and differentiated:
             if any(stops_gradients(info, self.ctx.inference) for info in (fact.info, around)):

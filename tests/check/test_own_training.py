@@ -319,3 +319,12 @@ def test_a_training_without_end_leaves_the_verdict_on_the_module(pool: Pool, tmp
     )
     assert report.objects[0].verdict is VerdictKind.EQUIVALENT, report.objects[0].reason
     assert "the torch side did not finish in 8 s" in (report.objects[0].stages["behavioral"].reason or "")
+
+
+def test_a_function_of_a_library_does_not_change_what_the_optimizer_needs(trained: TrainingCheck) -> None:
+    """``nnx.update`` gave the checked model another one's weights, on one side."""
+    verdict = trained(
+        f"{HEAD}\nteacher = Net()\nmodel = Net()\nmodel.load_state_dict(teacher.state_dict())\n"
+        "first = optim.Adam(teacher.parameters(), lr=0.1)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n"
+    )
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason

@@ -43,6 +43,8 @@ def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[s
     last = max(index for _, index, _ in wanted.values())
     first = min(index for _, index, _ in wanted.values())
     parts = parts_of(frame.statements)
+    # A function of a library, ``nnx.update(other, state)``, changes what it is given.
+    imported = {name for one in side.scope.body if isinstance(one, ast.Import | ast.ImportFrom) for name in bound(one)}
     needed, chosen = {name for name, _, _ in wanted.values()}, set[int]()
     for index in range(last, -1, -1):
         statement = frame.statements[index]
@@ -50,7 +52,8 @@ def cut(side: Slicer, frame: Frame, model: str, wanted: Wanted, given: Mapping[s
             raise RecipeRefused(f"line {statement.lineno} alters {model}")
         those = with_parts(needed, parts)
         binds = set(bound(statement)) & those
-        if binds or (set(changed(statement)) & those and _adds(statement)) or _freezes(statement, model, side.scope):
+        changes = set(changed(statement)) & those - imported
+        if binds or (changes and _adds(statement)) or _freezes(statement, model, side.scope):
             if model in bound(statement):
                 raise RecipeRefused(f"line {statement.lineno} makes {model}, too")
             chosen.add(index)

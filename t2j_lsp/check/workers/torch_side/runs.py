@@ -45,6 +45,14 @@ def set_state(model: nn.Module, state: dict[str, Any] | None, rng: np.random.Gen
         model.load_state_dict(own)
 
 
+def _put_back(model: nn.Module, name: str, buffer: torch.Tensor) -> None:
+    """Gives a module the tensor again that was its buffer, where a call gave it another, of whatever shape."""
+    holder, _, own = name.rpartition(".")
+    buffers = model.get_submodule(holder)._buffers
+    if own in buffers:
+        buffers[own] = buffer
+
+
 def renames_state(model: nn.Module) -> bool:
     """Whether a module has a ``state_dict`` of its own: its names need not be those of its attributes."""
     return any(type(m).state_dict is not nn.Module.state_dict for m in model.modules())
@@ -93,6 +101,8 @@ class Saved:
 
     tensors: dict[str, torch.Tensor]
     attributes: KeptAttributes
+    buffers: dict[str, torch.Tensor]
+    """The buffers themselves, which a call may replace."""
 
 
 class Runs:
@@ -240,13 +250,16 @@ class Runs:
         """The state, with buffers that ``state_dict`` leaves out, and other attributes."""
         if not isinstance(self.model, nn.Module):
             return None
-        tensors = copy.deepcopy({**dict(self.model.named_buffers()), **dict(self.model.named_parameters())})
-        return Saved(tensors, KeptAttributes(self.model))
+        buffers = dict(self.model.named_buffers())
+        tensors = copy.deepcopy({**buffers, **dict(self.model.named_parameters())})
+        return Saved(tensors, KeptAttributes(self.model), buffers)
 
     def restore(self, saved: Saved | None) -> None:
         """Puts a state back that was saved."""
         if saved is None:
             return
+        for name, buffer in saved.buffers.items():
+            _put_back(self.model, name, buffer)
         with torch.no_grad():
             for name, tensor in [*self.model.named_parameters(), *self.model.named_buffers()]:
                 if name in saved.tensors and saved.tensors[name].shape == tensor.shape:

@@ -9,6 +9,7 @@ import pytest
 from t2j_lsp import convert
 
 from .side_by_side import compare, randomized, sides
+from .test_regressions import equal
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"
 STACK = "model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 4))\n"
@@ -104,3 +105,35 @@ def test_the_dict_of_a_sequentials_children_is_the_sequential() -> None:
 def test_names_that_are_none_of_numbers_are_left(made: str) -> None:
     text = f"{HEAD}from collections import OrderedDict\nfrom a import other\n\nnet = {made}\n"
     assert convert(text + "for name, layer in net._modules.items():\n    print(name, layer(torch.ones(2)))\n").gaps
+
+
+OWN = """class A(nn.{base}):
+    def __init__(self, n=4):
+        super().__init__({first})
+        {lines}
+{forward}"""
+FORWARD = "\n    def forward(self, x):\n        {}\n"
+ATTRIBUTES = {
+    "steps": ("", "self.fc = nn.Linear(n, n)\n        self.act = nn.Tanh()", ""),
+    "a step of several": ("", "self.parts = nn.Sequential(nn.Linear(n, n), nn.Tanh())", ""),
+    "one more": ("nn.Linear(n, n)", "self.more = nn.Linear(n, n)", FORWARD.format("return super().forward(x) + 1")),
+    "parts of a pass of its own": ("", "self.a = nn.Linear(n, n)", FORWARD.format("return self.a(x) * 2")),
+    "several at once": ("", "self.a, self.b = nn.Linear(n, n), nn.Tanh()", ""),
+}
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_of_a_class_of_sequential_are_steps_of_it(name: str) -> None:
+    """Also where nothing else asks for methods of the copied class."""
+    first, lines, forward = ATTRIBUTES[name]
+    text = OWN.format(base="Sequential", first=first, lines=lines, forward=forward)
+    equal(HEAD + text, f"own_{name.replace(' ', '_')}", 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("base", "lines"),
+    [("ModuleList", "self.head = nn.Linear(n, n)"), ("Sequential", "self.a = self.b = nn.Linear(n, n)")],
+)
+def test_a_child_that_flax_would_not_see_is_a_gap(base: str, lines: str) -> None:
+    text = OWN.format(base=base, first="", lines=lines, forward="")
+    assert [gap.name for gap in convert(HEAD + text).gaps] == ["Module.__setattr__"]

@@ -19,13 +19,14 @@ from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tupl
 from t2j_lsp.translate.rule.join import element, holds_tensor
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.names import is_class
-from t2j_lsp.translate.rule.pieces import Piece, assigned
-from t2j_lsp.translate.source.assignments import one_by_one
+from t2j_lsp.translate.rule.pieces import ARGUMENT, Piece, assigned, bracket
+from t2j_lsp.translate.source.assignments import one_by_one, value_of
 from t2j_lsp.translate.source.list_items import items_of
 
 from .attribute_parts import is_reduced, registers
 from .captured_modules import CapturedModules
 from .gradient_flags import switches_nothing_off
+from .kept_kinds import keeps_its_kind
 from .kept_states import keeps_state
 from .plain_values import PlainValues
 from .replaced_modules import ReplacedModules
@@ -37,6 +38,7 @@ UNREGISTERED = (
     "use nn.ModuleList if they are to be, else leave them out of the optimizer by a filter"
 )
 _PATCHED = "a method that is put into PyTorch's class changes nothing of what Flax's does: derive a class of your own"
+_HIDDEN_CHILD = "in PyTorch this is one of the modules that the container runs: add it by a statement of its own"
 _NO_ATTRIBUTES = "a JAX array has no attributes of its own: keep this beside it"
 _NO_PART = "a part of a JAX array can't be written: make the array anew, by jax.lax.complex(real, imag)"
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
@@ -78,6 +80,9 @@ class AttributeStores:
         target = node.targets[0]
         if (reason := next(filter(None, map(self._refused_of_array, targets_of(node))), None)) is not None:
             self.ctx.report.gap(node, "Tensor.__setattr__", "refused", reason)
+            return False
+        if any(map(self._is_hidden_child, targets_of(node))):
+            self.ctx.report.gap(node, "Module.__setattr__", "refused", _HIDDEN_CHILD)
             return False
         if isinstance(target, ast.Tuple) and len(node.targets) == 1:
             mark_unpacked(self.ctx, self.renderer, node, target, self._unknown_to_constructors)
@@ -139,8 +144,10 @@ class AttributeStores:
         if isinstance(old, Tensor) and old.variable and not is_new_variable and isinstance(value, Tensor):
             if self._makes_it(node, target):
                 return False
+            kept = keeps_its_kind(self.ctx, target, node.value, owner)
+            holder, new = self.ctx.source.segment(target), self.renderer.argument(node.value)
             self.ctx.edits.replace(
-                node, f"{self.ctx.source.segment(target)}[...] = {self.renderer.argument(node.value).text}"
+                node, f"{holder}[...] = {assigned(new)}" if kept else f"{holder}.set_value({bracket(new, ARGUMENT)})"
             )
             return True
         if self._is_flaxs(owner):
@@ -177,6 +184,20 @@ class AttributeStores:
         if (reason := self._refused_of_array(node.target)) is not None:
             self.ctx.report.gap(node, "Tensor.__setattr__", "refused", reason)
         return False
+
+    def _is_hidden_child(self, target: ast.expr) -> bool:
+        """Whether a module becomes a child of a container in a way that Flax's wouldn't see.
+
+        That is any attribute of an ``nn.ModuleList``, and one of several that a Sequential or dict is given at once.
+        """
+        owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else None
+        value = value_of(target, self.ctx.source.parents)
+        if not isinstance(owner, Instance) or value is None or not is_module(self.ctx.fact(value)):
+            return False
+        base = (owner.cls.info.layer_base or "").rpartition(".")[2]
+        statement = self.ctx.source.parents.get(target)
+        alone = isinstance(statement, ast.Assign) and len(statement.targets) == 1
+        return base == "ModuleList" or base in _CONTAINERS and not alone
 
     def _refused_of_array(self, target: ast.expr) -> str | None:
         """Why an attribute can't be set, where it is one of an array: ``x.scale = 3``, ``c.real = v``."""

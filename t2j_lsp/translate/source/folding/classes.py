@@ -38,6 +38,8 @@ FLAX_NAMES = frozenset(_FLAX_WORDS.split()) | _READ_WITH_WEIGHTS
 
 LIST_METHODS = frozenset(("add_module", "append", "extend", "insert", "_assign", "__setitem__", "__delitem__"))
 """Methods that change a container: those that a file doesn't use go, as they do with a stock `nnx.Sequential`."""
+_OF_NO_LIST = frozenset(("add_module",))
+"""What a container is asked for wherever the output says it: ``self.fc = layer`` in a class of one becomes that."""
 SLICE = "slice"
 """Stands among the methods that a file may call of a Sequential for slices of one."""
 READING_METHODS = frozenset(("__len__", "__iter__", "__getitem__"))
@@ -211,7 +213,7 @@ def _asked_for(method: str, node: ast.ClassDef, family: Family, user: Index) -> 
             return True
         return kind in user.items
     own = [n for n in family.finder.own.reads.get(("attribute", method), []) if not of_list(n, family.finder)]
-    words = user.words if asked is None else asked | user.strings
+    words = user.words if asked is None else asked | user.strings | user.words & _OF_NO_LIST
     return method in words or any(_function(n, family.finder) != method for n in own)
 
 

@@ -150,7 +150,7 @@ def torch_conv3d(*args: Any, **options: Any) -> nnx.Conv:
 
 def transposed_conv(inputs: int, outputs: int, kernel: Sequence[int], **options: Any) -> nnx.ConvTranspose:
     """`nnx.ConvTranspose` with PyTorch's kernel and initial values, uniform in +-1/sqrt(fan_in)."""
-    options |= uniform_init(outputs * math.prod(kernel))
+    options |= uniform_init(math.prod(kernel) * outputs)
     return nnx.ConvTranspose(inputs, outputs, kernel, transpose_kernel=True, **options)
 
 

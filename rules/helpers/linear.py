@@ -3,7 +3,6 @@
 Source: https://docs.pytorch.org/docs/stable/nn.html#linear-layers
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,8 +115,7 @@ class Flatten(nnx.Module):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Reshapes `x`; with the default axes, (N, ...) becomes (N, features)."""
-        start, end = self.start_dim % x.ndim, self.end_dim % x.ndim
-        return x.reshape(*x.shape[:start], math.prod(x.shape[start : end + 1]), *x.shape[end + 1 :])
+        return jax.lax.collapse(x, self.start_dim, None if self.end_dim == -1 else self.end_dim + 1)
 
 
 class Unflatten(nnx.Module):

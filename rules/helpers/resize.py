@@ -5,7 +5,6 @@ a = -0.5 and renormalised borders, antialiased by default, and without `align_co
 Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.interpolate.html
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,7 +37,7 @@ def interpolate(
         sizes = per_axis(size, rank)
     else:
         factors = per_axis(scale_factor, rank)
-        sizes = tuple(math.floor(length * factor) for length, factor in zip(x.shape[first:], factors, strict=False))
+        sizes = tuple(int(length * factor) for length, factor in zip(x.shape[first:], factors, strict=False))
     if mode == "area":
         pooled = adaptive_avg_pool(rank, jnp.moveaxis(x, -1, 1) if channels_last else x, sizes)
         return jnp.moveaxis(pooled, 1, -1) if channels_last else pooled

@@ -36,11 +36,11 @@ def converted(function: str, loss: str, before: str = "pass", head: str = "") ->
 
 PLAIN = "def loss_of(x):\n    return net(x).pow(2).mean()\n"
 LIFTED = {
-    "a model": (PLAIN, "loss_of(x)", ["def loss_of(net, x):", "return loss_of(net, x)"]),
+    "a model": (PLAIN, "loss_of(x)", ["def loss_of(net, x):", "loss_of(net, x)"]),
     "a model behind another function": (
         "def out(x):\n    return net(x)\n\n\ndef loss_of(x):\n    return out(x).pow(2).mean()\n",
         "loss_of(x)",
-        ["def out(net, x):", "return (out(net, x)**2).mean()", "return loss_of(net, x)"],
+        ["def out(net, x):", "return (out(net, x)**2).mean()", "loss_of(net, x)"],
     ),
     "a model of a function without parameters": (
         "def penalty():\n    return net.weight.pow(2).sum()\n",
@@ -92,7 +92,7 @@ def test_what_changes_is_passed_behind_the_own_arguments(head: str, function: st
     code, reasons = converted(function, "loss_of(net, x)", before, head)
     assert not reasons
     assert "def loss_of(model, x, beta):" in code
-    assert "return loss_of(net, x, beta)" in code
+    assert "loss_of(net, x, beta)" in code
     assert "train_step(net, opt, beta, x)" in code or "train_step(net, opt, x, beta)" in code
 
 
@@ -101,7 +101,7 @@ def test_what_stays_the_same_is_read_from_outside() -> None:
     code, reasons = converted(function, "loss_of(net, x)", head="beta = 0.5\nbias = torch.ones(1)\n\n\n")
     assert not reasons
     assert "def loss_of(model, x):" in code
-    assert "return loss_of(net, x)" in code
+    assert "loss_of(net, x)" in code
 
 
 ENV = """class Env:
@@ -133,7 +133,7 @@ def test_settings_that_change_are_passed() -> None:
     code, reasons = converted(function, "loss_of(net, x) * args.beta", "args.beta = 0.1 * epoch", head)
     assert not reasons
     assert "def loss_of(model, x, beta):" in code
-    assert "return loss_of(net, x, beta) * beta" in code
+    assert "loss_of(net, x, beta) * beta" in code
 
 
 REFUSED = {
@@ -205,7 +205,7 @@ def test_a_method_goes_static() -> None:
     assert not translation.gaps
     for line in (
         "    @staticmethod\n    def loss(model, x, y, l2):",
-        "return Trainer.loss(model, x, y, l2)",
+        "Trainer.loss(model, x, y, l2)",
         "return self.loss(self.model, x, y, self.l2).item()",
         "trainer.loss(trainer.model, x, y, trainer.l2).item()",
     ):
@@ -243,7 +243,7 @@ def test_a_function_in_another_moves_to_the_module_level() -> None:
     translation = translate(HEAD + NESTED.format(loss="model(batch).pow(2).mean()"), Options(helpers="import"))
     assert not translation.gaps
     assert "\n# the loss of one batch\ndef loss_of(model, batch):\n    return" in translation.code
-    assert "return loss_of(model, batch)" in translation.code
+    assert "loss_of(model, batch)" in translation.code
     assert "graph=False)\n    for batch in split(x, 5):\n        step(batch)\n" in translation.code
 
 

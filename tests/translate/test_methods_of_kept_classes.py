@@ -40,7 +40,7 @@ def test_a_method_of_an_object_that_stays_takes_tensors_and_gives_an_array() -> 
     done = convert(SCALED)
     assert not done.gaps
     assert "jnp.asarray(scaler.inverse(scaled)).sum()" in done.code
-    assert "net(jnp.asarray(scaled)" in done.code
+    assert "net(jnp.asarray(scaled, dtype=jnp.float32))" in done.code
 
 
 FED = """\

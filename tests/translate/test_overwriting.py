@@ -228,9 +228,8 @@ def test_a_buffer_that_another_method_reads_is_fed_without_gradient(update: str)
 
 @pytest.mark.parametrize("update", ["self.center = y.mean(0).detach()", "self.center = torch.randn(4)"])
 def test_what_feeds_a_buffer_no_gradient_is_not_stopped_again(update: str) -> None:
-    assert "stop_gradient" not in body(UPDATED.replace("UPDATE", update)).replace(
-        "jax.lax.stop_gradient(y.mean(axis=0))\n", ""
-    )
+    text = body(UPDATED.replace("UPDATE", update))
+    assert "stop_gradient" not in text.replace("jax.lax.stop_gradient(y.mean(axis=0))", "")
 
 
 LEFT_ALONE = [

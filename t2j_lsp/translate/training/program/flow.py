@@ -80,8 +80,7 @@ class DataFlow:
         given: set[str] = set()
         for child in body:
             exposed |= self.exposed(child) - given
-            if isinstance(child, ast.Assign | ast.AnnAssign):
-                given |= self.writes(child)
+            given |= surely_given(self, [child])
         return exposed
 
     def counting(self, counted: Callable[[ast.Call], Sequence[ast.expr] | None]) -> DataFlow:
@@ -205,6 +204,27 @@ class DataFlow:
         if root is not None and root not in bound:
             out.writes.add(root)
             out.reads.add(root)
+
+
+def surely_given(flow: DataFlow, body: Sequence[ast.stmt], runs: bool = False) -> set[str]:
+    """The variables that statements give a value whichever way they run, if their loops run where ``runs`` says so."""
+    given: set[str] = set()
+    for node in body:
+        match node:
+            case ast.Assign() | ast.AnnAssign():
+                given |= flow.writes(node)
+            case ast.With() | ast.AsyncWith():
+                given |= surely_given(flow, node.body, runs)
+            case ast.If():
+                ways = [way for way in (node.body, node.orelse) if not (way and _leaves(way[-1]))]
+                given |= set.intersection(*(surely_given(flow, way, runs) for way in ways)) if ways else set()
+            case _ if runs:
+                given |= flow.writes(node)
+    return given
+
+
+def _leaves(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
 class Liveness:

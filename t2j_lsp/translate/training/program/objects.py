@@ -15,6 +15,7 @@ from t2j_lsp.translate.inference.call_sites import bound_arguments, called_funct
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.source.assignments import one_by_one
+from t2j_lsp.translate.source.positions import are_alternatives
 
 from .holders import Holders
 from .last_values import given_last, is_filled
@@ -167,11 +168,12 @@ class Objects:
         if isinstance(node, ast.Call):
             return self._made(node, depth)
         constructors: list[ast.Call] = []
-        for value, where in self.sources(node, scope):
+        sources, parents = list(self.sources(node, scope)), self.ctx.source.parents
+        for value, where in sources:
             if value is None:
                 return None
-            if isinstance(value, ast.Constant) and value.value is None:
-                continue  # what is None has no steps
+            if isinstance(value, ast.Constant) and any(o and are_alternatives(value, o, parents) for o, _ in sources):
+                continue  # None, which has no steps
             made = self.constructors(value, where, depth + 1)
             if made is None:
                 return None

@@ -72,10 +72,10 @@ class Inputs:
         self.parts: Sequence[ast.AST] = ()
         self.made = MadeInputs(context, flow, self._is_constant, lambda text: text in objects.trained.leaves)
 
-    def of(self, parts: Sequence[ast.AST], modules: Iterable[str]) -> dict[str, Input]:
+    def of(self, parts: Sequence[ast.AST], modules: Iterable[str], kept: Iterable[str] = ()) -> dict[str, Input]:
         """Inputs of code that runs in this order, by the expression passed. Raises Refused.
 
-        ``modules`` are passed whether the code names them or not.
+        ``modules`` are passed whether the code names them or not, and arrays that it ``kept`` where it gives none.
         """
         inputs: dict[str, Input] = {}
         self.parts = self.made.parts = parts
@@ -99,10 +99,13 @@ class Inputs:
                     else:
                         self._add(node, inputs)
             defined |= self.flow.writes(part)
+        for text in kept:
+            if text not in inputs:
+                inputs[text] = Input(self._name(text), text, "array")
         if not self.compiled:
             return inputs
         for one in inputs.values():
-            if one.kind in ("array", "static"):
+            if one.kind in ("array", "static") and one.places:
                 one.kind = self._value_kind(one)
         self._pass_positions(inputs, parts)
         return inputs

@@ -22,6 +22,7 @@ from .compiled_function import StepScope
 from .composed_step import Composer, StepBody, UpdateStep, base_of
 from .inputs import Inputs
 from .loss_shapes import LossShapes
+from .partly_given import PartlyGiven, none_first
 from .shared_draws import draw_once
 from .update import Update
 
@@ -34,6 +35,7 @@ class StepWriter:
         self.objects = objects
         self.scope = scope
         self.flow = flow
+        self.partly = PartlyGiven(context, scope, flow)
 
     def write(self, update: Update, statements: StatementRewriter) -> UpdateStep:
         """Render an update; ``statements`` knows the functions and classes around it."""
@@ -41,7 +43,8 @@ class StepWriter:
         moved = sorted([*update.slice.moved, *update.slice.split])
         parts, trained = self._parts(update, moved), self._trained(update)
         finder = Inputs(self.ctx, self.flow, self.scope, self.objects, compiled=not update.once)
-        inputs = finder.of(parts, trained)
+        carried = self.partly.kept(update)
+        inputs = finder.of(parts, trained, carried)
         optimizers = (
             [finder.optimizer(one.text) for one in update.optimized] if update.mode in ("fused", "conditional") else []
         )
@@ -67,7 +70,8 @@ class StepWriter:
         order = DictOrder(self.ctx)
         body.ordered = frozenset(name for name in body.results if order.loses(name, parts))
         self._draws(body, inputs, finder)
-        used = [i for i in inputs.values() if i.text in trained or body.mentions(i.name) or i.kind == "limit"]
+        asked = {*trained, *carried}
+        used = [i for i in inputs.values() if i.text in asked or body.mentions(i.name) or i.kind == "limit"]
         composer = BareComposer if update.optimized[0].state else Composer
         at = StepScope(self.ctx, self.objects, self.scope, self.flow, self.need)
         return composer(at, update, body, used, optimizers, trained, clips, inputs).step()
@@ -84,7 +88,7 @@ class StepWriter:
         """What the step is passed. Raises Refused."""
         parts = self._parts(update, sorted([*update.slice.moved, *update.slice.split]))
         finder = Inputs(self.ctx, self.flow, self.scope, self.objects, not update.once)
-        return finder.of(parts, self._trained(update))
+        return finder.of(parts, self._trained(update), self.partly.kept(update))
 
     def _parts(self, update: Update, moved: Sequence[int]) -> list[ast.AST]:
         """What is computed in the step, in its order."""
@@ -97,7 +101,7 @@ class StepWriter:
     # --- the differentiated function ------------------------------------------------------------------------------
 
     def _body(self, update: Update, statements: StatementRewriter, moved: Sequence[int]) -> StepBody:
-        lines: list[str] = []
+        lines = none_first(self.partly.unbound(update))
         for index in moved:
             node = update.items[index].node
             lines += [f"{name} = {held}" for (at, held), name in update.saved.items() if at == index]

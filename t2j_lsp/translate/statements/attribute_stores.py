@@ -206,7 +206,7 @@ class AttributeStores:
             return None
         if target.attr in ("real", "imag"):
             return _NO_PART
-        settable = owner.variable or target.attr in ("requires_grad", "require_grad", "data", "grad")
+        settable = owner.variable or target.attr.startswith("require") or target.attr in ("data", "grad")
         return None if settable else _NO_ATTRIBUTES
 
     def _is_flaxs(self, owner: Instance) -> bool:

@@ -142,3 +142,37 @@ for epoch in range(3):
     assert not done.gaps
     assert "last = None" not in done.code
     assert printed(done.code) == printed(source)
+
+
+NAMED = """\
+import torch
+from torch import nn
+
+def fit(x, update):
+    g, d = nn.Linear(3, 1), nn.Linear(3, 1)
+    for p in [*g.parameters(), *d.parameters()]:
+        nn.init.constant_(p, 0.1)
+    opt_g = torch.optim.SGD(g.parameters(), lr=0.1)
+    opt_d = torch.optim.SGD(d.parameters(), lr=0.1)
+    total = 0.0
+    for step in range(3):
+        loss = (g(x) - 1).pow(2).mean()
+        opt_g.zero_grad()
+        loss.backward()
+        opt_g.step()
+        other = (d(x) + 1).pow(2).mean()
+        opt_d.zero_grad()
+        other.backward()
+        opt_d.step()
+        total += loss.item() + other.item()
+        print(step, update, round(total, 4))
+
+fit(torch.ones(4, 3), "x")
+"""
+
+
+def test_a_step_that_is_bound_in_front_of_a_loop_has_no_name_of_the_function() -> None:
+    done = convert(NAMED)
+    assert not done.gaps
+    assert done.code.count("nnx.jit_partial(") == 2
+    assert printed(done.code) == printed(NAMED)

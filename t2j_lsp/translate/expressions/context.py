@@ -325,6 +325,8 @@ class Names:
         """What the module level binds."""
         self.scope = scope
         self.made: set[str] = set()
+        self.local: dict[ast.AST, set[str]] = {}
+        """What was made for one function alone."""
 
     @cached_property
     def of_source(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context, Names
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.training.optimizers.groups import updated
 from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.flow import DataFlow
@@ -108,12 +109,22 @@ class Composer:
         lines += indented([*self._differentiated(), *self._after()], "    ")
         if before is None:
             return UpdateStep(name, lines, self._call(self.compiled.call(name, self._taken())))
-        short = name if self.at.scope.function is None else free(self.names | {name}, "step", "update", "bound_step")
+        short = name if self.at.scope.function is None else self._local_name(self.at.scope.function, name)
         given = [one.argument() for one in (*self.modules, *self.optimizers)]
         graph = "graph=False" if self.compiled.takes_trees() else "graph=True, graph_updates=False"
         text = f"{short} = {self.at.need('nnx')}.jit_partial({', '.join([name, *given])}, {graph})"
         call = f"{short}({', '.join(map(self.compiled.argument, self.others))})"
         return UpdateStep(name, lines, self._call(call), bound=text, before=before)
+
+    def _local_name(self, function: FunctionInfo, step: str) -> str:
+        """What the step is called that one function binds: as nothing that it or one around it binds."""
+        made = self.at.ctx.names.local.setdefault(function.node, set())
+        taken, around = self.names | made | {step}, function
+        while around is not None:
+            taken |= self.at.ctx.source.symbols.bound(around.node)
+            around = around.outer  # type: ignore[assignment]
+        made.add(name := free(taken, "step", f"bound_{step}"))
+        return name
 
     def _binds_before(self) -> ast.stmt | None:
         """The loop in front of which the step can be bound to its modules and optimizers."""

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterable, Mapping
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.source.positions import leaves
 
 from .scene import Last, Marks, NamedValue, Scene
 
@@ -191,7 +192,7 @@ class Values:
         for block in blocks:
             self.state = dict(before)
             self._block(block)
-            if not (block and isinstance(block[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)):
+            if not leaves(block):
                 ends.append(self.state)
         self.state = self._joined(ends) if ends else {}
 

@@ -171,6 +171,13 @@ class FunctionInfo:
         """Whether it stands in a file that the converted one imports."""
         return self.home is not None
 
+    def with_outer(self) -> Iterator[FunctionInfo]:
+        """It and the functions that it stands in, the nearest first."""
+        function: FunctionInfo | None = self
+        while function is not None:
+            yield function
+            function = function.outer
+
     @property
     def result(self) -> Fact | None:
         """What it returns, also where nothing has called it yet; None if that isn't known yet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from t2j_lsp.symbols import ancestors
 
@@ -42,6 +42,11 @@ def byte_columns(line: str) -> list[int]:
     for character in line:
         columns.append(columns[-1] + len(character.encode(errors="surrogatepass")))
     return columns
+
+
+def leaves(block: Sequence[ast.stmt]) -> bool:
+    """Whether nothing behind a block is run after it: it ends in a ``return``, an error, or at another round."""
+    return bool(block) and isinstance(block[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
 def are_alternatives(one: ast.AST, other: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from t2j_lsp import symbols
 
+from .functions import is_text
 from .unfit import Unfit, need
 
 
@@ -63,7 +64,7 @@ class _Inlined(ast.NodeTransformer):
         need(plain and not method.decorator_list, f"how its method {method.name} is called", node)
         self.names.add(method.name)
         given = {name: a.id for name, a in zip(names, call.args, strict=True) if isinstance(a, ast.Name)}
-        body = [copy.deepcopy(s) for s in method.body if not isinstance(s, ast.Return) and not _is_text(s)]
+        body = [copy.deepcopy(s) for s in method.body if not isinstance(s, ast.Return) and not is_text(s)]
         returned = [s.value for s in symbols.walk(method) if isinstance(s, ast.Return)]
         need(len(returned) <= 1, f"what its method {method.name} returns", node)
         flags = {n for n in map(_flag, body) if n is not None}
@@ -120,7 +121,3 @@ class _AsFalse(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.copy_location(ast.Constant(False), node) if node.id in self.flags else node
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

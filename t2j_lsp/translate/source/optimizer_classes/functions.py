@@ -61,12 +61,13 @@ class KnownFunctions:
         parameter = symbols.named_parameters(function)[0].arg
         statements = [s for s in symbols.walk(function) if isinstance(s, ast.stmt) and s is not function]
         returned = [s.value for s in statements if isinstance(s, ast.Return)]
-        others = [s for s in statements if not isinstance(s, ast.Return | ast.If | ast.Pass) and not _is_text(s)]
+        others = [s for s in statements if not isinstance(s, ast.Return | ast.If | ast.Pass) and not is_text(s)]
         same = returned and all(v is not None and _is_itself(v, parameter) for v in returned)
         return node.args[0] if same and not others else None
 
 
-def _is_text(node: ast.stmt) -> bool:
+def is_text(node: ast.stmt) -> bool:
+    """Whether a statement is a docstring, or says as little."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 

@@ -26,14 +26,17 @@ def has_training(tree: ast.AST) -> bool:
 
 def loader_of(node: ast.expr) -> ast.expr:
     """What is iterated under ``enumerate``, ``tqdm`` and their like, in one of the ways if these are chosen among."""
-    while isinstance(node, ast.Call) and node.args:
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name not in WRAPPERS:
-            break
+    while isinstance(node, ast.Call) and _wrapper(node):
         node = node.args[0]
     if isinstance(node, ast.IfExp):
         return next((inner for way in (node.body, node.orelse) if (inner := loader_of(way)) is not way), node)
     return node
+
+
+def _wrapper(call: ast.Call) -> str:
+    """The function around an iterable that a call is; empty for others."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name if call.args and name in WRAPPERS else ""
 
 
 def is_named_loader(node: ast.expr) -> bool:
@@ -113,10 +116,7 @@ def _zipped(target: ast.expr | None, iterable: ast.expr) -> Iterator[tuple[ast.e
 
 def _unwrapped(target: ast.expr, iterable: ast.expr) -> tuple[ast.expr | None, ast.expr]:
     """What gets the items of what is iterated under ``enumerate`` and its like; None where that can't be told."""
-    while isinstance(iterable, ast.Call) and iterable.args:
-        name = iterable.func.attr if isinstance(iterable.func, ast.Attribute) else getattr(iterable.func, "id", "")
-        if name not in WRAPPERS:
-            break
+    while isinstance(iterable, ast.Call) and (name := _wrapper(iterable)):
         if name == "enumerate":
             if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
                 return None, iterable

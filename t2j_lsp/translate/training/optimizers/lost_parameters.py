@@ -18,7 +18,7 @@ from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Tensor
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.names import is_torch
-from t2j_lsp.translate.source.positions import are_alternatives
+from t2j_lsp.translate.source.positions import are_alternatives, leaves
 from t2j_lsp.translate.training.program.named_modules import is_part, same_module, targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
@@ -108,7 +108,7 @@ class LostParameters:
         for place in around:
             if isinstance(place, ast.If) and place not in shared:
                 branch = place.body if any(s in around for s in place.body) else place.orelse
-                if branch and isinstance(branch[-1], ast.Return | ast.Raise | ast.Continue | ast.Break):
+                if leaves(branch):
                     return True
         return False
 

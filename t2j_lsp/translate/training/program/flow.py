@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from t2j_lsp.symbols import Symbols, parameter_names
+from t2j_lsp.translate.source.positions import leaves
 
 from .passed import PassedOn
 
@@ -216,15 +217,11 @@ def surely_given(flow: DataFlow, body: Sequence[ast.stmt], runs: bool = False) -
             case ast.With() | ast.AsyncWith():
                 given |= surely_given(flow, node.body, runs)
             case ast.If():
-                ways = [way for way in (node.body, node.orelse) if not (way and _leaves(way[-1]))]
+                ways = [way for way in (node.body, node.orelse) if not leaves(way)]
                 given |= set.intersection(*(surely_given(flow, way, runs) for way in ways)) if ways else set()
             case _ if runs:
                 given |= flow.writes(node)
     return given
-
-
-def _leaves(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
 class Liveness:

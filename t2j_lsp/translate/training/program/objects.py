@@ -36,6 +36,11 @@ class VariableScope:
     def node(self) -> ast.AST | None:
         return self.function.node if self.function is not None else None
 
+    @property
+    def functions(self) -> Iterator[FunctionInfo]:
+        """The function and those that it stands in, the nearest first."""
+        yield from self.function.with_outer() if self.function is not None else ()
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -132,11 +137,7 @@ class Objects:
 
     def home(self, name: str, scope: VariableScope) -> VariableScope:
         """The scope that a plain name belongs to: this function, one around it, or the module level."""
-        around: dict[ast.AST, FunctionInfo] = {}
-        function = scope.function
-        while function is not None:
-            around[function.node] = function
-            function = function.outer
+        around: dict[ast.AST, FunctionInfo] = {function.node: function for function in scope.functions}
         home = self.ctx.source.symbols.home(name, [f.node for f in around.values()])
         return VariableScope(around[home] if home is not None else None)
 
@@ -246,12 +247,7 @@ class Objects:
             yield (None if picked is None or is_filled(self.ctx.source, node.value) else picked), where
 
     def owner(self, scope: VariableScope) -> ClassInfo | None:
-        function = scope.function
-        while function is not None:
-            if function.owner is not None:
-                return function.owner
-            function = function.outer
-        return None
+        return next((function.owner for function in scope.functions if function.owner is not None), None)
 
     def _passed(self, info: FunctionInfo, name: str) -> Iterator[tuple[ast.expr | None, VariableScope]]:
         """The arguments that the file's calls pass for a parameter."""

@@ -119,10 +119,9 @@ class Composer:
     def _local_name(self, function: FunctionInfo, step: str) -> str:
         """What the step is called that one function binds: as nothing that it or one around it binds."""
         made = self.at.ctx.names.local.setdefault(function.node, set())
-        taken, around = self.names | made | {step}, function
-        while around is not None:
+        taken = self.names | made | {step}
+        for around in function.with_outer():
             taken |= self.at.ctx.source.symbols.bound(around.node)
-            around = around.outer  # type: ignore[assignment]
         made.add(name := free(taken, "step", f"bound_{step}"))
         return name
 

@@ -64,10 +64,8 @@ class Inputs:
         self.objects = objects
         self.local: set[str] = set()
         """What the function binds, and the functions around it: the step stands outside of them."""
-        function = scope.function
-        while function is not None:
+        for function in scope.functions:
             self.local |= context.source.symbols.bound(function.node)
-            function = function.outer
         self.taken: set[str] = set()
         self.parts: Sequence[ast.AST] = ()
         self.made = MadeInputs(context, flow, self._is_constant, lambda text: text in objects.trained.leaves)

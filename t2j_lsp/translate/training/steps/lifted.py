@@ -222,11 +222,9 @@ class Lifting:
     def _check_nested(self, info: FunctionInfo, inputs: list[Input]) -> None:
         """Raises Refused unless a function that stands in another one can move to the module level."""
         node, source = info.node, self.ctx.source
-        outer = info.outer
-        local: set[str] = set()
-        while outer is not None:
+        local = set[str]()
+        for outer in VariableScope(info.outer).functions:
             local |= source.symbols.bound(outer.node)
-            outer = outer.outer
         reason = f"{info.name} stands in another function"
         taken = info.name in self.ctx.inference.env or any(
             getattr(f, "name", "") == info.name for f in self.lifted if f is not node

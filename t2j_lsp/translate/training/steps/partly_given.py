@@ -8,7 +8,7 @@ the step is given it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
@@ -32,6 +32,8 @@ class PartlyGiven:
         self.ctx = context
         self.flow = flow
         self.root: ast.AST = scope.function.node if scope.function is not None else context.source.tree
+        named = symbols.named_parameters(scope.function.node) if scope.function is not None else ()
+        self.parameters = {a.arg for a in named}
 
     def unbound(self, update: Update) -> list[str]:
         """Those that are None in the step where it doesn't give them. Raises Refused."""
@@ -51,7 +53,7 @@ class PartlyGiven:
         """Whether what a variable held before may be read behind the step. Raises Refused if it may hold nothing."""
         moved = {n for i in (*update.slice.moved, *update.slice.split) for n in symbols.walk(update.items[i].node)}
         place = update.items[update.slice.call].node
-        before = self._stores_before(place, name, moved)
+        before = self._is_given_before(place, name, moved)
         if not before and (not self._loops(place) or self._is_guarded(update, name, moved)):
             return False
         if self._surely_before(place, name, moved):
@@ -67,22 +69,13 @@ class PartlyGiven:
                 around.append(at)
         return around
 
-    def _stores_before(self, place: ast.stmt, name: str, moved: set[ast.AST]) -> list[ast.AST]:
-        """Where something else gives it a value, in front of the step or in a loop around it."""
+    def _is_given_before(self, place: ast.stmt, name: str, moved: set[ast.AST]) -> bool:
+        """Whether something else may give it a value, in front of the step or in a loop around it."""
         inside = {n for loop in self._loops(place) for n in symbols.walk(loop)}
-        stores = (n for n in self._own(self.root) if _is_store(n) and self.flow.variable(n) == name and n not in moved)
-        arguments = (
-            {a.arg for a in symbols.named_parameters(self.root)} if isinstance(self.root, ast.FunctionDef) else set()
+        stores = (
+            n for n in symbols.own_nodes(self.root) if _is_store(n) and self.flow.variable(n) == name and n not in moved
         )
-        given = [n for n in stores if n in inside or getattr(n, "lineno", 0) < place.lineno]
-        return [self.root] if name in arguments else given
-
-    def _own(self, root: ast.AST) -> Iterator[ast.AST]:
-        """The nodes of a scope, without those of functions in it."""
-        for child in symbols.children(root):
-            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-                yield child
-                yield from self._own(child)
+        return name in self.parameters or any(n in inside or getattr(n, "lineno", 0) < place.lineno for n in stores)
 
     def _surely_before(self, place: ast.stmt, name: str, moved: set[ast.AST]) -> bool:
         """Whether every way to the step gives it a value first."""
@@ -93,21 +86,21 @@ class PartlyGiven:
             if name in surely_given(self.flow, earlier):
                 return True
             at = self.ctx.source.parents.get(at, self.root)
-        return isinstance(self.root, ast.FunctionDef) and name in {a.arg for a in symbols.named_parameters(self.root)}
+        return name in self.parameters
 
     def _is_guarded(self, update: Update, name: str, moved: set[ast.AST]) -> bool:
         """Whether it is only read where the condition holds under which the step gives it: ``if use_aux``."""
         stores = [n for n in moved if _is_store(n) and self.flow.variable(n) == name]
         tests = [self._tests(n) for n in stores]
-        reads = [n for n in self._own(self.root) if _is_load(n) and self.flow.variable(n) == name and n not in moved]
-        if any(isinstance(n, ast.Name) and n.id == name and n not in moved and n not in reads for n in self._loads()):
-            return False
+        reads = [
+            n for n in symbols.own_nodes(self.root) if _is_load(n) and self.flow.variable(n) == name and n not in moved
+        ]
+        read = {n for n in symbols.walk(self.root) if isinstance(n, ast.Name) and _is_load(n) and n.id == name}
+        if not read <= moved.union(reads):
+            return False  # a function in it reads it
         common = set.intersection(*tests) if tests else set()
         fixed = {text for text in common if self._is_fixed(update, ast.parse(text, mode="eval").body)}
         return bool(fixed) and all(fixed & self._tests(read) for read in reads)
-
-    def _loads(self) -> Iterator[ast.AST]:
-        return (n for n in symbols.walk(self.root) if _is_load(n))
 
     def _tests(self, node: ast.AST) -> set[str]:
         """The conditions that hold where a node is run, as far as the function's statements and choices say."""
@@ -126,11 +119,10 @@ class PartlyGiven:
         calls = (n for n in ast.walk(test) if isinstance(n, ast.Call))
         if not all(isinstance(call.func, ast.Name) and call.func.id in _PURE for call in calls):
             return False
-        text = ast.unparse(test)
         read = {ast.unparse(n) for n in ast.walk(test) if isinstance(n, ast.Name | ast.Attribute)}
         first = min([*update.slice.moved, *update.slice.split])
         written = set[str]().union(*(self.flow.writes(item.node) for item in update.items[first:]))
-        return bool(text) and not read & written
+        return not read & written
 
 
 def _is_store(node: ast.AST) -> bool:

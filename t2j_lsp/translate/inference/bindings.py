@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_tensor,
 )
-from t2j_lsp.translate.rule.join import assign, element
+from t2j_lsp.translate.rule.join import assign, element, iterated
 from t2j_lsp.translate.rule.nullness import may_be_none
 
 from .annotations import annotation_fact
@@ -109,7 +109,7 @@ class Bindings:
         if isinstance(fact, Tuple) and len(fact.items) == count and not starred:
             facts: list[Fact] = list(fact.items)
         else:
-            facts = [INT if isinstance(fact, Shape) else element(fact)] * count
+            facts = [INT if isinstance(fact, Shape) else iterated(fact)] * count
         for one, item in zip(target.elts, facts, strict=True):
             self.bind(one, item, env, None)
 

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact
-from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.join import iterated
 from t2j_lsp.translate.source.scopes import is_fallback, is_main, merge, merge_fallback, replace_env
 
 from .bindings import Bindings
@@ -70,7 +70,7 @@ class Branches:
             else:
                 held = self.infer.expr(node.iter, inner)
                 self.bindings.state.uses.note_indexed(held)
-                self.bindings.bind(node.target, element(held), inner, None)
+                self.bindings.bind(node.target, iterated(held), inner, None)
             self.flow.block(node.body, inner)
             merge(env, env, inner)
         self.flow.block(node.orelse, env)

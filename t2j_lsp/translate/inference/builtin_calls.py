@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.definitions import Instance
 from t2j_lsp.translate.rule.facts import BOOL, FLOAT, INT, STR, UNKNOWN, Fact, ListOf, Object, Scalar, Shape, Tuple
-from t2j_lsp.translate.rule.join import class_names, element, join_all
+from t2j_lsp.translate.rule.join import class_names, iterated, join_all
 
 from .forward_pass import State, UnknownParameter
 
@@ -46,33 +46,33 @@ class BuiltinCalls:
             case "range":
                 return ListOf(INT)
             case "enumerate":
-                return ListOf(Tuple((INT, element(first))))
+                return ListOf(Tuple((INT, iterated(first))))
             case "zip":
-                return ListOf(Tuple(tuple(map(element, arguments))))
+                return ListOf(Tuple(tuple(map(iterated, arguments))))
             case "iter" if isinstance(first, Object) and first.kind in ("loader", "batches"):
                 return Object("batches", first.name)
             case "list" | "tuple" | "sorted" | "set" | "iter":
                 return (
                     first
                     if isinstance(first, Tuple | Shape)
-                    else ListOf(element(first))
+                    else ListOf(iterated(first))
                     if arguments
                     else ListOf(UNKNOWN)
                 )
             case "reversed":
-                return ListOf(element(first))
+                return ListOf(iterated(first))
             case "dict":
                 return self._dict(node, first)
             case "next":
-                return self.state.assumed.get(node, element(first))
+                return self.state.assumed.get(node, iterated(first))
             case "max" | "min":
-                return element(first) if len(arguments) == 1 else join_all(arguments)
+                return iterated(first) if len(arguments) == 1 else join_all(arguments)
             case "sum":
-                return element(first)
+                return iterated(first)
             case "type" if isinstance(first, Instance):
                 return first.cls
             case "filter" if len(arguments) > 1:
-                return ListOf(element(arguments[1]))
+                return ListOf(iterated(arguments[1]))
             case _:
                 return UNKNOWN
 

@@ -24,7 +24,7 @@ from t2j_lsp.translate.rule.facts import (
     Scalar,
     Tuple,
 )
-from t2j_lsp.translate.rule.join import element, join_all
+from t2j_lsp.translate.rule.join import iterated, join_all
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
 from t2j_lsp.translate.rule.record import Rule
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
@@ -273,7 +273,7 @@ class Expressions:
     def _starred(self, node: ast.Starred, env: Env) -> Fact:
         held = self.expr(node.value, env)
         self.state.uses.note_indexed(held)
-        return element(held)
+        return iterated(held)
 
     def _fstring(self, node: ast.JoinedStr, env: Env) -> Fact:
         for value in node.values:

@@ -7,7 +7,7 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.facts import NONE, UNKNOWN, Fact, ListOf, MixedDict, Partial
-from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.join import iterated
 
 from .bindings import Bindings
 from .forward_pass import Env, Infer, State
@@ -83,4 +83,4 @@ class InnerScopes:
 
     def _iterated(self, node: ast.expr, fact: Fact) -> Fact:
         self.state.uses.note_indexed(fact)
-        return element(fact)
+        return iterated(fact)

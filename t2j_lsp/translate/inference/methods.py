@@ -27,7 +27,7 @@ from t2j_lsp.translate.rule.facts import (
     Tuple,
     is_number,
 )
-from t2j_lsp.translate.rule.join import element, join
+from t2j_lsp.translate.rule.join import element, iterated, join
 from t2j_lsp.translate.rule.library import Trait, has_rules, names_with
 from t2j_lsp.translate.rule.names import (
     AMBIGUOUS,
@@ -195,7 +195,7 @@ class Methods:
 
     def _list_method(self, func: ast.Attribute, owner: Fact, name: str, arguments: list[Fact], env: Env) -> Fact:
         if name in ("append", "extend", "insert") and arguments:
-            item = element(arguments[-1]) if name == "extend" else arguments[-1]
+            item = iterated(arguments[-1]) if name == "extend" else arguments[-1]
             old = element(owner)
             grown = ListOf(join(old, item))
             if isinstance(func.value, ast.Name | ast.Attribute):
@@ -206,7 +206,9 @@ class Methods:
             return ListOf(Tuple((owner.keys or UNKNOWN, owner.item)))
         if name in ("index", "count"):
             return INT
-        if name in ("values", "copy"):
+        if name == "values":
+            return ListOf(element(owner))
+        if name == "copy":
             return owner
         if name == "keys" and isinstance(owner, ListOf):
             return ListOf(owner.keys or UNKNOWN)

@@ -13,11 +13,13 @@ from .facts import (
     INT,
     NONE,
     NOTHING,
+    STR,
     UNKNOWN,
     AnyModule,
     Fact,
     Layer,
     ListOf,
+    MixedDict,
     ModuleClass,
     Object,
     Partial,
@@ -189,6 +191,17 @@ def element(fact: Fact) -> Fact:
             return AnyModule()
         case _:
             return UNKNOWN
+
+
+def iterated(fact: Fact) -> Fact:
+    """The fact of what a loop over a container gives: of a dict its keys."""
+    match fact:
+        case ListOf(keys=keys) if keys is not None:
+            return keys
+        case Layer(name="torch.nn.ModuleDict" | "torch.nn.ParameterDict") | MixedDict():
+            return STR
+        case _:
+            return element(fact)
 
 
 def assign(info: ClassInfo, name: str, fact: Fact, author: FunctionInfo | None = None) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from t2j_lsp.symbols import scopes_around
 from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients, written_argument
 from t2j_lsp.translate.inference.forward_pass import is_known
+from t2j_lsp.translate.inference.parsed_numbers import is_parsed_number
 from t2j_lsp.translate.inference.written_parameters import is_used_before, is_used_beside
 from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.facts import Fact, Partial, Scalar, Tensor
@@ -140,15 +141,23 @@ class InPlace:
 
     def _in_kernel_layout(self, node: ast.Call, receiver: ast.expr) -> bool:
         """Render a kernel as it is, not in PyTorch's layout, where the operation treats all its elements alike."""
-        facts = [self.ctx.fact(a) for a in [*node.args, *(k.value for k in node.keywords)]]
+        arguments = [*node.args, *(k.value for k in node.keywords)]
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in _ELEMENTWISE:
             return False
         parameter = self.variables.parameter(receiver, constant=True)
-        numbers = node.func.attr in _GIVEN_NUMBERS or all(isinstance(fact, Scalar) for fact in facts)
+        numbers = node.func.attr in _GIVEN_NUMBERS or all(map(self._is_number, arguments))
         if parameter is None or not parameter[1] or not numbers:
             return False
         self.renderer.put(receiver, Piece(f"{parameter[0]}[...]"))
         return True
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether an argument is a number, or an array of none of the axes that a kernel has."""
+        fact = self.ctx.fact(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return self._is_number(node.operand)
+        scalar = isinstance(fact, Scalar) or isinstance(fact, Tensor) and fact.rank == 0
+        return scalar or is_parsed_number(self.ctx.source, node)
 
     def assign_to(self, target: ast.expr, piece: Piece, node: ast.expr, raw: bool = False) -> Piece | None:
         """The statement that binds ``piece`` to what ``target`` names; None after reporting why it can't.

@@ -39,7 +39,9 @@ def has_order(source: Source, loop: ast.For) -> bool:
     """Whether a loop over the parts of a module would do something else if they came in another order."""
     inside = [n for s in loop.body for n in symbols.walk(s)]
     counters = {n.target.id for n in inside if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
-    if loop.orelse:
+    if loop.orelse or any(
+        isinstance(n, ast.Name) and _holds_last(source, loop, n.id) for n in symbols.walk(loop.target)
+    ):
         return True
     later = {n for call in inside if _registers(call) for n in symbols.walk(call) if n is not call}
     for node in inside:
@@ -277,6 +279,21 @@ def _read_behind(source: Source, loop: ast.For, item: str) -> bool:
         and not any(n is loop or _binds(n, item) for n in ancestors(n, source.parents))
         for n in symbols.walk(around)
     )
+
+
+def _holds_last(source: Source, loop: ast.For, item: str) -> bool:
+    """Whether the loop's variable is read behind the loop before it has another value."""
+    around = next(n for n in ancestors(loop, source.parents) if isinstance(n, _SCOPES))
+    named = [n for n in symbols.walk(around) if isinstance(n, ast.Name) and n.id == item and n.lineno > loop.lineno]
+    behind = [n for n in named if not any(n is loop or _binds(n, item) for n in ancestors(n, source.parents))]
+    targets = [n for n in named if n not in behind and not isinstance(n.ctx, ast.Load)]
+    stores = [position(n) for n in (*behind, *targets) if not isinstance(n.ctx, ast.Load) and n.lineno > _end(loop)]
+    first = min((position(n) for n in behind if isinstance(n.ctx, ast.Load)), default=None)
+    return first is not None and not any(one < first for one in stores)
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
 
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)

@@ -21,6 +21,7 @@ from t2j_lsp.translate.training.program.step_calls import Item, Refused
 
 from .array_code import ArrayCode, measured_name, outermost
 from .composed_step import base_of
+from .parameter_loops import ParameterLoops
 from .step import StepWriter
 from .update import Measure, Update
 from .updates import Updates
@@ -50,12 +51,14 @@ class AroundSteps:
             before = updates[index - 1].last + 1 if index else 0
             behind = updates[index + 1].first if index + 1 < len(updates) else len(updates[index].items)
             out[index] = self._with(out[index], [i for i in range(before, behind) if i not in others])
+            if self._compiled(out[index]):
+                loops = ParameterLoops(self.ctx, self.updates, self.code).behind(out[index])
+                out[index] = replace(out[index], loops=loops)
         return out
 
     def _with(self, update: Update, near: Collection[int]) -> Update:
         """The update with those of the items ``near`` it that may move into it."""
-        compiled = update.mode == "fused" and not update.once and not update.whole
-        if not compiled or any(one.state for one in update.optimized) or not update.slice.moved:
+        if not self._compiled(update) or not update.slice.moved:
             return update
         new = self._with_results(update, near)
         update = new if self._compiles(new) and self._inputs(new) == self._inputs(update) else update
@@ -70,6 +73,11 @@ class AroundSteps:
         for index in without:
             self._undifferentiated(update, index)
         return update
+
+    def _compiled(self, update: Update) -> bool:
+        """Whether an update is one compiled step of modules."""
+        compiled = update.mode == "fused" and not update.once and not update.whole
+        return compiled and not any(one.state for one in update.optimized)
 
     def _undifferentiated(self, update: Update, index: int) -> None:
         """Say of what stands without gradients in front of a step that none reaches it: it reads nothing trained."""

@@ -48,12 +48,16 @@ class StepBody:
     lines: list[str]
     losses: list[tuple[list[str], str]]
     """Each loss with the lines it needs in front of it."""
+    behind: Sequence[str] = ()
+    """What stands behind the update."""
     results: list[str] = field(default_factory=list)
     ordered: frozenset[str] = frozenset()
     """Results that are dicts, in a program that reads their order."""
 
     def __post_init__(self) -> None:
-        self.text = "\n".join([*self.lines, *(line for before, loss in self.losses for line in (*before, loss))])
+        self.text = "\n".join(
+            [*self.lines, *(line for before, loss in self.losses for line in (*before, loss)), *self.behind]
+        )
 
     def mentions(self, name: str) -> bool:
         return re.search(rf"(?<![\w.]){re.escape(name)}\b(?!\s*=[^=])", self.text) is not None
@@ -265,7 +269,7 @@ class Composer:
             given = (module, self.grads if part else grads)
             given = (f"({given[0]},)", f"({given[1]},)") if one.alone else given
             lines.append(f"{optimizer.name}.update({', '.join(given)})")
-        return [*lines, f"return {', '.join(self.returned)}"]
+        return [*lines, *self.body.behind, f"return {', '.join(self.returned)}"]
 
     def _scale(self) -> str:
         """What the factor is called by which gradients are clipped."""

@@ -49,6 +49,7 @@ class Region:
         for update in updates:
             made = update.slice
             self.taken |= {i for i in (*made.moved, *made.split, *made.delayed) if i not in made.shared}
+            self.taken.update(update.loops)
             for index in range(update.first, update.last + 1):
                 if items[index].step_call is not None or items[index].condition is not None:
                     self.taken.add(index)
@@ -76,7 +77,12 @@ class Region:
         out: dict[ast.stmt, str] = {}
         for update in self.updates:
             parts = range(update.first, update.last + 1)
-            for index in (*update.slice.moved, *update.slice.split, *(i for i in parts if self.items[i].step_call)):
+            for index in (
+                *update.slice.moved,
+                *update.slice.split,
+                *update.loops,
+                *(i for i in parts if self.items[i].step_call),
+            ):
                 out[self.items[index].node] = update.name
         for index in self.taken:
             step_call = self.items[index].step_call
@@ -157,7 +163,9 @@ class Region:
         self.ctx.edits.placed_comments.update(self.ctx.source.comments_between(*self.ctx.source.span(statement)))
         index = next((i for i, x in enumerate(self.items) if x.node is statement), None)
         step_call = self.items[index].step_call if index is not None else None
-        if index is not None and any(index in (*u.slice.moved, *u.slice.split, *u.slice.delayed) for u in self.updates):
+        if index is not None and any(
+            index in (*u.slice.moved, *u.slice.split, *u.slice.delayed, *u.loops) for u in self.updates
+        ):
             return above[: len(above) - len(lead_comments(self.ctx.source, statement))]
         if step_call is not None and step_call.kind == "zero":
             return without_zeroing([*lead, "", *behind])

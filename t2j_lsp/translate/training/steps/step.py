@@ -22,6 +22,7 @@ from .compiled_function import StepScope
 from .composed_step import Composer, StepBody, UpdateStep, base_of
 from .inputs import Inputs
 from .loss_shapes import LossShapes
+from .parameter_loops import limits as limits_of
 from .partly_given import PartlyGiven, none_first
 from .shared_draws import draw_once
 from .update import Update
@@ -56,7 +57,9 @@ class StepWriter:
         for one in inputs.values():
             if one.given:
                 _, one.given = rendered(self.ctx, statements, one.places[0], update.items[update.losses[0][0]].node)
-        renamed([*inputs.values()], parts, self.ctx)
+        behind = [update.items[index].node for index in update.loops]
+        self._limits([limit for loop in behind for limit in limits_of(loop)], finder, inputs)
+        renamed([*inputs.values()], [*parts, *behind], self.ctx)
         name_passed(parts, self.flow.passed, [*inputs.values()])
         for one in inputs.values():
             for place in one.places if one.given else ():
@@ -118,7 +121,11 @@ class StepWriter:
             statements.renderer.put(one.value, Piece(one.name))
         parts = self._parts(update, moved)
         losses = [self._loss(statements, loss, update.items[i].node, parts) for i, loss in update.losses]
-        return StepBody(lines, losses)
+        behind = [line for index in update.loops for line in self._behind(update.items[index].node, statements)]
+        return StepBody(lines, losses, behind)
+
+    def _behind(self, node: ast.stmt, statements: StatementRewriter) -> list[str]:
+        return [*lead_comments(self.ctx.source, node), *converted(self.ctx, statements, node)]
 
     def _loss(
         self, statements: StatementRewriter, loss: ast.expr, place: ast.stmt, parts: Sequence[ast.AST]
@@ -141,12 +148,16 @@ class StepWriter:
     ) -> tuple[StepCall, list[str]]:
         """A clipping with its arguments; what they are made from is passed to the step too."""
         given = limits(clip)
+        self._limits(given, finder, inputs)
+        return clip, [rendered(self.ctx, statements, node, clip.node)[1] for node in given]
+
+    def _limits(self, given: Sequence[ast.expr], finder: Inputs, inputs: dict[str, Input]) -> None:
+        """Have a step take what some numbers are made from that the loss isn't computed with."""
         target = finder.of(given, ())
         for text, one in target.items():
             one.kind = "limit"
             inputs.setdefault(text, one)
         renamed([*target.values()], given, self.ctx)
-        return clip, [rendered(self.ctx, statements, node, clip.node)[1] for node in given]
 
 
 def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> None:

@@ -77,5 +77,7 @@ class Update:
     once: str = ""
     """What it would do only once if it were compiled: it is traced at each call."""
     measures: Sequence[Measure] = ()
+    loops: Sequence[int] = ()
+    """Items behind the update that go on with its parameters, in the step."""
     whole: bool = False
     """Whether all statements in front of it are part of it, in their order."""

@@ -6,14 +6,14 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.rule.array_classes import is_named_tuple
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Instance
-from t2j_lsp.translate.rule.facts import Fact, Qual, is_tensor
+from t2j_lsp.translate.rule.facts import Fact, is_tensor
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .context import Context
 from .handlers import ExpressionRenderer
 
-_NAMED = frozenset({"typing.NamedTuple", "typing_extensions.NamedTuple"})
 _ANYTHING = frozenset({"Any", "typing.Any", "object"})
 """Annotations that tell nothing: one that tells of a record has the base mark it."""
 
@@ -23,8 +23,7 @@ def is_record(fact: Fact) -> bool:
     if not isinstance(fact, Instance):
         return False
     info = fact.cls.info
-    named = any(isinstance(base, Qual) and base.name in _NAMED for base in info.bases)
-    return named and any(is_tensor(field) or is_record(field) for field in info.attributes.values())
+    return is_named_tuple(info) and any(is_tensor(field) or is_record(field) for field in info.attributes.values())
 
 
 def mark_records(ctx: Context, renderer: ExpressionRenderer, node: ast.Call, info: ClassInfo) -> None:

@@ -142,6 +142,8 @@ class Declarations:
         bases = tuple(f if g is None else self.infer.expr(g, env) for f, g in zip(facts, generic, strict=True))
         info = ClassInfo(node.name, node, bases, home=self.state.home)
         self.state.classes[node] = info
+        made_by = [self.infer.expr(symbols.called_decorator(one), env) for one in node.decorator_list]
+        info.is_dataclass = Qual("dataclasses.dataclass") in made_by
         env[node.name] = info.fact
         if info.is_module:
             for ancestor in info.ancestry()[1:]:
@@ -192,6 +194,8 @@ class Bodies:
         scope = dict(self._around(info))
         declared: list[str] = []
         for node in info.node.body:
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and info.is_dataclass:
+                info.fields[node.target.id] = annotation_fact(node.annotation, lambda n: self.infer.expr(n, scope))
             if isinstance(node, ast.AnnAssign) and node.value is None:
                 self.flow.statement(node, scope)
                 declared += [node.target.id] if isinstance(node.target, ast.Name) else []

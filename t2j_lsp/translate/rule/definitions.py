@@ -247,6 +247,9 @@ class ClassInfo:
     nullable: set[str] = field(default_factory=set)
     """Attributes that are assigned None in one place and a module, parameter or tensor in another."""
     inferred: bool = False
+    is_dataclass: bool = False
+    fields: dict[str, Fact] = field(default_factory=dict)
+    """What the annotations of a dataclass say of its fields."""
     mixed_in: bool = False
     """Whether a module of the file derives from it."""
     keeps_rngs: bool = False

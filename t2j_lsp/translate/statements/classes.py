@@ -11,6 +11,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
 from t2j_lsp.translate.expressions.torch_only import abstract_elsewhere, left_whole, mixin_out_of_sight
+from t2j_lsp.translate.rule.array_classes import is_array_class
 from t2j_lsp.translate.rule.definitions import ClassInfo, Instance
 
 from .class_decorators import loses_rngs, report_lost_rngs
@@ -50,6 +51,8 @@ class Classes:
         if (kept := left_whole(self.ctx, info)) is not None:
             self.ctx.report.gap(node, kept[0], "refused", kept[1])
             return True
+        if is_array_class(info):
+            self.decorators.register(node)
         for decorator in node.decorator_list:
             self.decorators.rewrite(decorator)
             if info.is_module:

@@ -55,6 +55,13 @@ class Decorators:
         self.header.expression(ast.Module([], []), "value", node)
         return False
 
+    def register(self, node: ast.ClassDef) -> None:
+        """A dataclass of arrays, which compiled functions can then take and give."""
+        line = self.ctx.source.line_of(self.ctx.source.span(node.decorator_list[0])[0])
+        at, indent = self.ctx.source.starts[line - 1], " " * node.col_offset
+        text = f"{indent}@{self.renderer.need('jax')}.tree_util.register_dataclass{self.ctx.source.newline}"
+        self.ctx.edits.add(at, at, text)
+
     def cached(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
         """``@lru_cache`` of what makes arrays of its own: they are made outside of any trace, so that they last.
 

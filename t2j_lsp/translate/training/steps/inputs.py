@@ -10,6 +10,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.rule.array_classes import is_data
 from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_module
 from t2j_lsp.translate.rule.facts import (
     UNKNOWN,
@@ -350,7 +351,7 @@ class Inputs:
             raise Refused(f"the loss is computed with {ast.unparse(place)}, {kind}")
         if is_mixed(known) and not self.made.is_read_for_arrays(place):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, which may hold texts beside its tensors")
-        if isinstance(known, Instance):
+        if isinstance(known, Instance) and not is_data(known):
             raise Refused(
                 f"the loss is computed with {ast.unparse(place)}, whose object can't be passed to a compiled function"
             )
@@ -374,7 +375,8 @@ class Inputs:
             raise Refused(f"items of {one.text} decide what is computed: give them to functions one by one")
         one.texts, one.mixed = given_as_tuple(facts), any(is_mixed(f) for f in facts)
         if not one.texts and any(
-            isinstance(f, Tensor | ListOf | Tuple | MixedDict) or is_module(f) or stands_alone(f) for f in facts
+            isinstance(f, Tensor | ListOf | Tuple | MixedDict) or is_module(f) or stands_alone(f) or is_data(f)
+            for f in facts
         ):
             return "array"
         if not one.texts and has_settings(one.places, self.ctx.inference):

@@ -20,6 +20,7 @@ from t2j_lsp.translate.inference.host_random import (
     taken_out_in_forward,
 )
 from t2j_lsp.translate.inference.rngs import draws_from_module
+from t2j_lsp.translate.rule.array_classes import is_data
 from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Object, Qual, Scalar, Shape, Tensor, Transformed, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -306,6 +307,8 @@ class Jittable:
                 problem = self.function_problem(method) if method is not None else None
                 if method is None or problem is not None and not isinstance(problem, Once):
                     return problem or f"it calls {text}, of which nothing is known"
+                if is_data(owner):
+                    return None
                 return Acting(f"it calls {text}, whose object can't be passed to a compiled function")
         if name == "apply" and self._has_own_gradient(owner):
             return None

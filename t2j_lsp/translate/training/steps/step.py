@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.rule.array_classes import GIVES_OBJECT, has_opaque
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 from t2j_lsp.translate.training.program.dict_order import DictOrder
 from t2j_lsp.translate.training.program.flow import DataFlow
@@ -86,6 +87,10 @@ class StepWriter:
         self.inputs(update)
         for name in update.live:
             order.loses(name, parts)
+        inside = [n for part in parts for n in symbols.walk(part) if isinstance(n, ast.Name) and n.id in update.live]
+        for node in inside:
+            if has_opaque(self.ctx.fact(node)):
+                raise Refused(GIVES_OBJECT.format(node.id))
 
     def inputs(self, update: Update) -> dict[str, Input]:
         """What the step is passed. Raises Refused."""

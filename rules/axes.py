@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import Fact, Tensor
+from t2j_lsp.translate.rule.library import numbered_by
 from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._arguments import axis_index, dtype_of, integer, is_sequence, rank_of, spread, width_of
+
+numbered_by("k", of=("torch.rot90", "torch.Tensor.rot90"))
 
 Row("torch.permute(input, dims)", "jnp.transpose({input}, {dims})", aliases=["torch.permute_copy"], result="same")
 for name, axes in {"transpose": "dim0, dim1", "swapaxes": "axis0, axis1", "swapdims": "dim0, dim1"}.items():

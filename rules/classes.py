@@ -7,13 +7,14 @@ from dataclasses import replace
 from t2j_lsp.translate.rule.facts import TENSOR, AnyModule, Object, Shape
 from t2j_lsp.translate.rule.library import Trait, base_of, same_attribute, torch_class, trait
 
+from ._arguments import LEGACY
+
 # Tensors and modules --------------------------------------------------------------------------------------------
 
 torch_class("torch.Tensor", annotation="jax.Array", fact=TENSOR)
-for name in ("FloatTensor", "LongTensor"):
-    torch_class(f"torch.{name}", annotation="jax.Array", fact=TENSOR)
-torch_class("torch.BoolTensor", annotation="jax.Array", fact=replace(TENSOR, dtype="bool"))
-torch_class("torch.IntTensor", annotation="jax.Array")
+for name in LEGACY:  # of their dtypes only that of masks is relied on
+    said = "bool" if name == "BoolTensor" else None
+    torch_class(f"torch.{name}", annotation="jax.Array", fact=replace(TENSOR, dtype=said))
 torch_class("torch.nn.Parameter", annotation="nnx.Param", value="nnx.Param", fact=TENSOR)
 torch_class("torch.nn.Module", annotation="nnx.Module", value="nnx.Module", fact=AnyModule())
 for name, module in {"ModuleList": "nnx.List", "ModuleDict": "nnx.Dict", "Sequential": "nnx.Sequential"}.items():

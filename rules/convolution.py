@@ -6,10 +6,14 @@ Axes stay PyTorch's, (N, C, *spatial), and so do the layouts of weights.
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import numbered_by
 from t2j_lsp.translate.rule.record import Call, Piece, Row, refuse, rule
 
 from ._facts import first, same
 from ._windows import pools_all
+
+numbered_by("kernel_size", "stride", "padding", "dilation", "groups", "output_padding")
+numbered_by("upscale_factor", "downscale_factor")
 
 F = "torch.nn.functional"
 

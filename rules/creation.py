@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from t2j_lsp.translate.rule.facts import UNKNOWN, ListOf, Object, Scalar, Tensor, Tuple, is_tensor
-from t2j_lsp.translate.rule.library import Trait, sized_by, trait
+from t2j_lsp.translate.rule.library import Trait, numbered_by, sized_by, trait
 from t2j_lsp.translate.rule.record import Argument, Call, Piece, Refusal, Row, refuse, rule
 
 from ._arguments import (
@@ -30,7 +30,12 @@ from ._arguments import (
 )
 from ._facts import is_bool, is_integer
 from ._numbers_of_tensors import as_numbers, is_flat
-from ._unknown_values import is_unknown_parameter, may_be_tensor, operands
+from ._unknown_values import is_handed, may_be_tensor
+
+numbered_by(
+    "diagonal",
+    of=("torch.tril", "torch.triu", "torch.diag", "torch.Tensor.tril", "torch.Tensor.triu", "torch.Tensor.diag"),
+)
 
 sized_by("size", "sizes", "shape", "split_size", "split_sizes", "split_size_or_sections", "chunks", "length", "steps")
 sized_by("output_size", "window_length", "row", "col", "num_classes", "num_samples")
@@ -171,7 +176,8 @@ def tensor(call: Call) -> Piece:
             "jax.lax.stop_gradient({data}).astype({dtype})" if call.given("dtype") else "jax.lax.stop_gradient({data})"
         )
         return fill(call, template, floats=False)
-    if _has_tensors(call, data) or _is_passed(call, data) or _collects(data):
+    whole = call.given("dtype") and dtype_kind(call["dtype"]) in ("bool", "int")
+    if not whole and (_has_tensors(call, data) or is_handed(data.node, call) or _collects(data)):
         flat = ".ravel()" if is_flat(call, data) else ""
         template = f"jax.lax.stop_gradient(jnp.array({{data}}, dtype={{dtype?}}){flat})"
         return fill(call, template, floats=False, data=as_numbers(call, data))
@@ -194,13 +200,6 @@ def _has_tensors(call: Call, argument: Argument) -> bool:
     return any(is_tensor(call.site.fact(item)) or may_be_tensor(item, call) for item in items)
 
 
-def _is_passed(call: Call, argument: Argument) -> bool:
-    """Whether it is a parameter of which nothing is known, which may be a tensor, or computed from such."""
-    names = list(operands(argument.node)) if argument.node is not None else []
-    facts = [argument.fact if name is argument.node else call.site.fact(name) for name in names]
-    return any(map(is_unknown_parameter, facts))
-
-
 def _collects(argument: Argument) -> bool:
     """Whether it is a list of tensors, or of what some function gives of which nothing is known."""
     fact, node = argument.fact, argument.node
@@ -212,7 +211,8 @@ def _collects(argument: Argument) -> bool:
 
 def _has_floats(call: Call, argument: Argument) -> bool:
     """Whether it is a list of tensors whose numbers may have gradients."""
-    if is_tensor(argument.fact) or not (_has_tensors(call, argument) or _collects(argument)):
+    listed = isinstance(argument.node, ast.List | ast.Tuple | ast.ListComp) and is_handed(argument.node, call)
+    if is_tensor(argument.fact) or not (_has_tensors(call, argument) or _collects(argument) or listed):
         return False
     items = [*getattr(argument.fact, "items", ()), getattr(argument.fact, "item", UNKNOWN)]
     kinds = {item.dtype for item in items if isinstance(item, Tensor)}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from t2j_lsp.translate.rule.library import numbered_by
 from t2j_lsp.translate.rule.record import Call, Piece, Row, rule
 
 from ._axes import spelled
 from ._facts import same, same_pair
+
+numbered_by("n", of=("torch.diff", "torch.Tensor.diff"))
 
 
 @rule("torch.cumsum(input, dim, *, dtype=None)", jax="jnp.cumsum(x, axis)", method=True, result=same)

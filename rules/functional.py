@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import Tensor
-from t2j_lsp.translate.rule.library import Trait, takes_tensors, trait
+from t2j_lsp.translate.rule.library import Trait, numbered_by, takes_tensors, trait
 from t2j_lsp.translate.rule.pieces import NOT
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
 from ._facts import as_float, same
+
+numbered_by("num_groups", "normalized_shape")
 
 F = "torch.nn.functional"
 

@@ -6,10 +6,13 @@ PyTorch raises on an index out of bounds, where JAX clamps it or fills with NaN.
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Tensor
-from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.library import Trait, numbered_by, trait
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import axis_index, dtype_of, integer, rank_of
+
+numbered_by("offset")
+numbered_by("step", of=("torch.Tensor.unfold",))
 
 DYNAMIC = "The size of the result depends on values, so this can't run under jax.jit."
 

@@ -11,13 +11,15 @@ from itertools import accumulate
 
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
-from t2j_lsp.translate.rule.library import Trait, trait
+from t2j_lsp.translate.rule.library import Trait, numbered_by, trait
 from t2j_lsp.translate.rule.pieces import ADD, ATOM, MULTIPLY, bracket, precedence
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, is_simple, rule
 from t2j_lsp.translate.rule.windows import stacks_windows, windows
 
 from ._arguments import LEGACY, integer, is_number, is_sequence, part_texts, parts, width_of
 from ._facts import first, same
+
+numbered_by("sections")
 
 PAST_END = (
     "Where a window reaches past the end, PyTorch raises, since it is shorter, and JAX takes the last element again."

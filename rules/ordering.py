@@ -9,12 +9,16 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.library import numbered_by
 from t2j_lsp.translate.rule.pieces import Part
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import rank_of
 from ._axes import spelled
 from ._facts import broadcast, first, is_float, is_integer, reduced, reduced_int, reduced_pair, same, same_pair
+
+numbered_by("minlength", "bins")
+numbered_by("k", of=("torch.Tensor.topk", "torch.kthvalue", "torch.Tensor.kthvalue"))
 
 DYNAMIC_SIZE = "The size of the result depends on the values: under jax.jit give {} a size=."
 

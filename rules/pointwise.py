@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import Fact, Scalar, Tensor, Tuple
+from t2j_lsp.translate.rule.library import numbered_by
 from t2j_lsp.translate.rule.pieces import UNARY
 from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
@@ -14,6 +15,8 @@ from ._arguments import rank_of
 from ._facts import as_float, broadcast, first, is_bool, is_float, is_integer, same
 from ._unknown_values import is_unknown_parameter
 from .ordering import as_part
+
+numbered_by("decimals")
 
 # One operand: the same value and gradient under the same name in jax.numpy. Integers give floats on both sides.
 for name in [

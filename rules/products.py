@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.facts import ListOf, Scalar, Tensor, Tuple
-from t2j_lsp.translate.rule.library import takes_tensors
+from t2j_lsp.translate.rule.library import numbered_by, takes_tensors
 from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 from ._arguments import has_float
 from ._facts import broadcast, is_bool, is_float, is_integer, multiplied, same
+
+numbered_by("n", of=("torch.matrix_power", "torch.Tensor.matrix_power", "torch.linalg.matrix_power"))
 
 for name, second in {"matmul": "other", "mm": "mat2", "bmm": "mat2", "mv": "vec"}.items():
     aliases = ["torch.linalg.matmul"] if name == "matmul" else []

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Scalar
+from t2j_lsp.translate.rule.library import numbered_by
 from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, rule
 
 from ._axes import axis, listed_axis
 from ._facts import as_float, same
+
+numbered_by("n_fft", "hop_length", "win_length", "s")
+numbered_by(
+    "n", of=[f"torch.fft.{name}" for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftfreq", "rfftfreq")]
+)
 
 for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
     Row(

@@ -221,6 +221,15 @@ def test_integers_are_integers_whether_the_check_runs_in_float64_or_not(check: C
         assert check(torch, wrong).verdict is VerdictKind.DIFFERENT, wrong
 
 
+def test_a_number_of_bytes_is_that_of_the_precision_that_runs(check: Check) -> None:
+    """Arrays of floats have 8 bytes for each in a check's first runs, and 4 in the user's precision, on both sides."""
+    torch = "import torch\n\n\ndef size(x: torch.Tensor) -> int:\n    return x.element_size() * x.nelement()\n"
+    right = "import jax\n\n\ndef size(x: jax.Array) -> int:\n    return x.itemsize * x.size\n"
+    assert check(torch, right).verdict is VerdictKind.EQUIVALENT
+    for factor in ("2", "4", "8 // x.itemsize"):
+        assert check(torch, right.replace("x.itemsize *", f"{factor} *")).verdict is VerdictKind.DIFFERENT, factor
+
+
 REFERENCE = """
 # t2j: x=f32[4, 3]
 class Reference({base}):

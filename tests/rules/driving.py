@@ -106,6 +106,9 @@ class FakeSite:
     def computed(self, node: ast.expr) -> bool:
         return isinstance(node, ast.BinOp)
 
+    def walked(self, node: ast.expr) -> ast.expr | None:
+        return None
+
     def lines(self, text: str) -> int:
         return 1
 

@@ -21,6 +21,43 @@ def test_a_tensor_made_of_numbers_has_none_to_lose(value: str) -> None:
     assert "stop_gradient" not in convert(HEAD + f"def f(m):\n    return torch.tensor({value}) * torch.ones(2)\n").code
 
 
+@pytest.mark.parametrize(
+    ("value", "stopped"),
+    [
+        ("m[0]", True),
+        ("-m[0] / 2", True),
+        ("[m, n]", True),
+        ("[m * 2, 1.0]", True),
+        ("[2 * x for x in m]", True),
+        ("[x for x, y in zip(m, n)], dtype=torch.float32", True),
+        ("m[0] if n else 1.0", True),
+        ("[m, n], dtype=torch.long", False),
+        ("m, dtype=torch.bool", False),
+        ("[n[x] for x in m]", False),
+        ('m["key"]', False),
+        ("[len(x) for x in m]", False),
+        ("m.rate", False),
+    ],
+)
+def test_items_of_what_is_not_known_and_lists_of_them_carry_no_gradient(value: str, stopped: bool) -> None:
+    """Neither does anything in whole numbers, nor what a dictionary of words has for each."""
+    code = convert(HEAD + f"def f(m, n):\n    return torch.tensor({value}) * torch.ones(2)\n").code
+    assert ("stop_gradient" in code) is stopped
+
+
+@pytest.mark.parametrize(("value", "stopped"), [("[m[0], m[1]]", True), ("m[0]", False), ("m", False)])
+def test_an_array_of_what_may_be_a_list_of_tensors(value: str, stopped: bool) -> None:
+    code = convert(HEAD + f"def f(m):\n    return torch.as_tensor({value}) * torch.ones(2)\n").code
+    assert ("stop_gradient" in code) is stopped
+
+
+@pytest.mark.parametrize("kind", ["IntTensor", "LongTensor", "FloatTensor", "DoubleTensor", "ByteTensor", "HalfTensor"])
+def test_old_tensor_types_say_that_something_is_a_tensor(kind: str) -> None:
+    text = "def mix(k, s: int):\n    k ^= s\n    return k * 3\n\n\n"
+    text += f"def f(x: torch.{kind}):\n    y = mix(x, 1)\n    return y + x\n"
+    assert [gap.span.line for gap in convert(HEAD + text).gaps] == [10]
+
+
 STEPS = "def f(x: torch.Tensor, end, n, c):\n    {}\n    return torch.{}(0, {}, n) + x\n"
 
 

@@ -95,6 +95,7 @@ class ComparedEvidence:
         """Adds the differences in the user's precision: dtypes, and values much farther from the truth than torch's."""
         torch = self.evidence.torch[32]
         numeric = {n: v for n, v in self.torch.observed.items() if stage_of(n) == "numeric"}
+        numeric |= {n: v for n in numeric if isinstance(v := torch.observed.get(n), int)}  # the number of bytes, say
         skip = self.skip | self.conditioning.ill
         comparison = Comparison()
         for observed in _phases(narrow.observed):

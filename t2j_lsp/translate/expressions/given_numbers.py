@@ -6,8 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.library import is_size, is_whole_number
+from t2j_lsp.translate.rule.record import REGISTRY
 
 from .context import Context
 
@@ -42,11 +45,23 @@ def _asks_for_value(ctx: Context, info: FunctionInfo, name: str, depth: int = 0)
                 return True
             case ast.If(test=test) | ast.While(test=test) if _is_compared(test, name):
                 return True
+            case ast.Call() if _takes_size(ctx, node, name):
+                return True
             case ast.Call() if depth < _DEEPEST and isinstance(called := ctx.inference.facts.get(node.func), Function):
                 handed = (p.arg for p, value in _pairs(node, called.info) if _among(name, [value]))
                 if any(_asks_for_value(ctx, called.info, one, depth + 1) for one in handed):
                     return True
     return False
+
+
+def _takes_size(ctx: Context, node: ast.Call, name: str) -> bool:
+    """Whether a name is what a rule's function must know when it compiles: a size, or another whole number."""
+    called = ctx.inference.facts.get(node.func)
+    rule = REGISTRY.get(called.name) if isinstance(called, Qual) else None
+    if rule is None or (bound := bind(rule.signatures[0], node, None)) is None:
+        return False
+    known = (one for one in bound if is_size(one, rule.name) or is_whole_number(one, rule.name))
+    return any(_among(name, bound[one]) for one in known)
 
 
 def _among(name: str, values: list[ast.expr]) -> bool:

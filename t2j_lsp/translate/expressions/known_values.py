@@ -13,7 +13,7 @@ from t2j_lsp.translate.inference.numpy_attributes import NUMPY, computes_of_unkn
 from t2j_lsp.translate.inference.rngs import build_methods
 from t2j_lsp.translate.rule.definitions import Function
 from t2j_lsp.translate.rule.facts import ListOf, Tensor
-from t2j_lsp.translate.rule.library import SIZES, Trait, names_with
+from t2j_lsp.translate.rule.library import Trait, is_size, is_whole_number, names_with
 from t2j_lsp.translate.rule.record import Argument, Rule
 
 from .context import Context
@@ -80,9 +80,10 @@ class KnownValues:
             self._of_numpy(node)
         if any(_AXES.fullmatch(name) and self._is_axis(arguments[name]) for name in arguments):
             self._note(node, rule.name, _AXIS)
-        named = [name for name in arguments if name in SIZES and (not SIZES[name] or rule.name in SIZES[name])]
-        if any(self._makes_size(part) for name in named for part in _parts(arguments[name])):
-            self._note(node, rule.name, _SIZE)
+        for stated, reason in ((is_size, _SIZE), (is_whole_number, _VALUE)):
+            named = [name for name in arguments if stated(name, rule.name)]
+            if any(self._makes_size(part) for name in named for part in _parts(arguments[name])):
+                self._note(node, rule.name, reason)
 
     def kept(self, node: ast.Assign) -> bool:
         """``global table; table = make(n)``: what is kept is of the trace that it was made in. Nothing is rewritten."""

@@ -31,6 +31,7 @@ from t2j_lsp.translate.rule.record import (
 )
 from t2j_lsp.translate.source import assignments
 from t2j_lsp.translate.source.evaluation import asked_before
+from t2j_lsp.translate.source.walked import walked_by
 from t2j_lsp.translate.source.width import lines_with
 
 from .axisless import of_vectors, without_axes
@@ -126,6 +127,9 @@ class CallSite:
         pairs = (pair for n in symbols.walk(function) if n is not function for pair in assignments.assigned(n))
         return any(isinstance(value, ast.BinOp) and ast.unparse(target) == node.id for target, value in pairs)
 
+    def walked(self, node: ast.expr) -> ast.expr | None:
+        return walked_by(node, self.ctx.source.parents)
+
     @property
     def unpacked(self) -> int:
         current = self.ctx.scope.statement
@@ -148,7 +152,7 @@ class CallSite:
         """The constant index or attribute read from the call's value (``x.max(1)[0]``, ``.values``), None otherwise."""
         parent = self.ctx.source.parents.get(self.node)
         if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
-            return only_used(parent.targets[0])
+            return assignments.only_used(parent.targets[0])
         if isinstance(parent, ast.Subscript) and parent.value is self.node:
             index = parent.slice
             if isinstance(index, ast.Constant) and isinstance(index.value, int):
@@ -246,14 +250,6 @@ class CallSite:
 
 Sites = Callable[[ast.expr, str], CallSite]
 """Makes the site of a call, under the name that findings have."""
-
-
-def only_used(target: ast.expr) -> int | None:
-    """Which of several names is used in ``_, indices = f(x)``; None if more are, or if it isn't such a tuple."""
-    if not isinstance(target, ast.Tuple) or len(target.elts) < 2:
-        return None
-    ignored = [isinstance(e, ast.Name) and e.id == "_" for e in target.elts]
-    return ignored.index(False) if sum(ignored) == len(ignored) - 1 else None
 
 
 class RuleApplication:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from t2j_lsp.translate.rule.definitions import Instance, layer_names
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule, flax_names
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.tensors import behind_data
 from .any_layer import RENAMED
 from .context import Context
 from .handlers import ExpressionRenderer
+from .properties import given_by, property_of
 from .wrapped_layers import INSIDE, is_being_built, is_wrapped, shares_weight
 
 _SECOND_NAME = (
@@ -58,22 +59,36 @@ class Variables:
             return self.renderer.render(node).text, True  # of a list or dict of parameters
         if not isinstance(node, ast.Attribute) or not isinstance(fact, Tensor) or not fact.variable:
             return None
-        text = bracket(self.renderer.render(node.value), ATOM)
-        owner = self.ctx.fact(node.value)
+        if (held := self._held(node)) is None:
+            return None
+        path, owner, name = held
+        text = bracket(self.renderer.render(node.value), ATOM) + path
         if is_wrapped(owner):
-            if node.attr != "bias" and not (shares_weight(owner) and is_being_built(self.ctx)):
+            if name != "bias" and not (shares_weight(owner) and is_being_built(self.ctx)):
                 return None
             text += f".{INSIDE}"
-        forms = flax_names(owner, node.attr)
+        forms = flax_names(owner, name)
         if forms:
             if len(forms) != 1:
-                return self._either(node, text, layer_names(owner)) if constant else None
+                return self._either(node, text, layer_names(owner)) if constant and not path else None
             form = forms.pop()
             return f"{text}.{form}", form == "kernel"
         if isinstance(owner, AnyModule):
-            answers = node.attr not in RENAMED or isinstance(node.value, ast.Attribute)
-            return (f"{text}.{node.attr}", False) if constant and not owner.names and answers else None
-        return f"{text}.{node.attr}", False
+            answers = name not in RENAMED or isinstance(node.value, ast.Attribute)
+            return (f"{text}.{name}", False) if constant and not owner.names and answers else None
+        return f"{text}.{name}", False
+
+    def _held(self, node: ast.Attribute) -> tuple[str, Fact, str] | None:
+        """Where the parameter that an attribute reads is, behind properties; what has it, and under which name.
+
+        None where a property gives more than an attribute, so that what it gives is no Variable.
+        """
+        path, owner, name = "", self.ctx.fact(node.value), node.attr
+        while (info := property_of(owner, name)) is not None:
+            if (given := given_by(info, self.ctx.inference)) is None:
+                return None
+            path, owner, name = path + given[0], given[1], given[2]
+        return path, owner, name
 
     def refuses_second_name(self, node: ast.stmt, value: ast.expr, what: str) -> bool:
         """Whether a statement gives a layer's kernel another name, which is said then: what is read is no variable."""
@@ -161,17 +176,21 @@ class Variables:
         target = behind_data(target)
         if not isinstance(target, ast.Attribute):
             return None
-        if layer_names(self.ctx.fact(target.value)) <= names_with(Trait.LINEAR):
+        if layer_names(self._owner(target)) <= names_with(Trait.LINEAR):
             return f"{bracket(piece, ATOM)}.T"
         return f"{self.renderer.need('jnp')}.moveaxis({bracket(piece, ARGUMENT)}, (0, 1), (-1, -2))"
 
     def in_torch_layout(self, target: ast.expr, kernel: str) -> Piece:
         """The kernel that ``target`` names, as the weight in PyTorch's layout."""
         target = behind_data(target)
-        owner = self.ctx.fact(target.value) if isinstance(target, ast.Attribute) else UNKNOWN
+        owner = self._owner(target) if isinstance(target, ast.Attribute) else UNKNOWN
         if layer_names(owner) <= names_with(Trait.LINEAR):
             return Piece(f"{kernel}.T")
         return Piece(f"{self.renderer.need('jnp')}.moveaxis({kernel}[...], (-1, -2), (0, 1))")
+
+    def _owner(self, node: ast.Attribute) -> Fact:
+        held = self._held(node)
+        return UNKNOWN if held is None else held[1]
 
     def with_part(self, target: ast.expr, kernel: str, part: Callable[[str], str]) -> str | None:
         """The statement that gives the kernel that ``target`` names another part, which PyTorch's layout says.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.facts import Tensor, is_number
 
 from .context import Context
 
 _REASON = "this needs integers of 64 bits, as PyTorch's are, and JAX's have 32: convert with x64"
+_UNSURE = "if {0} is a tensor, this needs integers of 64 bits, and JAX's have 32: annotate {0}, or convert with x64"
 _ITSELF = 2**31
 """From here on a number doesn't fit."""
 _FACTOR = 2**24
@@ -24,14 +28,40 @@ def report_wide(ctx: Context, node: ast.BinOp) -> None:
         return
     for tensor, other in ((node.left, node.right), (node.right, node.left)):
         fact, number = ctx.fact(tensor), _number(other)
-        if not isinstance(fact, Tensor) or number is None:
+        handed = None if isinstance(fact, Tensor) else _handed(ctx, tensor)
+        if number is None or not isinstance(fact, Tensor) and handed is None:
             continue
         bits = isinstance(node.op, _OF_BITS)
-        whole = bits or fact.dtype is not None and "int" in fact.dtype
+        of_bits = isinstance(tensor, ast.BinOp) and isinstance(tensor.op, _OF_BITS)
+        whole = bits or of_bits or isinstance(fact, Tensor) and fact.dtype is not None and "int" in fact.dtype
         wide = number >= _ITSELF or isinstance(node.op, ast.Mult) and number >= _FACTOR
         shifted = isinstance(node.op, ast.LShift) and tensor is node.left and number >= _SHIFT
         if whole and (shifted or wide and not isinstance(node.op, ast.Div | ast.Pow)):
-            ctx.report.gap(node, type(node.op).__name__, "refused", _REASON)
+            code, reason = ("refused", _REASON) if handed is None else ("unsure", _UNSURE.format(handed))
+            ctx.report.gap(node, type(node.op).__name__, code, reason)
+            return
+
+
+def _handed(ctx: Context, node: ast.expr) -> str | None:
+    """The parameter, of which nothing is known, that bits are taken of: ``k``, or that of ``(k >> 16) ^ k``."""
+    match node:
+        case ast.Name(id=name) if isinstance(ctx.fact(node), UnknownParameter):
+            return None if _is_given_numbers(ctx, name) else name
+        case ast.BinOp(
+            left=left, op=ast.BitAnd() | ast.BitOr() | ast.BitXor() | ast.LShift() | ast.RShift(), right=right
+        ):
+            return _handed(ctx, left) or _handed(ctx, right)
+    return None
+
+
+def _is_given_numbers(ctx: Context, name: str) -> bool:
+    """Whether the file calls the function around, and gives numbers alone for its parameter."""
+    info, given = ctx.scope.function, list[ast.expr]()
+    for call in (n for n in ctx.source.nodes if isinstance(n, ast.Call)):
+        called = ctx.fact(call.func)
+        if isinstance(called, Function) and called.info is info:
+            given += [value for parameter, value in bound_arguments(call, called.info) if parameter.arg == name]
+    return bool(given) and all(is_number(ctx.fact(value)) for value in given)
 
 
 def _number(node: ast.expr) -> int | None:

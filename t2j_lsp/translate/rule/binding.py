@@ -231,6 +231,9 @@ class SilentSite:
     def made(self, node: ast.expr, handed: bool = False) -> list[tuple[str, ast.Call]]:
         return []
 
+    def walked(self, node: ast.expr) -> ast.expr | None:
+        return None
+
     def computed(self, node: ast.expr) -> bool:
         return False
 

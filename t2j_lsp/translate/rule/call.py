@@ -124,6 +124,10 @@ class Site(Protocol):
         """Whether a value is arithmetic, or a variable that is given some in the same function."""
         ...
 
+    def walked(self, node: ast.expr) -> ast.expr | None:
+        """What is walked where a name is the variable of a loop or comprehension around it; None elsewhere."""
+        ...
+
     @property
     def x64(self) -> bool: ...
 

@@ -302,6 +302,26 @@ def sized_by(*parameters: str, of: str | None = None) -> None:
         SIZES.setdefault(parameter, set()).update({of} if of is not None else ())
 
 
+WHOLE_NUMBERS: dict[str, set[str]] = {}
+"""Parameters that take whole numbers which JAX must know when it compiles, and whose they are, as in `SIZES`."""
+
+
+def numbered_by(*parameters: str, of: Iterable[str] = ()) -> None:
+    """State that JAX must know arguments of these parameters, of some functions or of all, when it compiles."""
+    for parameter in parameters:
+        WHOLE_NUMBERS.setdefault(parameter, set()).update(of)
+
+
+def is_size(parameter: str, function: str) -> bool:
+    """Whether an argument of a function says how large its result is."""
+    return parameter in SIZES and (not SIZES[parameter] or function in SIZES[parameter])
+
+
+def is_whole_number(parameter: str, function: str) -> bool:
+    """Whether an argument of a function is a whole number, no size, that JAX must know when it compiles."""
+    return parameter in WHOLE_NUMBERS and (not WHOLE_NUMBERS[parameter] or function in WHOLE_NUMBERS[parameter])
+
+
 ATTRIBUTES: dict[str, str] = {}
 """Attributes of objects of a library's classes that are the same in JAX, by qualified name, and what they are."""
 

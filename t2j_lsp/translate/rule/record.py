@@ -22,7 +22,7 @@ from t2j_lsp.contract import Fidelity, RuleDoc
 from .call import NO_LITERAL, Argument, Call, CannotHoist, Refusal, Site, is_simple, renamed, shape_text
 from .definitions import ClassInfo
 from .facts import Fact, Object, OptimizerFunction, Qual
-from .library import SIZES, Trait, class_of, names_with, object_of
+from .library import SIZES, WHOLE_NUMBERS, Trait, class_of, names_with, object_of
 from .pieces import Piece, Template, compile_template
 from .signature import Parameter, RuleError, Signature, parse_signature
 
@@ -380,4 +380,4 @@ def may_need_values(arguments: Mapping[str, Argument]) -> bool:
     """Whether a call has arguments that must not be values of arrays under jit: sizes, axes, what NumPy computes."""
     named = ((name[:3], one) for name, one in arguments.items())
     axes = any(name == "dim" and (one.items or isinstance(one.node, _COMPUTED)) for name, one in named)
-    return axes or not SIZES.keys().isdisjoint(arguments) or not _DATA.isdisjoint(arguments)
+    return axes or any(name in SIZES or name in WHOLE_NUMBERS or name in _DATA for name in arguments)

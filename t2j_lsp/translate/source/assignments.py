@@ -49,3 +49,11 @@ def first_of_chain(call: ast.Call) -> ast.Call:
 def _statement(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST:
     around = parents.get(node, node)
     return parents.get(around, around) if isinstance(around, ast.Tuple | ast.List) else around
+
+
+def only_used(target: ast.expr) -> int | None:
+    """Which of several names is used in ``_, indices = f(x)``; None if more are, or if it isn't such a tuple."""
+    if not isinstance(target, ast.Tuple) or len(target.elts) < 2:
+        return None
+    ignored = [isinstance(e, ast.Name) and e.id == "_" for e in target.elts]
+    return ignored.index(False) if sum(ignored) == len(ignored) - 1 else None

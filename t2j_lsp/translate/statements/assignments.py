@@ -9,13 +9,13 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.layers import COMPLEX
-from t2j_lsp.translate.expressions.rule_application import only_used
 from t2j_lsp.translate.rule.factory import KEYS, is_factory
 from t2j_lsp.translate.rule.facts import Object, Partial, Qual, Scalar
 from t2j_lsp.translate.rule.library import CLASSES, TorchClass, Trait, names_with
 from t2j_lsp.translate.rule.names import is_complex_dtype
 from t2j_lsp.translate.rule.pieces import Part, assigned
 from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.source.assignments import only_used
 
 HANDED_ON = "no layer takes a device or a dtype in Flax, and this dict is changed or handed on: leave it out there"
 

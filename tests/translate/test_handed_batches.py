@@ -107,3 +107,74 @@ def test_batches_that_the_loop_takes_apart_are_handed_over() -> None:
 def test_parts_that_python_computes_with_are_arrays_of_jax() -> None:
     code = convert(UNPACKED.replace(ZERO, f"        losses.append(x.mean().item())\n{ZERO}", 1)).code
     assert "x, y = jax.tree.map(jnp.asarray, batch)" in code
+
+
+NAMED = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, Dataset
+
+
+class Rows(Dataset):
+    def __init__(self):
+        self.x = torch.linspace(-1, 1, 24).reshape(8, 3)
+        self.y = torch.arange(8) % 2
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return {"x": self.x[i], "y": self.y[i]}
+
+
+loader = DataLoader(Rows(), batch_size=4)
+device = "cpu"
+losses = []
+model = nn.Linear(3, 2)
+# train
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in loader:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(batch["x"]), batch["y"])
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item() * batch["x"].size(0))
+for data in loader:
+    x, y = data["x"].to(device), data["y"].to(device)
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item() / len(x))
+"""
+NAMED_HANDED = ["batch = jax.tree.map(np.asarray, batch)", 'x, y = np.asarray(data["x"]), np.asarray(data["y"])']
+LAST = '    losses.append(loss.item() * batch["x"].size(0))\n'
+
+
+@pytest.mark.jax
+def test_dicts_and_what_is_taken_out_of_them_are_handed_over() -> None:
+    code = trained(NAMED).translation.code
+    assert all(line in code for line in NAMED_HANDED)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        '    losses.append(batch["x"].mean().item())\n',
+        "    last = batch\n",
+        '    batch["y"] = batch["y"] + 1\n',
+        "    show(batch)\n",
+        '    batch["x"][0] = 0.0\n',
+    ],
+)
+def test_dicts_that_python_computes_with_are_arrays_of_jax(read: str) -> None:
+    code = convert(NAMED.replace(LAST, f"{LAST}{read}")).code
+    assert "batch = jax.tree.map(jnp.asarray, batch)" in code and NAMED_HANDED[1] in code
+
+
+def test_a_part_that_python_computes_with_is_an_array_of_jax() -> None:
+    code = convert(f"{NAMED}    losses.append(y.float().mean().item())\n").code
+    assert 'x, y = np.asarray(data["x"]), jnp.asarray(data["y"])' in code
+    code = convert(NAMED.replace("self.y = torch.arange(8) % 2", "self.y = (torch.arange(8) % 2).to(device)")).code
+    assert "np.asarray" not in code.replace("jnp.asarray", "")

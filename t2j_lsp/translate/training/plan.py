@@ -67,7 +67,7 @@ def plan_training(context: Context) -> None:
     outside = OutsideUpdates(context, objects, optimizers, steps, batches)
     outside.plan()
     handed = HandedBatches(context, steps, outside.compiled, outside.passed)
-    batches.handed, batches.unpacked = handed.is_handed, handed.is_unpacked
+    batches.handed, batches.unpacked, batches.part = handed.is_handed, handed.is_unpacked, handed.is_part
     _convert_batches(context, batches, {n for s in steps.refused for n in symbols.walk(s)})
 
 

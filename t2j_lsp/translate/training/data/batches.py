@@ -49,6 +49,8 @@ class Batches:
         """Whether compiled functions alone read a batch: once steps are planned."""
         self.unpacked: Callable[[ast.Assign], bool] = lambda statement: False
         """Whether they alone read what a statement takes out of one: ``x, y = batch``."""
+        self.part: Callable[[ast.Call], bool] = lambda move: False
+        """Whether they alone read what a part of one is assigned to: ``x = batch["x"].to(device)``."""
         self.targets: dict[tuple[ast.stmt, str], ast.Name] = {}
         self.mixed: set[tuple[ast.stmt, str]] = set()
         """Those that may be or hold texts: by what samples hold, or since only some items are moved to a device."""
@@ -331,7 +333,8 @@ class Batches:
         self.ctx.report.count_converted()
         if receiver in ids and dtype is None:
             return Piece(f"{renderer.need('padded_ids')}({receiver})")
-        if dtype is None and isinstance(moved := node.func.value, ast.Name) and self.handed(moved):
+        moved = node.func.value
+        if dtype is None and (self.handed(moved) if isinstance(moved, ast.Name) else self.part(node)):
             return Piece(f"{renderer.need('np')}.asarray({receiver})")
         options = f", dtype={renderer.render(dtype).text}" if dtype is not None else ""
         return Piece(f"{renderer.need('jnp')}.asarray({receiver}{options})")
@@ -374,10 +377,9 @@ class Batches:
             self.ctx.report.count_converted()
             return f"{renderer.need('padded_ids')}({name})"
         target = self.targets.get((statement, name))
-        if one and not mixed and not ordered and target is not None and self.handed(target):
-            self.ctx.report.count_converted()
-            return f"{renderer.need('np')}.asarray({name})"
-        return as_arrays(self.ctx.report, renderer, name, one, ordered, mixed).text
+        handed = not mixed and not ordered and target is not None and self.handed(target)
+        library = "np" if handed else "jnp"
+        return as_arrays(self.ctx.report, renderer, name, one, ordered, mixed, library).text
 
 
 def _is_dataset(fact: Fact) -> bool:

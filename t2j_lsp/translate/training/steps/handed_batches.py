@@ -50,6 +50,15 @@ class HandedBatches:
             return False
         return all(self._is_read_so(one, loop) for one in names_in(statement.targets[0]))
 
+    def is_part(self, move: ast.Call) -> bool:
+        """Whether they alone read what ``x = batch["x"].to(device)`` takes out of one."""
+        named = assigned_to(move, self.parents)
+        batch = next((n for n in symbols.walk(move.func) if isinstance(n, ast.Name)), None)
+        loop = self._loop_of(batch) if batch is not None else None
+        if named is None or loop is None or not is_loader(self.ctx.fact(loader_of(loop.iter))) or self._moves_own:
+            return False
+        return self._is_read_so(named, loop)
+
     def _may_be_on_card(self, loop: ast.For) -> bool:
         """Whether batches may be on a card, of which NumPy takes none, before the loop itself moves them there."""
         if self._moves_own:
@@ -121,6 +130,8 @@ class HandedBatches:
                 return value in parent.args and (parent in self.compiled or self._is_loss(parent.func))
             case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
                 return all(isinstance(self.ctx.fact(one), Tensor) for one in (left, right))
+            case ast.Subscript(slice=ast.Constant()) if parent.value is value:
+                return not isinstance(self.ctx.fact(value), Tensor) and self._is_taken(node, parent)
             case ast.Attribute(attr="shape" | "device"):
                 return True
             case ast.Attribute(attr="data"):

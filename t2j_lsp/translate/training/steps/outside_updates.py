@@ -29,6 +29,7 @@ from t2j_lsp.translate.training.program.static_values import names_loss
 from t2j_lsp.translate.training.program.step_calls import CLOSURE
 
 from .bound_calls import BoundCalls
+from .idle_modes import IdleModes
 from .method_calls import MethodCalls
 from .passes import Passes
 from .region import AUTOCAST
@@ -95,6 +96,8 @@ class OutsideUpdates:
             if call not in taken:
                 handle()
         self.passed = passes.compiled
+        if self.steps.converted and not self.steps.refused:
+            IdleModes(self.ctx, self.bound, {*self.steps.used, *self.compiled} - self.steps.uncompiled).plan()
 
     # --- statements -----------------------------------------------------------------------------------------------
 

@@ -177,3 +177,76 @@ def test_averages_into_a_module_that_may_share_variables_are_not() -> None:
     tied = TRAINED.replace("for p, q in", "target.fc.weight = net.fc.weight\nfor p, q in")
     code = convert(tied.format(left="net", body="q.data.mul_(1 - tau).add_(p.data, alpha=tau)", behind="")).code
     assert "polyak_update" not in code and "incremental_update(" in code
+
+
+EMA = '''\
+class EMA:
+    def __init__(self, beta):
+        self.beta = beta
+
+    def update_model_average(self, averaged, current):
+        for p, q in zip(current.parameters(), averaged.parameters()):
+            old, new = q.data, p.data
+            q.data = self.update_average(old, new)
+
+    def update_average(self, old, new):
+        """The exponential average."""
+        if old is None:
+            return new
+        return old * self.beta + (1 - self.beta) * new
+
+
+'''
+
+
+def averaged(old: str = "", new: str = "") -> str:
+    head = LOOP.partition("for p, q in")[0]
+    source = f"{head.replace('class Net', EMA + 'class Net')}ema = EMA(0.9)\nema.update_model_average(target, net)\n"
+    assert not old or old in source
+    return convert(source.replace(old, new) if old else source).code
+
+
+def test_what_a_method_computes_of_both_is_the_average() -> None:
+    code = " ".join(averaged().split()).replace("( ", "(").replace(" )", ")").replace(",)", ")")
+    states = "nnx.state(current, nnx.Param), nnx.state(averaged, nnx.Param)"
+    assert f"nnx.update(averaged, optax.incremental_update({states}, 1 - self.beta))" in code
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "            old, new = q.data, p.data\n            q.data = self.update_average(old, new)",
+            "            q.data = self.update_average(q.data, p.data)",
+        ),
+        ("self.update_average(old, new)", "self.update_average(new=new, old=old)"),
+        ("            old, new = q.data, p.data", "            old = q.data\n            new = p.data"),
+    ],
+)
+def test_the_average_of_a_method_may_be_written_in_other_ways(old: str, new: str) -> None:
+    assert "optax.incremental_update(" in averaged(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("        if old is None:", "        print(old.sum())\n        if old is None:"),
+        ("        if old is None:", "        if self.beta is None:"),
+        ("        return old * self", "        self.beta = 0.5\n        return old * self"),
+        ("class Net", "class Twice(EMA):\n    def update_average(self, old, new):\n        return new\n\n\nclass Net"),
+        ("    def update_average(", "    @torch.no_grad()\n    def update_average("),
+        ("averaged.parameters()):", "averaged.parameters()):\n            self.seen = p"),
+        ("self.update_average(old, new)\n", "self.update_average(old, new)\n        print(old)\n"),
+        ("self.update_average(old, new)", "other.update_average(old, new)"),
+    ],
+)
+def test_the_average_of_a_method_stays_a_call_where_it_may_be_more(old: str, new: str) -> None:
+    assert "incremental_update" not in averaged(old, new)
+
+
+@pytest.mark.parametrize(
+    "body", ["q.data.mul_(tau)\n    q.data.add_((1 - tau) * q.data)", "q.data.mul_(tau).add_(q.data)"]
+)
+def test_a_parameter_that_is_read_again_when_it_is_scaled_stays_in_its_loop(body: str) -> None:
+    code = converted(body)
+    assert "tree.map" not in code and "for p, q in zip(" in code

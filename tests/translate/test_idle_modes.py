@@ -87,7 +87,7 @@ def test_they_go_from_functions_that_make_a_step() -> None:
         ("losses.append(model(x)", "print(model.training)\nlosses.append(model(x)"),
         (
             "    def forward",
-            "    def train(self, mode=True):\n        print(mode)\n        return super().train(mode)\n\n    def forward",
+            "    def train(self, mode=True):\n        return super().train(mode)\n\n    def forward",
         ),
         ("model = Net()\n", "from elsewhere import make\nmodel = make(Net())\n"),
         ("nn.ReLU()", "Layer()"),

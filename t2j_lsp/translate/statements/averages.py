@@ -10,16 +10,21 @@ other arithmetic one ``jax.tree.map`` over them.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import Comprehension, walk
+from t2j_lsp.symbols import Comprehension, nearest, walk
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.paired_parameters import paired_modules
-from t2j_lsp.translate.rule.definitions import Instance, is_module
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Layer, Tensor
+
+_Names = dict[str, str]
+"""The variables that hold a parameter, each with that of the loop."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,17 @@ class Averages:
                 pass
             case _:
                 return False
-        models, names = paired_modules(node), [first, second]
-        written = _written(node.body) if models else None
+        models, loop_names = paired_modules(node), [first, second]
+        names, body = self._named(node) if models else ({}, [])
+        written = _written(body)
         held = None if written is None else _held(written.target, names)
-        if written is None or held is None or not self._are_alike(models) or self._is_read_behind(node, names):
+        if written is None or held is None or not self._are_alike(models) or self._is_read_behind(node, loop_names):
             return False
+        written, names = self._computed(written, names)
+        if written.scale is not None and any(
+            _held(n, names) == held for n in walk(written.value) if isinstance(n, ast.expr)
+        ):
+            return False  # it reads what was scaled before
         text = self._new_value(written, names, held)
         if text is None:
             return False
@@ -62,7 +73,7 @@ class Averages:
         states = [f"{need('nnx')}.state({model}, {need('nnx')}.Param)" for model in texts]
         step = _share(written, names, held)
         if step is not None and node in self.ctx.plan.tree_averages:
-            pair = f"{texts[names.index(held)]}, {texts[1 - names.index(held)]}"
+            pair = f"{texts[loop_names.index(held)]}, {texts[1 - loop_names.index(held)]}"
             share, name = self._text(step, names, False), need(self.ctx.plan.tree_averages[node])
             bound = name == "polyak_step"
             call = f"{need('bound_jit')}({name}, {pair})({share})" if bound else f"{name}({pair}, {share})"
@@ -74,9 +85,60 @@ class Averages:
             average = f"{need('optax')}.incremental_update({new}, {old}, {self._text(step, names, False)})"
         else:
             average = f"{need('jax')}.tree.map(lambda {first}, {second}: {text}, {', '.join(states)})"
-        self.ctx.edits.replace(node, f"{need('nnx')}.update({texts[names.index(held)]}, {average})")
+        self.ctx.edits.replace(node, f"{need('nnx')}.update({texts[loop_names.index(held)]}, {average})")
         self.ctx.report.count_converted()
         return True
+
+    def _named(self, node: ast.For) -> tuple[_Names, list[ast.stmt]]:
+        """The names of the parameters in a loop, those that it gives them among these, and what it does then."""
+        assert isinstance(node.target, ast.Tuple)
+        names: _Names = {n.id: n.id for n in node.target.elts if isinstance(n, ast.Name)}
+        for index, statement in enumerate(node.body):
+            more = _aliases(statement, names)
+            if more is None or not all(self._is_of_loop(name, node) for name in more):
+                return names, node.body[index:]
+            names |= more
+        return names, []
+
+    def _is_of_loop(self, name: str, loop: ast.For) -> bool:
+        """Whether a variable is named nowhere but in a loop, in its function."""
+        inside = {*walk(loop)}
+        function = nearest(ast.FunctionDef, loop, self.ctx.source.parents)
+        named = (n for n in walk(function or self.ctx.source.tree) if isinstance(n, ast.Name) and n.id == name)
+        return all(n in inside for n in named)
+
+    def _computed(self, written: _Written, names: _Names) -> tuple[_Written, _Names]:
+        """What a method of the same object, or a function, computes of both, in place of its call.
+
+        ``q.data = self.update_average(q.data, p.data)``, which gives ``old * self.beta + (1 - self.beta) * new``.
+        """
+        call = written.value
+        info = called_function(self.ctx.fact(call.func)) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or info is None or info.external or written.scale is not None:
+            return written, names
+        arguments, body = info.node.args, [*info.node.body]
+        own = [a.arg for a in arguments.args[:1]] if info.owner is not None and not info.static else []
+        if own and (not isinstance(call.func, ast.Attribute) or ast.unparse(call.func.value) != own[0]):
+            return written, names
+        given = {p.arg: _held(value, names) for p, value in bound_arguments(call, info)}
+        if {*given, *own} != {a.arg for a in arguments.args} or None in given.values() or info.node.decorator_list:
+            return written, names
+        if ast.get_docstring(info.node, clean=False) is not None:
+            del body[0]
+        while len(body) > 1 and _asks_for_none(body[0], given):
+            del body[0]
+        match body:
+            case [ast.Return(value=ast.expr() as value)] if self._means_the_same(value, {*given, *own}, call, info):
+                return _Written(written.target, value), {name: held for name, held in given.items() if held}
+        return written, names
+
+    def _means_the_same(self, value: ast.expr, own: set[str], call: ast.Call, info: FunctionInfo) -> bool:
+        """Whether what a function gives may stand for a call of it: no class has another, and no name is another's."""
+        others = [one for one in self.ctx.inference.functions.values() if one.name == info.name and one is not info]
+        names = [n for n in walk(value) if isinstance(n, ast.Name) and n.id not in own]
+        scopes, source = symbols.scopes_around(call, self.ctx.source.parents), self.ctx.source
+        at_module = all(source.home(n) is None and source.symbols.home(n.id, scopes) is None for n in names)
+        return at_module and not (info.owner is not None and others)
 
     def _are_alike(self, models: list[ast.expr | None]) -> bool:
         """Whether two models are of one class of the file, or built in one place: their states have one form."""
@@ -95,7 +157,7 @@ class Averages:
             for n in self.ctx.source.nodes
         )
 
-    def _new_value(self, written: _Written, names: list[str], held: str) -> str | None:
+    def _new_value(self, written: _Written, names: _Names, held: str) -> str | None:
         """The value as an expression of the two arrays; None if it is more than arithmetic."""
         factors = written.scale is not None
         given = [(written.value, written.factor is not None), (written.scale, factors), (written.factor, True)]
@@ -108,7 +170,7 @@ class Averages:
         scale, *factor = others
         return f"{scale} * {held} + {f'{factor[0]} * {value}' if factor else value}"
 
-    def _text(self, node: ast.expr, names: list[str], multiplied: bool) -> str | None:
+    def _text(self, node: ast.expr, names: _Names, multiplied: bool) -> str | None:
         """An expression with the parameters' names for their values; brackets around a sum that is multiplied."""
         if not self._is_arithmetic(node, names):
             return None
@@ -123,7 +185,7 @@ class Averages:
         added = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
         return f"({text})" if added and multiplied else text
 
-    def _is_arithmetic(self, node: ast.expr, names: list[str]) -> bool:
+    def _is_arithmetic(self, node: ast.expr, names: _Names) -> bool:
         """Whether it is made of the parameters, names and numbers by ``+ - * /``."""
         if _held(node, names) is not None:
             return True
@@ -146,11 +208,36 @@ def _gives(node: ast.AST, names: list[str]) -> bool:
     return any(isinstance(n, ast.Name) and n.id in names for one in givers for n in symbols.walk(one.target))
 
 
-def _held(node: ast.expr, names: list[str]) -> str | None:
+def _aliases(statement: ast.stmt, names: _Names) -> _Names | None:
+    """The names that a statement gives parameters: ``old, new = q.data, p.data``; None for others."""
+    match statement:
+        case ast.Assign(targets=[ast.Name() as target], value=value):
+            pairs: list[tuple[ast.expr, ast.expr]] = [(target, value)]
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(values):
+            pairs = list(zip(targets, values, strict=True))
+        case _:
+            return None
+    out = {t.id: held for t, value in pairs if isinstance(t, ast.Name) and (held := _held(value, names)) is not None}
+    return out if len(out) == len(pairs) and out.keys().isdisjoint(names) else None
+
+
+def _asks_for_none(statement: ast.stmt, given: Collection[str]) -> bool:
+    """Whether a statement is for a parameter that is None: ``if old is None: return new``."""
+    match statement:
+        case ast.If(
+            test=ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]),
+            body=[ast.Return()],
+            orelse=[],
+        ):
+            return name in given
+    return False
+
+
+def _held(node: ast.expr, names: _Names) -> str | None:
     """The name of a parameter, where an expression is it or its values."""
     match node:
         case ast.Name(id=name):
-            return name if name in names else None
+            return names.get(name)
         case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]):
             return _held(inner, names)
         case ast.Attribute(value=inner, attr="data"):
@@ -158,7 +245,7 @@ def _held(node: ast.expr, names: list[str]) -> str | None:
     return None
 
 
-def _share(written: _Written, names: list[str], held: str) -> ast.expr | None:
+def _share(written: _Written, names: _Names, held: str) -> ast.expr | None:
     """The share of the other model, where its share and that of the one that is written into are 1 together."""
     if written.scale is None:
         parts = [written.value.left, written.value.right] if _is(written.value, ast.Add) else []
@@ -167,7 +254,7 @@ def _share(written: _Written, names: list[str], held: str) -> ast.expr | None:
         added = [(written.factor, written.value)] if written.factor is not None else _scaled(written.value, names)
         terms = [(written.scale, written.target), *added]
     shares = {_held(one, names): share for share, one in terms}
-    if len(terms) != 2 or shares.keys() != set(names):
+    if len(terms) != 2 or shares.keys() != {*names.values()}:
         return None
     share = next(share for name, share in shares.items() if name != held)
     return share if _is_rest(share, shares[held]) or _is_rest(shares[held], share) else None
@@ -177,7 +264,7 @@ def _is(node: ast.expr, operator: type[ast.operator]) -> TypeGuard[ast.BinOp]:
     return isinstance(node, ast.BinOp) and isinstance(node.op, operator)
 
 
-def _scaled(node: ast.expr, names: list[str]) -> list[tuple[ast.expr, ast.expr]]:
+def _scaled(node: ast.expr, names: _Names) -> list[tuple[ast.expr, ast.expr]]:
     """A number and the parameter that it is multiplied with."""
     sides = [(node.left, node.right), (node.right, node.left)] if _is(node, ast.Mult) else []
     return [(number, held) for number, held in sides if _held(held, names) is not None]
@@ -191,7 +278,7 @@ def _is_rest(node: ast.expr, share: ast.expr) -> bool:
     return False
 
 
-def _operands(node: ast.expr, names: list[str]) -> list[ast.expr]:
+def _operands(node: ast.expr, names: _Names) -> list[ast.expr]:
     """What an expression is computed of, from left to right: the parameters or their values, other variables."""
     if _held(node, names) is not None or isinstance(node, ast.Name | ast.Attribute):
         return [node]

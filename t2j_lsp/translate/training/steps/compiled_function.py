@@ -44,7 +44,9 @@ class CompiledFunction:
     optimizers: Sequence[Input] = ()
     """What it updates by."""
     place: ast.stmt | None = None
-    """The statement that calls it, where each call may be given the same modules and optimizers."""
+    """The statement that calls it, where each call may be given the same modules and optimizers.
+
+    An ``if`` stands for one that runs where its condition doesn't hold."""
 
     @property
     def updates(self) -> bool:
@@ -65,8 +67,12 @@ class CompiledFunction:
         """``@nnx.jit(static_argnames="criterion", graph=False)``; none where its calls compile it."""
         if self.is_bound:
             return []
-        said = ", ".join(filter(None, [self.static_argnames(), "graph=False" if self.takes_trees() else ""]))
+        said = self.options()
         return [f"@{self.transforms()}.jit" + (f"({said})" if said else "")]
+
+    def options(self) -> str:
+        """How it is compiled: ``static_argnames="criterion", graph=False``."""
+        return ", ".join(filter(None, [self.static_argnames(), "graph=False" if self.takes_trees() else ""]))
 
     def parameters(self, taken: Sequence[Input]) -> str:
         """What it takes, as the definition says it: what is bound by name stands last."""

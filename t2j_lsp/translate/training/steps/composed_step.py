@@ -104,8 +104,7 @@ class Composer:
         self.compiled = self._function()
         decorators = self.compiled.decorators()
         if self.update.mode == "conditional":
-            options = self.compiled.static_argnames()
-            return self._conditional(name, decorators, f", {options}" if options else "")
+            return self._conditional(name, decorators)
         before = self._binds_before()
         decorators = decorators if not self.update.once and before is None else []
         taken = self.compiled.parameters(self._taken())
@@ -144,10 +143,10 @@ class Composer:
         return BoundSteps(self.at.ctx, self.at.objects, self.at.scope).loop(place, *texts)
 
     def _function(self) -> CompiledFunction:
-        fused = (
-            self.update.mode == "fused" and not self.update.once and not any(one.state for one in self.update.optimized)
-        )
-        place = self.update.items[self.update.slice.call].node if fused else None
+        update, place = self.update, None
+        if not update.once and not any(one.state for one in update.optimized):
+            call = update.items[update.slice.call].node
+            place = update.condition.body[0] if update.condition else call if update.mode == "fused" else None
         return CompiledFunction(self.at, self.used, self.body.text, self.optimizers, place)
 
     def _given(self) -> list[str]:
@@ -298,11 +297,12 @@ class Composer:
 
     # --- with and without an update -------------------------------------------------------------------------------
 
-    def _conditional(self, name: str, decorators: Sequence[str], options: str) -> UpdateStep:
+    def _conditional(self, name: str, decorators: Sequence[str]) -> UpdateStep:
         """A loss function at the top level, which the training step and the evaluation share."""
-        need, ctx = self.at.need, self.at.ctx
+        ctx = self.at.ctx
         limits = [i for i in self.others if i.kind == "limit"]
         shared = [*self.modules, *(i for i in self.others if i.kind != "limit")]
+        shared.sort(key=self.compiled.is_static)
         self.loss_fn = unused(ctx.names, self.loss_fn, "compute_loss", "objective")
         lines = [
             f"def {self.loss_fn}({', '.join(i.name for i in shared)}):",
@@ -311,14 +311,18 @@ class Composer:
             "",
         ]
         taken = [*self.modules, *self.optimizers, *(i for i in shared if i.kind != "module"), *limits]
-        lines += [*decorators, f"def {name}({', '.join(i.name for i in taken)}):"]
+        lines += [*decorators, f"def {name}({self.compiled.parameters(taken)}):"]
         lines += indented([self._gradient(shared, self.loss_fn), *self._after()], "    ")
-        evaluate = unused(ctx.names, "eval_step", "evaluate")
-        lines += ["", "", f"{evaluate} = {need('nnx')}.jit({self.loss_fn}{options})"]
-        given = ", ".join(map(self.compiled.argument, shared))
+        evaluated = CompiledFunction(self.at, shared, self.body.text, place=self.update.condition)
+        evaluate = self.loss_fn
+        if not evaluated.is_bound:
+            evaluate = unused(ctx.names, "eval_step", "evaluate")
+            options = evaluated.options()
+            jit = f"{self.at.need('nnx')}.jit({self.loss_fn}{', ' if options else ''}{options})"
+            lines += ["", "", f"{evaluate} = {jit}"]
         loss = self.loss if self.loss in self.update.live else "_"
         target = f"{loss}{self._aux(', ')}" if self.body.results else loss
-        otherwise = f"{target} = {evaluate}({given})" if target != "_" else ""
+        otherwise = f"{target} = {evaluated.call(evaluate, shared)}" if target != "_" else ""
         return UpdateStep(name, lines, self._call(self.compiled.call(name, taken)), otherwise)
 
     def _is_clipped(self, clip: StepCall, modules: tuple[str, ...]) -> bool:

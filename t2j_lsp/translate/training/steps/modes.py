@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import with_ancestors
+from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
@@ -63,22 +63,48 @@ class Modes:
         """Whether ``model.train()`` stands in front of a statement, and nothing sets another mode between.
 
         In a block around it, inside of ``until`` or of the function. What runs in a loop from one time to the next
-        counts as well. ``kind``: ``"train"`` or ``"eval"``.
+        counts as well. ``kind``: ``"train"`` or ``"eval"``. An ``if`` is a place where its condition doesn't hold.
         """
         node: ast.AST = place
+        asked = {ast.unparse(place.test): False} if isinstance(place, ast.If) else {}
         for around in with_ancestors(self.ctx.source.parents[place], self.ctx.source.parents):
             block = next((b for b in _blocks(around) if node in b), [])
             for other in reversed(block[: block.index(node)] if isinstance(node, ast.stmt) and node in block else []):
-                if set_by(other, kind) == module:
-                    return True
-                if self.changes(other) and set_by(other, kind) is None:
-                    return False
+                for run in self._run_then(other, asked):
+                    if set_by(run, kind) == module:
+                        return True
+                    if self.changes(run) and set_by(run, kind) is None:
+                        return False
             if around is until or isinstance(around, _INNER):
                 return False
             if isinstance(around, _LOOPS) and any(map(self.changes, around.body)):
                 return False
+            if isinstance(around, ast.If):
+                asked.setdefault(ast.unparse(around.test), node in around.body)
             node = around
         return False
+
+    def _run_then(self, node: ast.stmt, asked: Mapping[str, bool]) -> Iterator[ast.stmt]:
+        """A statement, or those that run of one that asks what is asked again around a place, from the last one."""
+        if isinstance(node, ast.If) and (holds := asked.get(ast.unparse(node.test))) is not None:
+            if self._stays(node.test, node):
+                yield from reversed(node.body if holds else node.orelse)
+                return
+        yield node
+
+    def _stays(self, test: ast.expr, place: ast.stmt) -> bool:
+        """Whether a condition is one on variables that have the same values until the loops around a place go on."""
+        parts = ast.Name | ast.Constant | ast.Compare | ast.UnaryOp | ast.cmpop | ast.unaryop | ast.expr_context
+        if not all(isinstance(n, parts) for n in ast.walk(test)):
+            return False
+        around = (at for at in ancestors(place, self.ctx.source.parents) if isinstance(at, ast.For))
+        targets = {n for loop in around for n in symbols.walk(loop.target)}
+        asked = {(n.id, self.ctx.source.home(n)) for n in symbols.walk(test) if isinstance(n, ast.Name)}
+        return not any(
+            (n.id, self.ctx.source.home(n)) in asked and n not in targets
+            for n in self.ctx.source.nodes
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+        )
 
     def changes(self, node: ast.stmt) -> bool:
         """Whether a statement sets a mode of some module, or calls a function that does."""

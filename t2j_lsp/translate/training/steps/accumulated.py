@@ -15,7 +15,7 @@ from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.step_calls import Item, Phase, Reader, Refused, StepCall, limits
 from t2j_lsp.translate.training.program.text import rendered
 
-from .composed_step import clip_lines
+from .clip_lines import clip_lines
 from .update import NOT_ZEROED, Update
 from .updates import Updates
 

@@ -290,3 +290,49 @@ def test_gradients_that_are_held_are_applied_as_the_module_allows(tied: str, cal
     assert f"        {called}(model, optimizer, grads)\n" in code
     decorator = "@nnx.jit(graph=False)" if not tied else "@nnx.jit"
     assert f"{decorator}\ndef {called}(module, optimizer, grads)" in code
+
+
+APPLY = """\
+class Apply(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+class Mapped:
+    def __init__(self, function):
+        self.function = function
+
+
+def flat(x):
+    return x.reshape(len(x), -1)
+
+
+shared = nn.Linear(4, 4)
+
+
+def calls(x):
+    return shared(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "trees"),
+    [
+        ("lambda x: x.reshape(len(x), -1)", True),
+        ("torch.tanh", True),
+        ("flat", True),
+        ("shared", False),
+        ("nn.Linear(4, 4)", False),
+        ("calls", False),
+        ("lambda x: calls(x)", False),
+        ("lambda x: shared(x)", False),
+    ],
+)
+def test_a_function_of_arrays_that_a_module_is_given_changes_none(function: str, trees: bool) -> None:
+    source = HEAD + APPLY + SCRIPT.replace("Net()", f"nn.Sequential(Apply({function}), nn.Linear(4, 1))")
+    assert ("graph=False" in code_of(source)) == trees
+    assert "graph=False" not in code_of(source.replace("optimizer =", "model[0].function = given\noptimizer =", 1))

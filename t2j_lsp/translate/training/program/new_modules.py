@@ -182,6 +182,46 @@ class NewModules:
                 return None
         return calls or None
 
+    def holds_function(self, owner: ClassInfo, name: str) -> bool:
+        """Whether an attribute is what the constructor is given: a function of arrays at each of its calls."""
+        constructor = owner.methods.get("__init__")
+        own = {n for one in owner.ancestry() for method in one.methods.values() for n in symbols.walk(method.node)}
+        stored = [n for n in self.source.attributes.get(name, ()) if not isinstance(n.ctx, ast.Load)]
+        stores = [n for n in stored if n in own or not isinstance(n.value, ast.Name) or n.value.id != "self"]
+        if constructor is None or len(stores) != 1:
+            return False
+        match self.parents.get(stores[0]):
+            case ast.Assign(targets=[_], value=ast.Name(id=parameter)) as kept if kept in constructor.node.body:
+                pass
+            case _:
+                return False
+        named = [n for n in symbols.walk(constructor.node) if isinstance(n, ast.Name) and n.id == parameter]
+        calls = self._constructions(owner)
+        if not calls or not all(isinstance(n.ctx, ast.Load) for n in named):
+            return False
+        given = [[v for p, v in bound_arguments(call, constructor) if p.arg == parameter] for call in calls]
+        return all(len(values) == 1 and self._is_of_arrays(values[0]) for values in given)
+
+    def _is_of_arrays(self, node: ast.expr) -> bool:
+        """Whether a function only computes with what it is given, and what libraries have."""
+        fact = self.ctx.fact(node)
+        info = called_function(fact)
+        if isinstance(node, ast.Lambda):
+            code: ast.AST = node.body
+        elif info is not None and info.owner is None and info.outer is None and not info.external:
+            code = info.node
+        else:
+            return isinstance(fact, Qual) and fact.name not in LAYERS
+        return not any(map(self._reaches_objects, symbols.walk(code)))
+
+    def _reaches_objects(self, node: ast.AST) -> bool:
+        """Whether code may change an object that it isn't given."""
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            return True
+        if isinstance(node, ast.Call):
+            return called_function(self.ctx.fact(node.func)) is not None
+        return isinstance(node, ast.Name) and is_module(self.ctx.fact(node)) or isinstance(node, ast.Global)
+
     # --- values ---------------------------------------------------------------------------------------------------
 
     def stands_already(self, node: ast.AST) -> bool:

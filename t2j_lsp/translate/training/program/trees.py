@@ -153,6 +153,8 @@ class Trees:
             if isinstance(owner, ast.Name) and owner.id == "self":
                 unknown = not any(method in one.methods or method in one.attributes for one in info.ancestry())
                 fact = self.ctx.fact(node.func)
+                if self.new.holds_function(info, method):
+                    return False
                 return unknown or method not in info.methods and not is_module(fact) and not _is_plain(fact)
             changes = method in _CHANGES and not (self.tied and constructing)
             return _of_self(owner) and changes and not isinstance(self.ctx.fact(owner), Tensor)

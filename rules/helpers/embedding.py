@@ -119,10 +119,10 @@ def embedding_bag(
     return total / jnp.maximum(counts, 1)[:, None]
 
 
-def padded_ids(ids: jax.Array) -> jax.Array:
+def padded_ids(ids: jax.Array) -> np.ndarray:
     """The ids of a batch of bags in one row, filled with -1 up to a power of two: few lengths are compiled."""
-    row = np.asarray(jnp.asarray(ids))
-    return jnp.asarray(np.pad(row, (0, (1 << (row.size - 1).bit_length()) - row.size), constant_values=-1))
+    row = np.asarray(ids)
+    return np.pad(row, (0, (1 << (row.size - 1).bit_length()) - row.size), constant_values=-1)
 
 
 class Embedding(nnx.Embed):

@@ -113,3 +113,9 @@ def test_a_pipeline_that_pads_to_each_batch_is_told_what_it_costs(made: str, sai
 def test_ids_are_filled_up_to_a_power_of_two(size: int, filled: int) -> None:
     row = np.asarray(padded_ids(jnp.arange(size)))
     assert row.tolist() == [*range(size), *[-1] * (filled - size)]
+
+
+def test_ids_that_may_be_on_a_card_become_an_array_of_jax_before() -> None:
+    assert "padded_ids(text)" in convert(PROGRAM).code
+    on_card = PROGRAM.replace("torch.cat(text), starts", 'torch.cat(text).to("cuda"), starts')
+    assert "padded_ids(jnp.asarray(text))" in convert(on_card).code

@@ -331,10 +331,11 @@ class Batches:
             if isinstance(fact, Object) and fact.kind == "dtype" or _is_dtype(renderer, given):
                 dtype = given
         self.ctx.report.count_converted()
-        if receiver in ids and dtype is None:
-            return Piece(f"{renderer.need('padded_ids')}({receiver})")
         moved = node.func.value
-        if dtype is None and (self.handed(moved) if isinstance(moved, ast.Name) else self.part(node)):
+        handed = self.handed(moved) if isinstance(moved, ast.Name) else self.part(node)
+        if receiver in ids and dtype is None:
+            return Piece(self._padded(renderer, receiver, handed))
+        if dtype is None and handed:
             return Piece(f"{renderer.need('np')}.asarray({receiver})")
         options = f", dtype={renderer.render(dtype).text}" if dtype is not None else ""
         return Piece(f"{renderer.need('jnp')}.asarray({receiver}{options})")
@@ -373,13 +374,17 @@ class Batches:
 
     def _arrays(self, statement: ast.stmt, renderer: ExpressionRenderer, name: str, one: bool) -> str:
         ordered, mixed = (statement, name) in self.ordered, (statement, name) in self.mixed
+        target = self.targets.get((statement, name))
         if (statement, name) in self.padded and not mixed:
             self.ctx.report.count_converted()
-            return f"{renderer.need('padded_ids')}({name})"
-        target = self.targets.get((statement, name))
+            return self._padded(renderer, name, target is not None and self.handed(target))
         handed = not mixed and not ordered and target is not None and self.handed(target)
         library = "np" if handed else "jnp"
         return as_arrays(self.ctx.report, renderer, name, one, ordered, mixed, library).text
+
+    def _padded(self, renderer: ExpressionRenderer, name: str, handed: bool) -> str:
+        """Ids that are filled up by NumPy, which takes no tensor of a card."""
+        return f"{renderer.need('padded_ids')}({name if handed else renderer.need('jnp') + f'.asarray({name})'})"
 
 
 def _is_dataset(fact: Fact) -> bool:

@@ -326,7 +326,7 @@ def calls(x):
         ("torch.tanh", True),
         ("flat", True),
         ("shared", False),
-        ("nn.Linear(4, 4)", False),
+        ("nn.Linear(4, 4)", True),
         ("calls", False),
         ("lambda x: calls(x)", False),
         ("lambda x: shared(x)", False),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from itertools import accumulate
 
-from t2j_lsp.translate.rule.facts import Fact, ListOf, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.join import element
 from t2j_lsp.translate.rule.library import Trait, numbered_by, trait
 from t2j_lsp.translate.rule.pieces import ADD, ATOM, MULTIPLY, bracket, precedence
@@ -82,9 +82,44 @@ def cat(call: Call) -> Piece | Refusal:
     return call.emit("jnp.concatenate({tensors}, axis={dim?})")
 
 
+def _of_numpy(call: Call) -> str:
+    """``[data[i] for i in rows]`` of ``[torch.from_numpy(data[i]) for i in rows]``; empty where it is anything else."""
+    match call["tensors"].node:
+        case ast.ListComp(elt=ast.Call(func=func, args=[array], keywords=[]), generators=[each]):
+            if call.site.fact(func) not in _FROM_NUMPY or each.ifs:
+                return ""
+        case _:
+            return ""
+    indices = {n for part in ast.walk(array) if isinstance(part, ast.Subscript) for n in ast.walk(part.slice)}
+    if any(
+        isinstance(call.site.fact(n), Tensor) for n in ast.walk(array) if isinstance(n, ast.expr) and n not in indices
+    ):
+        return ""
+    text = call["tensors"].text
+    match ast.parse(text, mode="eval").body:
+        case ast.ListComp(
+            elt=ast.Call(func=ast.Attribute(attr="asarray" | "array"), args=[inner], keywords=[]) as made,
+            generators=[ast.comprehension(iter=walked)],
+        ):
+            of_tensor = isinstance(call.site.fact(each.iter), Tensor) and isinstance(walked, ast.Name)
+            parts = [ast.get_source_segment(text, one) or "" for one in (made, inner, walked)]
+            rows = f"np.asarray({parts[2]})" if of_tensor else parts[2]
+            end = text.rindex(parts[2])
+            return text[:end].replace(parts[0], parts[1], 1) + rows + text[end + len(parts[2]) :]
+    return ""
+
+
+_FROM_NUMPY = [Qual("torch.from_numpy")]
+
+
 @rule("torch.stack(tensors, dim=0)", jax="jnp.stack(tensors, axis=dim)", result=_stacked)
 def stack(call: Call) -> Piece:
-    """Windows that begin where an array says, ``[data[i : i + n] for i in starts]``, are taken by one index."""
+    """Windows that begin where an array says, ``[data[i : i + n] for i in starts]``, are taken by one index.
+
+    Arrays of NumPy are stacked as such: each ``jnp.asarray`` takes longer than all of that.
+    """
+    if arrays := _of_numpy(call):
+        return call.emit("jnp.asarray(np.stack({arrays}, axis={dim?}))", arrays=arrays)
     if not stacks_windows(call.node, call.site.fact):
         return call.emit("jnp.stack({tensors}, axis={dim?})")
     made = windows(ast.parse(call["tensors"].text, mode="eval").body)

@@ -160,6 +160,47 @@ def test_other_lists_of_slices_are_stacked(old: str, new: str) -> None:
     assert "x = jnp.stack([data[" in translate(WINDOWS.replace(old, new)).code
 
 
+ROWS_OF_NUMPY = """\
+import numpy as np
+import torch
+
+data = np.arange(50, dtype=np.uint16) * 2
+other = torch.arange(50)
+n = 4
+at = torch.tensor([3, 0, 7])
+x = torch.stack([torch.from_numpy(data[i : i + n].astype(np.int64)) for i in at])
+y = torch.stack([torch.from_numpy(data[at : at + n].astype(np.float32)) for at in range(3)], dim=1)
+"""
+
+
+def test_arrays_of_numpy_are_stacked_as_such() -> None:
+    """Each operation of JAX takes longer than all of that."""
+    done = translate(ROWS_OF_NUMPY)
+    assert "x = jnp.asarray(np.stack([data[i : i + n].astype(np.int64) for i in np.asarray(at)]))" in done.code
+    assert "y = jnp.asarray(np.stack([data[at : at + n].astype(np.float32) for at in range(3)], axis=1))" in done.code
+    both: list[dict[str, Any]] = [{}, {}]
+    exec(ROWS_OF_NUMPY, both[0])
+    exec(done.code, both[1])
+    for name in ("x", "y"):
+        assert both[0][name].tolist() == both[1][name].tolist()
+        assert str(both[0][name].dtype).replace("torch.int64", "int32") in (f"torch.{both[1][name].dtype}", "int32")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("data[i : i + n].astype(np.int64)", "other.numpy()[i : i + n]"),
+        ("torch.from_numpy(data[i : i + n].astype(np.int64))", "torch.as_tensor(data[i : i + n].astype(np.int64))"),
+        ("for i in at]", "for i in at if i > 0]"),
+        ("data[i : i + n].astype(np.int64)", "read(i)"),
+        ("data[i : i + n].astype(np.int64)", "data[i : i + n].astype(np.int64)) + torch.ones(1"),
+    ],
+)
+def test_what_may_be_an_array_of_jax_is_stacked_by_jax(old: str, new: str) -> None:
+    assert old in ROWS_OF_NUMPY
+    assert "x = jnp.stack([" in translate(ROWS_OF_NUMPY.replace(old, new)).code
+
+
 ALONE = [
     "def f(line):\n    return line.split(',')",
     "words = 'a b'.split()",

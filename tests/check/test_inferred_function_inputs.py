@@ -53,6 +53,23 @@ FUNCTIONS = {
         "import math\n\ndef f(n, low, high):\n    ends = math.log(low), math.log(2 * high)\n"
         "    return jnp.exp(jnp.linspace(*ends, n)) {sign} low\n",
     ),
+    "a number that is handed on to what math computes with": (
+        "import math\n\ndef rate(n):\n    return math.log(n + 1)\n\n"
+        "def f(x, length):\n    return x.sum() - torch.ones(3) * rate(length)\n",
+        "import math\n\ndef f(x, length):\n    return x.sum() {sign} jnp.ones(3) * math.log(length + 1)\n",
+    ),
+    "a number that each function of a list takes": (
+        "import math\n\ndef one(x, n):\n    return x * math.log(n)\n\ndef other(x, n):\n    return x - math.sqrt(n)\n\n"
+        "def f(length):\n    places = torch.arange(-length, length)\n"
+        "    return torch.stack([g(places, length) for g in [one, other]])\n",
+        "import math\n\ndef f(length):\n    x = jnp.arange(-length, length)\n"
+        "    return jnp.stack([x * math.log(length), x {sign} math.sqrt(length)])\n",
+    ),
+    "a dict that is filled where it is handed on": (
+        "def put(kept, key, value):\n    if key not in kept:\n        kept[key] = 1 - value\n    return kept[key]\n\n"
+        "def f(kept, key, value):\n    return put(kept, key, value) * 2\n",
+        "def f(kept, key, value):\n    return (1 {sign} value) * 2\n",
+    ),
     "axes that an equation names": (
         "def f(x):\n    return 1 - torch.einsum('ij->j', x)\n",
         "def f(x):\n    return 1 {sign} x.sum(0)\n",

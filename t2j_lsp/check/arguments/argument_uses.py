@@ -10,6 +10,7 @@ from typing import Any
 from t2j_lsp.check.inputs import Code
 from t2j_lsp.symbols import positional_parameters
 
+from .handed_on import HandedOn
 from .settings import FileSettings
 
 _OF_ARRAYS = frozenset({"T", "data", "device", "dtype", "grad", "imag", "mT", "ndim", "real", "requires_grad", "shape"})
@@ -25,26 +26,45 @@ def known_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef, settings: 
     """
     known: dict[str, Any] = {}
     parameters = positional_parameters(function)
+    handed = HandedOn(settings.functions, lambda one, taker: _without_settings(one, taker).get(one.arg))
     for parameter in parameters[: len(parameters) - len(function.args.defaults)]:
-        text = text_for(parameter.arg, parameter.annotation, function)
-        if text is not None:
-            known[parameter.arg] = text
-        elif parameter.annotation is None and _has_keys(parameter.arg, function):
-            known[parameter.arg] = {}  # what is asked of it tells its keys
-        elif parameter.annotation is None and _TOKENS.fullmatch(parameter.arg.lower()):
-            known[parameter.arg] = 1
-        elif parameter.annotation is None and _holds_rows(parameter.arg, function):
-            known[parameter.arg] = [[1, 2, 0], [2, 1]]
-        elif _is_of_numpy(parameter.arg, function) or _is_given_attributes(parameter.arg, function):
-            known[parameter.arg] = None
-        elif parameter.annotation is None and (numbers := _numbers(parameter.arg, function)) is not None:
-            known[parameter.arg] = numbers
-        elif parameter.annotation is None and (math := _of_math(parameter.arg, function)) is not None:
-            known[parameter.arg] = math + parameters.index(parameter) if isinstance(math, float) else math
+        own = _without_settings(parameter, function)
+        if own:
+            known |= own
+        elif parameter.annotation is None and (taken := handed.value(parameter, function)) is not None:
+            known[parameter.arg] = taken
         elif _is_object(parameter.arg, function):
             made = settings.namespace(parameter.arg, function, None)
             known |= {parameter.arg: made} if made is not None else {}
     return known
+
+
+def _without_settings(parameter: ast.arg, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Any]:
+    """What a function's own code says of a parameter, by its name: nothing, or what to give for it."""
+    name = parameter.arg
+    text = text_for(name, parameter.annotation, function)
+    if text is not None:
+        return {name: text}
+    if parameter.annotation is None:
+        if _has_keys(name, function):
+            return {name: {}}  # what is asked of it tells its keys
+        if _is_key(name, function):
+            return {name: "key"}
+        if _TOKENS.fullmatch(name.lower()):
+            return {name: 1}
+        if _holds_rows(name, function):
+            return {name: [[1, 2, 0], [2, 1]]}
+    if _is_of_numpy(name, function) or _is_given_attributes(name, function):
+        return {name: None}
+    if parameter.annotation is None:
+        if (numbers := _numbers(name, function)) is not None:
+            return {name: numbers}
+        if (math := _of_math(name, function)) is not None:
+            place = (
+                positional_parameters(function).index(parameter) if parameter in positional_parameters(function) else 0
+            )
+            return {name: math + place if isinstance(math, float) else math}
+    return {}
 
 
 _TOKENS = re.compile(r"(pad|padding|ignore|eos|bos|unk)_?(token|token_id|id|idx|index|value)")
@@ -151,9 +171,28 @@ def _called(call: ast.Call) -> str | None:
 
 
 def _has_keys(name: str, function: ast.AST) -> bool:
-    """Whether a parameter is asked for texts, as a dict is: ``features["out"]``."""
+    """Whether a parameter is asked for texts, as a dict is, ``features["out"]``, or filled where a key is missing."""
     read = (n for n in ast.walk(function) if isinstance(n, ast.Subscript) and ast.unparse(n.value) == name)
-    return any(isinstance(n.slice, ast.Constant) and isinstance(n.slice.value, str) for n in read)
+    texts = any(isinstance(n.slice, ast.Constant) and isinstance(n.slice.value, str) for n in read)
+    return texts or any(held == name for held, _ in _filled(function))
+
+
+def _is_key(name: str, function: ast.AST) -> bool:
+    """Whether a parameter is such a key."""
+    return any(key == name for _, key in _filled(function))
+
+
+def _filled(function: ast.AST) -> set[tuple[str, str]]:
+    """Dicts and their keys by name: ``if key not in state: state[key] = make()``."""
+    asked: set[tuple[str, str]] = set()
+    stored: set[tuple[str, str]] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Compare(left=ast.Name(id=key), ops=[ast.In() | ast.NotIn()], comparators=[ast.Name(id=held)]):
+                asked.add((held, key))
+            case ast.Subscript(value=ast.Name(id=held), slice=ast.Name(id=key), ctx=ast.Store()):
+                stored.add((held, key))
+    return asked & stored
 
 
 def _is_object(name: str, function: ast.AST) -> bool:

@@ -25,6 +25,8 @@ class FileSettings:
 
     def __init__(self, scope: ModuleScope) -> None:
         self._scope = scope
+        self.functions = {n.name: n for n in scope.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
+        """The file's functions by name."""
         tree = ast.Module(scope.body, [])
         self._called = {n.func for n in ast.walk(tree) if isinstance(n, ast.Call)}
         self._tested = {one for n in ast.walk(tree) for one in _tested(n)}

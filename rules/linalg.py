@@ -150,14 +150,16 @@ Row(
     note=SIGNS,
 )
 Row("torch.linalg.eigvalsh(input, UPLO='L')", "jnp.linalg.eigvalsh(of_triangle({input}, UPLO={UPLO?}))")
-for name, result in (("eig", "tensors"), ("eigvals", "tensor")):
-    Row(
-        f"torch.linalg.{name}(input)",
-        f"jnp.linalg.{name}({{input}})",
-        result=result,
-        fidelity=CLOSE,
-        note="JAX has this on the CPU only; order and phases of the eigenvectors are arbitrary.",
-    )
+ON_CPU = "JAX has this on the CPU only; order and phases of the eigenvectors are arbitrary."
+
+
+@rule("torch.linalg.eig(input)", jax="eig(x)", result="tensors", fidelity=CLOSE, note=ON_CPU)
+def eig(call: Call) -> Piece:
+    """JAX's own has no derivative of the vectors."""
+    return call.emit("jnp.linalg.eig({input})" if call.site.without_gradient else "eig({input})")
+
+
+Row("torch.linalg.eigvals(input)", "jnp.linalg.eigvals({input})", result="tensor", fidelity=CLOSE, note=ON_CPU)
 
 
 @rule(

@@ -194,6 +194,19 @@ def of_triangle(x: jax.Array, UPLO: str = "L") -> jax.Array:
     return x + jax.lax.stop_gradient(whole - x)
 
 
+class Eigen(NamedTuple):
+    """What `torch.linalg.eig` returns."""
+
+    eigenvalues: jax.Array
+    eigenvectors: jax.Array
+
+
+def eig(x: jax.Array) -> Eigen:
+    """`torch.linalg.eig`: vectors of length 1, with gradients for what doesn't ask for their phases."""
+    values, vectors = jax.lax.linalg.eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True)
+    return Eigen(values, vectors / jnp.linalg.norm(vectors, axis=-2, keepdims=True))
+
+
 def full_svd(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """`torch.linalg.svd`, whose gradient is that of the thin matrices, the only one that JAX has."""
     u, s, vh = jnp.linalg.svd(x, full_matrices=False)

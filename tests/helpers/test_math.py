@@ -20,6 +20,7 @@ from t2j_lsp.rules.helpers.math import (
     clamp,
     clamp_to,
     copysign,
+    eig,
     euclidean_norm,
     fmax,
     fmin,
@@ -78,6 +79,16 @@ def test_the_larger_and_the_smaller_leave_nan_out() -> None:
 def test_one_triangle_decides_about_eigenvalues(uplo: str) -> None:
     same_function(
         lambda x: jnp.linalg.eigvalsh(of_triangle(x, uplo)), lambda x: torch.linalg.eigvalsh(x, uplo), array(2, 4, 4)
+    )
+
+
+def test_eigenvectors_have_a_derivative() -> None:
+    """Their lengths stay 1; their phases are arbitrary, and PyTorch refuses gradients of what depends on them."""
+    x, weights = array(3, 4, 4), array(3, 4, 4)
+    same_function(
+        lambda x: (weights * abs(eig(x).eigenvectors)).sum(-2) * abs(eig(x)[0]),
+        lambda x: (torch.as_tensor(weights) * torch.linalg.eig(x)[1].abs()).sum(-2) * torch.linalg.eig(x)[0].abs(),
+        x,
     )
 
 

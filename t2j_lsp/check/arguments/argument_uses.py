@@ -10,7 +10,7 @@ from typing import Any
 from t2j_lsp.check.inputs import Code
 from t2j_lsp.symbols import positional_parameters
 
-from .handed_on import HandedOn
+from .handed_on import HandingOn
 from .settings import FileSettings
 
 _OF_ARRAYS = frozenset({"T", "data", "device", "dtype", "grad", "imag", "mT", "ndim", "real", "requires_grad", "shape"})
@@ -26,7 +26,7 @@ def known_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef, settings: 
     """
     known: dict[str, Any] = {}
     parameters = positional_parameters(function)
-    handed = HandedOn(settings.functions, lambda one, taker: _without_settings(one, taker).get(one.arg))
+    handed = HandingOn(settings.functions, lambda one, taker: _without_settings(one, taker).get(one.arg))
     for parameter in parameters[: len(parameters) - len(function.args.defaults)]:
         own = _without_settings(parameter, function)
         if own:

@@ -19,7 +19,7 @@ _MAKERS = frozenset(
 """Functions of numbers, whose arguments say nothing of tensors."""
 
 
-class HandedOn:
+class HandingOn:
     """What is known of a parameter by where it is handed on.
 
     ``known`` tells what one function's own code says of a parameter; None if that is nothing.

@@ -29,6 +29,7 @@ from .handlers import ExpressionRenderer
 from .rngs import rngs_expression
 from .scope import Scope
 from .variables import Variables, is_metadata
+from .walk_order import asks_for_none
 
 _TAKES_ARRAYS = names_with(Trait.TAKES_ARRAYS)
 
@@ -147,7 +148,7 @@ class Copier:
         if isinstance(parent, ast.Subscript) and field == "value":
             return False
         if isinstance(parent, ast.Call) and isinstance(called := self.ctx.fact(parent.func), Function):
-            return not _asks_for_none(called.info.node)
+            return not asks_for_none(called.info.node)
         return not self._of_variable(parent) and not self._is_written(parent)
 
     def _is_written(self, parent: ast.AST) -> bool:
@@ -351,15 +352,6 @@ def arguments_only(node: ast.Call) -> ast.Call:
     """The call without its callee, for rendering what stands between its brackets."""
     callee = ast.Constant(value=None, lineno=0, col_offset=0)
     return ast.copy_location(ast.Call(func=callee, args=node.args, keywords=node.keywords), node)
-
-
-def _asks_for_none(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether all a function does is compare with None (``exists(m.bias)``): the value itself is not wanted."""
-    match function.body:
-        case [ast.Return(value=ast.Compare(left=ast.Name(), ops=[ast.Is() | ast.IsNot()]))]:
-            return True
-        case _:
-            return False
 
 
 def _names(targets: Iterable[ast.expr]) -> set[str]:

@@ -239,13 +239,20 @@ class ModuleMethods:
         return not any(func.attr in one.methods for one in info.ancestry()[1:])
 
     def first_parameter(self, node: ast.Call) -> Piece | None:
-        """``next(model.parameters())``, which mostly is asked for its dtype."""
+        """``next(model.parameters())``, which mostly is asked for its dtype, or ``next(model.parameters(), None)``."""
         match node:
             case ast.Call(
                 func=ast.Name(id="next"),
-                args=[ast.Call(func=ast.Attribute(value=owner, attr="parameters"), args=[], keywords=[]) as inner],
+                args=[
+                    ast.Call(func=ast.Attribute(value=owner, attr="parameters"), args=[], keywords=[]) as inner,
+                    *otherwise,
+                ],
             ) if is_module(self.ctx.fact(owner)):
-                return Piece(f"{self.renderer.render(inner).text}[0]")
+                walked = self.renderer.render(inner).text
+                if not otherwise:
+                    return Piece(f"{walked}[0]")
+                if len(otherwise) == 1 and not order_matters(self.ctx.inference, inner):
+                    return Piece(f"next(iter({walked}), {self.renderer.render(otherwise[0]).text})")
         return None
 
     def _named_arrays(self, node: ast.Call, name: str, module: str) -> Piece:

@@ -55,6 +55,8 @@ def order_matters(inference: Inference, node: ast.AST) -> bool:
                 return not _asks_of_any(inference, parent)
             case ast.Call(func=ast.Name(id="zip")) if node in parent.args and walk_alike(inference, parent):
                 node = parent
+            case ast.Call(func=func) if node in parent.args and inference.fact(func) == Qual("itertools.chain"):
+                node = parent
             case ast.BinOp(op=ast.Sub() | ast.BitAnd() | ast.BitOr() | ast.BitXor()) if _is_keys(node):
                 return False
             case ast.comprehension() if parent.iter is node:
@@ -177,10 +179,36 @@ def _asks_of_any(inference: Inference, node: ast.AST) -> bool:
         case ast.Assign() | ast.NamedExpr():
             reads = reads_of(inference, parent)
             uses = [*(reads or ()), *([parent] if isinstance(parent, ast.NamedExpr) else ())]
-            asked = [inference.source.parents.get(n) for n in uses]
-            return reads is not None and all(isinstance(a, ast.Attribute) and a.attr in _SHARED for a in asked)
+            return reads is not None and all(_is_shared(inference, n) or _asks_whether_any(inference, n) for n in uses)
         case _:
             return False
+
+
+def _is_shared(inference: Inference, node: ast.AST) -> bool:
+    parent = inference.source.parents.get(node)
+    return isinstance(parent, ast.Attribute) and parent.attr in _SHARED
+
+
+def _asks_whether_any(inference: Inference, node: ast.AST) -> bool:
+    """``first is None``, or ``exists(first)`` with a function of the program's own that asks no more."""
+    match inference.source.parents.get(node):
+        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return left is node
+        case ast.Call(func=func, args=[_], keywords=[]) if isinstance(fact := inference.fact(func), Function):
+            return isinstance(fact.info.node, ast.FunctionDef) and asks_for_none(fact.info.node)
+    return False
+
+
+def asks_for_none(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether all a function does is compare with None (``exists(m.bias)``): the value itself is not wanted."""
+    match function.body:
+        case [
+            ast.Return(
+                value=ast.Compare(left=ast.Name(), ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)])
+            )
+        ]:
+            return True
+    return False
 
 
 def reads_of(inference: Inference, node: ast.Assign | ast.NamedExpr) -> list[ast.Name] | None:

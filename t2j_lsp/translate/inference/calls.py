@@ -292,6 +292,8 @@ class LibraryCalls:
         """What a constructor makes, or a function hands on of what it is given; None for other calls."""
         if name == "functools.partial" and arguments:
             return Partial(arguments[0], node)
+        if name == "itertools.chain" and not any(isinstance(a, ast.Starred) for a in node.args):
+            return ListOf(join_all([element(one) for one in arguments]))
         if name in ("copy.copy", "copy.deepcopy") and arguments:
             return arguments[0]
         if name in _PARAMETERS:

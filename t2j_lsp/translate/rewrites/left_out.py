@@ -120,7 +120,8 @@ class ObjectLeftOut:
         """The statement that gives a variable its only value."""
         home = self.source.home(name)
         stores = [n for n in self.source.names.get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
-        if len(stores) != 1 or self.source.home(stores[0]) is not home:
+        stores = [n for n in stores if self.source.home(n) is home]
+        if len(stores) != 1 or isinstance(home, symbols.FunctionNode) and name.id in symbols.parameter_names(home):
             return None
         statement = self.source.parents.get(stores[0])
         return statement if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from t2j_lsp.symbols import FunctionNode, positional_parameters, scopes_around
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
+from t2j_lsp.translate.rule.own_generators import own_generator
 
 from .context import Context
 
@@ -14,8 +15,13 @@ TAKEN = "the name 'rngs' is taken here, and generators of random numbers go by i
 UNDER_JIT = "whoever calls the object can't pass it rngs, and drawing from those of the module level fails under jit"
 
 
-def rngs_expression(ctx: Context) -> str:
-    """How to reach an ``nnx.Rngs`` from the current statement; a function that none reaches is noted down for it."""
+def rngs_expression(ctx: Context, draw: ast.AST | None = None) -> str:
+    """How to reach an ``nnx.Rngs`` from the current statement; a function that none reaches is noted down for it.
+
+    A ``draw`` may be given a generator that the function makes for it.
+    """
+    if isinstance(draw, ast.Call) and (own := own_generator(draw, ctx.scope.function)) is not None:
+        return own
     function = _function_around(ctx)
     if function is None or function.reads_rngs:
         _check_free(ctx, ctx.source.symbols.module if function is None else ctx.source.symbols.within(function.node))

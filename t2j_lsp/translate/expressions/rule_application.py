@@ -238,7 +238,7 @@ class CallSite:
         return lines_with(self.ctx.source.lines, self.node, text, self.ctx.source.line_limit)
 
     def rngs(self) -> str:
-        return rngs_expression(self.ctx)
+        return rngs_expression(self.ctx, self.node)
 
     def parameter(self, node: ast.expr, constant: bool = False) -> tuple[str, bool] | None:
         return self._variables().parameter(node, constant)

@@ -322,7 +322,7 @@ class LibraryCalls:
         if len(node.args) > 1 and _takes_sizes(rule):
             for fact in arguments[: len(node.args)]:
                 self.evidence().add(fact, INT)
-        self.state.note_random(name, rule)
+        self.state.note_random(node, name, rule)
         return rule_result(rule, node, arguments, self.state.facts, method=False)
 
     def _children(self, node: ast.Call, name: str, arguments: list[Fact]) -> tuple[Fact, ...] | None:

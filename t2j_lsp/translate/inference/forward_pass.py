@@ -26,6 +26,7 @@ from t2j_lsp.translate.rule.facts import (
 )
 from t2j_lsp.translate.rule.join import iterated, join_all
 from t2j_lsp.translate.rule.names import ARRAY_LIBRARIES, canonical
+from t2j_lsp.translate.rule.own_generators import own_generator
 from t2j_lsp.translate.rule.record import Rule
 from t2j_lsp.translate.source.given import NOTHING_GIVEN, Given
 
@@ -154,9 +155,9 @@ class State:
         """Whether the code here is a method of a module."""
         return self.function is not None and self.function.owner is not None and self.function.owner.is_module
 
-    def note_random(self, name: str, rule: Rule) -> None:
+    def note_random(self, call: ast.Call, name: str, rule: Rule) -> None:
         """A torch function was called that may draw random numbers."""
-        if rule.random and self.function is not None:
+        if rule.random and self.function is not None and own_generator(call, self.function) is None:
             if name.startswith("torch.nn.init."):
                 self.function.builds = True
             else:

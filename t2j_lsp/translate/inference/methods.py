@@ -131,7 +131,7 @@ class Methods:
         rule = member_rule(owner, name)
         if rule is None:
             return UNKNOWN
-        self.state.note_random(rule.name, rule)
+        self.state.note_random(node, rule.name, rule)
         return rule_result(rule, node, [owner, *arguments], self.state.facts, method=True)
 
     def _resets_a_layer(self, func: ast.Attribute, owner: Fact) -> bool:
@@ -188,9 +188,9 @@ class Methods:
         if rule is None:
             base = REGISTRY.get(f"torch.Tensor.{name[:-1]}") if name.endswith("_") else None
             if base is not None:
-                self.state.note_random(base.name, base)
+                self.state.note_random(node, base.name, base)
             return plain if base is not None else UNKNOWN
-        self.state.note_random(rule.name, rule)
+        self.state.note_random(node, rule.name, rule)
         return rule_result(rule, node, [plain, *arguments], self.state.facts, method=True)
 
     def _list_method(self, func: ast.Attribute, owner: Fact, name: str, arguments: list[Fact], env: Env) -> Fact:

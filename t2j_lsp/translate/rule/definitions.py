@@ -147,6 +147,8 @@ class FunctionInfo:
     """Whether it builds modules or initial values itself."""
     draws: bool = False
     """Whether it draws random numbers itself."""
+    generators: frozenset[str] | None = None
+    """Variables that hold generators which it makes for its own draws; None until they are asked for."""
     seeds: bool = False
     """Whether it seeds the generator itself, and so makes its own ``nnx.Rngs``."""
     seeds_with: str = ""

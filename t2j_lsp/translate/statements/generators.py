@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from t2j_lsp.symbols import FunctionNode, scopes_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.own_generators import own_generators
 from t2j_lsp.translate.rule.record import REGISTRY
 
 _SEEDS = names_with(Trait.SEED)
@@ -28,6 +30,14 @@ class Generators:
     def assigned(self, node: ast.Assign) -> bool:
         """``g = torch.Generator()`` goes, ``g = torch.Generator().manual_seed(0)`` seeds."""
         match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
+                self._makes(call) or self._is_made_and_seeded(call)
+            ) and self._is_own(name):
+                if not self._makes(call):
+                    return self._makes_own(node, name, call)
+                self.ctx.edits.delete(node)  # the next statement seeds it
+                self.ctx.report.count_converted()
+                return True
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if self._only_draws(name):
                 if self._makes(call):
                     self.ctx.edits.delete(node)
@@ -39,9 +49,25 @@ class Generators:
     def seeded(self, node: ast.Expr) -> bool:
         """``g.manual_seed(0)``."""
         match node.value:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) as call if (
+                attr in self._seeding and self._is_own(name)
+            ):
+                return self._makes_own(node, name, call)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) as call if self._only_draws(name):
                 return self._seeds(node, call)
         return False
+
+    def _is_own(self, name: str) -> bool:
+        return self.ctx.scope.function is not None and name in own_generators(self.ctx.scope.function)
+
+    def _makes_own(self, node: ast.Assign | ast.Expr, name: str, call: ast.Call) -> bool:
+        """``g = nnx.Rngs(0)``, of a generator that a function makes for its own draws."""
+        given = argument(call, 0, "seed")
+        if given is None:
+            return False
+        self.ctx.edits.replace(node, f"{name} = {self.renderer.need('nnx')}.Rngs({self.renderer.render(given).text})")
+        self.ctx.report.count_converted()
+        return True
 
     def _seeds(self, node: ast.Assign | ast.Expr, call: ast.Call) -> bool:
         given = argument(call, 0, "seed")
@@ -83,7 +109,13 @@ class Generators:
                     if self._makes(call) or self._is_made_and_seeded(call):
                         made.add(name)
         uses = [n for n in source.nodes if isinstance(n, ast.Name) and n.id in made] if made else []
-        return frozenset(made - {n.id for n in uses if not self._is_of_draw(n)})
+        return frozenset(made - {n.id for n in uses if not self._is_another(n) and not self._is_of_draw(n)})
+
+    def _is_another(self, use: ast.Name) -> bool:
+        """Whether a function around has an own generator of the same name."""
+        known = self.ctx.inference.functions
+        functions = (at for at in scopes_around(use, self.ctx.source.parents) if isinstance(at, FunctionNode))
+        return any(at in known and use.id in own_generators(known[at]) for at in functions)
 
     def _is_of_draw(self, use: ast.Name) -> bool:
         """Whether a name is bound or seeded here, at the file's top level, or given to what draws."""

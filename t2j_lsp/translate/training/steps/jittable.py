@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors, scopes_around
+from t2j_lsp.symbols import FunctionNode, ancestors, scopes_around
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.host_random import (
     ONCE,
@@ -26,6 +26,7 @@ from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Object, Qual, Scal
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, has_rules, is_loss, names_with
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
+from t2j_lsp.translate.rule.own_generators import own_generator
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.training.data.masks import selection, selection_in_forward, sized_by_values
 from t2j_lsp.translate.training.program.once import (
@@ -146,6 +147,8 @@ class Jittable:
         fact = self.inference.fact(node.func)
         text = ast.unparse(node.func)
         match fact:
+            case Qual() if (own := own_generator(node, self._function_of(node))) is not None:
+                return Drawn(f"it draws from {own}")
             case Qual():
                 problem = self._library(fact.name, text) if input_gradient(self.inference, node) is None else None
                 return self._acting(node, problem) if not is_torch(fact.name) else problem
@@ -256,6 +259,10 @@ class Jittable:
         """Whether a name is only ever given the class of a named tuple: ``Saved = namedtuple(...)``."""
         facts = [self.inference.fact(v.func) if isinstance(v, ast.Call) else None for v in self.reader.assigned(name)]
         return bool(facts) and all(isinstance(f, Qual) and f.name == "collections.namedtuple" for f in facts)
+
+    def _function_of(self, node: ast.AST) -> FunctionInfo | None:
+        around = (at for at in scopes_around(node, self.inference.source.parents) if isinstance(at, FunctionNode))
+        return next((self.inference.functions.get(at) for at in around), None)
 
     def _library(self, name: str, text: str) -> str | None:
         if name in LAYERS:

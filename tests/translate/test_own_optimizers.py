@@ -9,7 +9,7 @@ import pytest
 from t2j_lsp import convert
 from t2j_lsp.files.sources import neighbours
 
-from .optimizer_classes import ALL, program
+from .optimizer_classes import ALL, LION, program
 from .training_sides import TOLERANCE, trained
 
 
@@ -240,3 +240,15 @@ def test_a_file_that_imports_a_class_of_one_without_torch_converts(tmp_path: Pat
     (tmp_path / "train.py").write_text(use)
     assert not convert(momentum).gaps
     assert not convert(use, resolve=neighbours(tmp_path / "train.py")).gaps
+
+
+def test_the_ends_of_its_lines_change_nothing() -> None:
+    """Documentation over several paragraphs stands at the margin for as long as its empty lines are empty."""
+    said = '"""The sign of an interpolated momentum.\n\n    Args:\n        lr: the rate\n\n    """'
+    text = "import torch\nfrom torch.optim import Optimizer\n\n\n" + LION.replace(
+        '"""The sign of an interpolated momentum."""', said
+    )
+    assert "        lr: the rate" in text
+    other = convert(text.replace("\n", "\r\n"))
+    assert other.code.replace("\r\n", "\n") == convert(text).code
+    assert not other.gaps

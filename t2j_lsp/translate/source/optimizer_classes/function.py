@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import textwrap
 from collections.abc import Mapping
 
 from t2j_lsp import symbols
@@ -21,7 +20,7 @@ from .constructor import RATE, read_constructor
 from .functions import Imported, KnownFunctions, nothing_imported
 from .kept_values import computed_anew, kept_option
 from .kernels import KernelsInStep
-from .lines import Lines, indented, unparsed
+from .lines import Lines, dedented, indented, unparsed
 from .second_values import with_own_names
 from .step import OptimizerStepWriter
 from .unfit import need
@@ -163,9 +162,7 @@ def _documented(source: Source, node: ast.ClassDef | ast.FunctionDef) -> list[st
     """The lines of what documents a class or a method, at the margin."""
     if ast.get_docstring(node) is None:
         return []
-    first = node.body[0]
-    text = source.indent(first.lineno) + source.segment(first)
-    return textwrap.dedent(text).split(source.newline)
+    return dedented(source, node.body[0])
 
 
 def _torch(source: Source) -> str:

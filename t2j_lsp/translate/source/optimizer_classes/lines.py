@@ -22,8 +22,7 @@ class Lines:
     def of(self, new: ast.stmt, old: ast.stmt) -> Iterator[str]:
         """The lines of a simple statement, which was made of an old one."""
         if ast.dump(new) == ast.dump(old) and old in self.source.parents:
-            first = self.source.indent(old.lineno)
-            yield from textwrap.dedent(first + self.source.segment(old)).split(self.source.newline)
+            yield from dedented(self.source, old)
         else:
             yield unparsed(new)
 
@@ -46,6 +45,12 @@ def unparsed(node: ast.AST) -> str:
     """Code as ``ast`` writes it, with the quotes that formatters write."""
     text = ast.unparse(node)
     return text if '"' in text else text.replace("'", '"')
+
+
+def dedented(source: Source, node: ast.stmt) -> list[str]:
+    """The lines of a statement of the text, at the margin, whatever its lines end in."""
+    text = source.indent(node.lineno) + source.segment(node)
+    return textwrap.dedent(text.replace(source.newline, "\n")).split("\n")
 
 
 def indented(lines: list[str], depth: int = 1) -> list[str]:

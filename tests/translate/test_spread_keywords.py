@@ -28,7 +28,6 @@ def test_a_dict_that_is_written_out_is_read_as_keywords(table: str, value: str) 
 @pytest.mark.parametrize(
     "lines",
     [
-        "opts = dict(dim=dim) if flag else dict()\n    return x.sum(**opts)",
         "opts = dict(dim=dim) if flag else dict()\n    return y.sum(**opts) * x",
         "opts = {'dim': dim}\n    if flag:\n        opts['keepdim'] = True\n    return x.mean(**opts)",
         "opts = dict(dim=dim)\n    opts.update(keepdim=flag)\n    return x.mean(**opts)",

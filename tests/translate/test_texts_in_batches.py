@@ -360,3 +360,65 @@ for batch in loader:
     result = convert(source)
     assert not result.gaps
     assert printed(result.code) == printed(source)
+
+
+BATCHES_OF_A_FUNCTION = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, batch):
+        return self.fc(batch["x"])
+
+
+class Method:
+    def __init__(self):
+        self.model = Net()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def loss_of(self, batch):
+        x, y = batch["x"].to("cpu"), batch["y"].to("cpu")
+        {inner}
+        return {{"loss": ((self.model(batch) - y) ** 2).mean()}}
+
+    def train(self, loader):
+        for batch in loader:
+            self.optimizer.zero_grad()
+            loss = self.loss_of(batch)["loss"]
+            loss.backward()
+            self.optimizer.step()
+            print(loss.item())
+
+
+def make_loader(n):
+    return [{{"title": {title}, "x": torch.ones(2, 3), "y": torch.zeros(2, 2)}} for i in range(n)]
+
+
+Method().train(make_loader(3))
+"""
+
+
+def test_a_batch_that_functions_read_as_a_dict_is_no_array() -> None:
+    converted = convert(BATCHES_OF_A_FUNCTION.format(inner="", title="torch.ones(2)"))
+
+    assert not converted.gaps
+    assert "asarray(batch)" not in converted.code
+
+
+def test_texts_in_dicts_that_a_function_makes_are_left_out_of_the_step() -> None:
+    converted = convert(BATCHES_OF_A_FUNCTION.format(inner="", title="[f'p{i}']"))
+
+    assert not converted.gaps
+    assert 'if hasattr(t, "shape") else t, batch)' in converted.code
+    assert '{k: v for k, v in batch.items() if hasattr(v, "shape")}' in converted.code
+
+
+def test_a_step_reads_no_texts_of_such_dicts() -> None:
+    converted = convert(BATCHES_OF_A_FUNCTION.format(inner='batch = {**batch, "t": batch["title"]}', title="[f'p{i}']"))
+
+    assert ["texts" in gap.reason for gap in converted.gaps] == [True]

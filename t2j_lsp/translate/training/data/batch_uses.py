@@ -11,7 +11,7 @@ from t2j_lsp.translate.inference.call_sites import bound_arguments, called_funct
 from t2j_lsp.translate.inference.calls import takes_tensor_first
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 from t2j_lsp.translate.source.assignments import assigned
@@ -154,6 +154,19 @@ class BatchUses:
                         if forward or self.is_moved_or_called_on(info.node, parameter.arg, depth + 1):
                             return True
         return False
+
+    def places(self, scope: ast.AST, name: str, depth: int = 0) -> Iterator[tuple[ast.AST, str]]:
+        """Where a variable may be read: its scope, and functions and modules of the file that it is handed to."""
+        yield scope, name
+        for node in symbols.walk(scope) if depth < DEPTH else ():
+            if not isinstance(node, ast.Call):
+                continue
+            fact = self._fact(node.func)
+            info = fact.cls.info.method("forward") if isinstance(fact, Instance) else called_function(fact)
+            if info is not None and not info.external:
+                for parameter, value in bound_arguments(node, info):
+                    if isinstance(value, ast.Name) and value.id == name and not _asks_what_it_is(info.node, parameter):
+                        yield from self.places(info.node, parameter.arg, depth + 1)
 
 
 def _asks_what_it_is(function: ast.AST, parameter: ast.arg) -> bool:

@@ -8,8 +8,7 @@ optimizer, what is called on a batch and switched by ``train()`` is a module. Th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters, nearest
@@ -259,24 +258,19 @@ class _Roles:
 
     def _whole(self, loop: ast.AST, name: str) -> bool:
         """Whether the loop's only variable is one tensor, and not a tuple or dict of them."""
-        for node in symbols.walk(loop):
-            match node:
-                case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=source)) if source == name:
-                    return False
-                case ast.Subscript(value=ast.Name(id=source), slice=ast.Constant()) if source == name:
-                    return False
-                case ast.Attribute(value=ast.Name(id=source), attr="items" | "keys" | "values") if source == name:
-                    return False
-                case ast.keyword(arg=None, value=ast.Name(id=source)) if source == name:
-                    return False
-                case ast.Starred(value=ast.Name(id=source)) if source == name:
-                    return False
+        if any(_is_indexed(node, name) for node in symbols.walk(loop)):
+            return False
+        if any(_takes_apart(node, one) for scope, one in self.uses.places(loop, name) for node in symbols.walk(scope)):
+            return False
         return self.uses.is_moved_or_called_on(loop, name)
 
     def _structure(self, loop: ast.AST, name: str) -> Fact:
         """What a batch is that isn't one tensor: a dict or a tuple of them, perhaps with texts beside."""
-        is_dict = any(map(partial(_is_of_dict, name=name), symbols.walk(loop)))
+        places = list(self.uses.places(loop, name))
+        is_dict = any(_is_of_dict(node, one) for scope, one in places for node in symbols.walk(scope))
         if not self.samples.may_hold_texts:
+            if is_dict and self.samples.are_unknown and (texts := self.samples.texts(_keys(places))) is not None:
+                return texts
             if is_dict and self.samples.are_unknown and asks_for_tensors(loop, self.inference.facts):
                 return MixedDict(())
             return ListOf(TENSOR, STR) if is_dict else ListOf(TENSOR)
@@ -296,6 +290,34 @@ class _Roles:
                     for inner in stored[scope].get(name, ()):
                         if self.fact(inner) == UNKNOWN or inner in self.roles:
                             self.roles[inner] = Tensor(0, "float")
+
+
+def _takes_apart(node: ast.AST, name: str) -> bool:
+    """Whether a variable is used as tuples and dicts are."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=source)):
+            return source == name
+        case ast.Starred(value=ast.Name(id=source)):
+            return source == name
+    return _is_of_dict(node, name)
+
+
+def _keys(places: Iterable[tuple[ast.AST, str]]) -> set[str]:
+    """The names that are read of a dict."""
+    keys: set[str] = set()
+    for scope, name in places:
+        for node in symbols.walk(scope):
+            match node:
+                case ast.Subscript(value=ast.Name(id=source), slice=ast.Constant(value=str() as key)) if source == name:
+                    keys.add(key)
+    return keys
+
+
+def _is_indexed(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Subscript(value=ast.Name(id=source), slice=ast.Constant()):
+            return source == name
+    return False
 
 
 def _is_of_dict(node: ast.AST, name: str) -> bool:

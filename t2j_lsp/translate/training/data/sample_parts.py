@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import TypeGuard
 
@@ -65,6 +65,15 @@ class SampleParts:
     def has_loaders(self) -> bool:
         """Whether the file makes a loader."""
         return any(True for _ in self._loaders())
+
+    def texts(self, keys: Collection[str]) -> MixedDict | None:
+        """A batch with the texts of the file's dicts that have one of these names, too; None if these have none."""
+        texts: dict[str, Fact] = {}
+        for node in self.inference.source.nodes:
+            named = {str(key): fact for key, fact in self._named(node)} if isinstance(node, ast.Dict) else {}
+            if not named.keys().isdisjoint(keys):
+                texts |= {key: TEXTS for key, fact in named.items() if _is_text(fact)}
+        return MixedDict(tuple(texts.items())) if texts else None
 
     def batch(self, is_dict: bool) -> Fact:
         """A batch of which some part may be texts."""

@@ -1,8 +1,8 @@
 """Gradient scalers that functions are handed: ``train(model, loader, optimizer, scaler)``.
 
 They guard float16, and the loop runs in float32, so that a loop goes without. Where a file that has gaps hands its
-scaler on, or saves its state in checkpoints, it is read as if there were none: neither the scaler nor the parameters
-that it is handed to, nor its part of what is saved and loaded.
+scaler on, saves its state in checkpoints, or unscales under a condition, it is read as if there were none: neither the
+scaler nor the parameters that it is handed to, nor its part of what is saved and loaded.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ class _Scalers(ObjectLeftOut):
         self.parameters: dict[FunctionInfo, set[str]] = {}
         self.saves = False
         """Whether its state is saved or loaded."""
+        self.unscales = False
+        """Whether it unscales under a condition, to clip: ``if clip: scaler.unscale_(optimizer); ...``."""
 
     def edits(self) -> Edits:
         """What goes. Raises Stays."""
@@ -68,7 +70,7 @@ class _Scalers(ObjectLeftOut):
                 raise Stays  # it may be something else as well
         for node in self.held:
             self._place(node)
-        if not (self.parameters or self.saves):
+        if not (self.parameters or self.saves or self.unscales):
             raise Stays
         for info, own in self.parameters.items():
             self._check(info, own)
@@ -116,6 +118,7 @@ class _Scalers(ObjectLeftOut):
             raise Stays
         statement = self.parents.get(call)
         if attr in _GONE and isinstance(statement, ast.Expr):
+            self.unscales |= attr == "unscale_" and isinstance(self.parents.get(statement), ast.If)
             self.drop_or_pass(statement)
         elif attr == "scale" and len(call.args) == 1:
             text = self.source.segment(call.args[0])

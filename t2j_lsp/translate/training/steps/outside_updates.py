@@ -123,8 +123,8 @@ class OutsideUpdates:
                 self.ctx.plan.on_statement(node, lambda statements: self._open(node, statements))
             case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
                 self._write(node, target)
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                self._assign(node, name)
+            case ast.Assign(targets=[ast.Name() | ast.Attribute(value=ast.Name(id="self")) as target]):
+                self._assign(node, target)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad") as func)):
                 if self._zeroes(func.value) and self.steps.converted and not self.steps.refused:
                     self.ctx.plan.on_statement(node, lambda statements: self.ctx.edits.delete(node))
@@ -144,8 +144,8 @@ class OutsideUpdates:
         statements.unwrap(node, node.body)
         self.ctx.report.count_converted()
 
-    def _assign(self, node: ast.Assign, name: str) -> None:
-        """``scaler = GradScaler()`` and ``ctx = autocast(...)`` go with what they were for."""
+    def _assign(self, node: ast.Assign, target: ast.Name | ast.Attribute) -> None:
+        """``scaler = GradScaler()`` and ``ctx = autocast(...)`` go with what they were for, also in attributes."""
         fact = self.ctx.fact(node.value)
         scaler = isinstance(fact, Object) and fact.kind == "scaler"
         context = self.steps.reader.open_context(node.value) and any(
@@ -153,10 +153,11 @@ class OutsideUpdates:
         )
         if not (scaler or context) or self.steps.refused:
             return
-        reads = [
-            n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and n.id == name and n is not node.targets[0]
-        ]
-        if scaler and not all(self._scaler_use(n) for n in reads):
+        reads = [n for n in self.ctx.source.nodes if _is_of_name(n, target) and n is not target]
+        named = isinstance(target, ast.Attribute) and any(
+            isinstance(n, ast.Constant) and n.value == target.attr for n in self.ctx.source.nodes
+        )
+        if scaler and not all(self._scaler_use(n) for n in reads) or named:
             return
         if context and not all(isinstance(self.ctx.source.parents.get(n), ast.withitem) for n in reads):
             return
@@ -169,7 +170,7 @@ class OutsideUpdates:
 
         self.ctx.plan.on_statement(node, handler)
 
-    def _scaler_use(self, node: ast.Name) -> bool:
+    def _scaler_use(self, node: ast.AST) -> bool:
         """Whether a scaler is used only in statements that an update has taken."""
         return nearest(ast.stmt, node, self.ctx.source.parents) in self.steps.used
 
@@ -354,3 +355,10 @@ def _has_objects(fact: Fact) -> bool:
         case ListOf(item=item):
             return _has_objects(item)
     return isinstance(fact, Object) or isinstance(fact, Scalar) and fact.kind == "str"
+
+
+def _is_of_name(node: ast.AST, target: ast.Name | ast.Attribute) -> bool:
+    """Whether a variable or an attribute is called as a target is, whosever it is."""
+    if isinstance(target, ast.Attribute):
+        return isinstance(node, ast.Attribute) and node.attr == target.attr
+    return isinstance(node, ast.Name) and node.id == target.id

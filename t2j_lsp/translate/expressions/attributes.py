@@ -27,7 +27,7 @@ from .context import Context
 from .handlers import ExpressionRenderer
 from .layer_parts import NO_DICT, assigns, is_own, no_such_part
 from .library_objects import LibraryObjects
-from .module_modes import named_as_module
+from .module_modes import NO_MODE, loses_mode, named_as_module
 from .resets import Resets
 from .rule_application import RuleApplication
 from .subscripts import UNPADDED
@@ -84,7 +84,7 @@ class Attributes:
             case Instance() if node.attr == "training" and is_own(owner):
                 return Piece(f"not {bracket(self.renderer.render(node.value), ATOM)}.deterministic", NOT)
             case Layer() | AnyModule() | Instance() if node.attr == "training" and is_module(owner):
-                return self._mode(node)
+                return self._mode(node) if not loses_mode(self.ctx, owner) else self._unsure(node, NO_MODE)
             case Tensor():
                 return self._tensor_attribute(node, owner)
             case Instance() if owner.cls.info.mixed_in and no_such_part(owner, node.attr, True) == NO_DICT:

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
+from functools import cache
 from typing import cast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.attributes import MODULE_NAMES
+from t2j_lsp.translate.inference.forward_pass import CONTAINERS
+from t2j_lsp.translate.rule.facts import Fact, Layer
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket
 from t2j_lsp.translate.source.evaluation import evaluated_once
+from t2j_lsp.translate.source.helpers import helpers
 
 from .context import Context
 from .evaluation_order import runs_before
 from .handlers import ExpressionRenderer
+
+NO_MODE = "no part of it keeps a mode in Flax, since it computes the same in both: pass the mode on as a value"
+_MODAL = re.compile(r"\b(deterministic|use_running_average|training|Dropout|BatchNorm)\b")
+"""What tells of a layer's text that it differs by the mode, or holds a layer of Flax that does."""
+_SETS = ("train", "eval")
 
 
 class ModuleModes:
@@ -74,6 +85,36 @@ class ModuleModes:
         if isinstance(mode, ast.Constant):
             return Piece(f"{text}.{'train' if mode.value else 'eval'}()")
         return Piece(f"{text}.train() if {bracket(self.renderer.render(mode), 3)} else {text}.eval()", 2)
+
+
+def loses_mode(ctx: Context, module: Fact) -> bool:
+    """Whether nothing of a layer keeps the mode that the file sets: it computes the same in both."""
+    nodes = ctx.source.nodes
+    sets = any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _SETS for n in nodes)
+    return sets and _has_no_mode(module)
+
+
+def _has_no_mode(module: Fact) -> bool:
+    match module:
+        case Layer(name=name, items=None):
+            return name in LAYERS and name not in CONTAINERS and not has_modes(name)
+        case Layer(items=items):
+            return all(map(_has_no_mode, items or ()))
+    return False
+
+
+@cache
+def has_modes(layer: str) -> bool:
+    """Whether a layer may compute otherwise in another mode: itself, or what its helper is made of."""
+    waiting, seen = [LAYERS[layer].helper], set[str]()
+    texts = [LAYERS[layer].jax, LAYERS[layer].flax or "", LAYERS[layer].base]
+    while waiting:
+        name = waiting.pop()
+        if name in helpers() and name not in seen:
+            seen.add(name)
+            texts.append(helpers()[name].text)
+            waiting += helpers()[name].uses
+    return any(_MODAL.search(text) for text in texts)
 
 
 def named_as_module(ctx: Context, value: ast.expr) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import FunctionNode, ancestors, scopes_around
+from t2j_lsp.symbols import FunctionNode, scopes_around
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.inference.host_random import (
     ONCE,
     TAKES_OUT,
@@ -19,7 +19,6 @@ from t2j_lsp.translate.inference.host_random import (
     prints_in_forward,
     taken_out_in_forward,
 )
-from t2j_lsp.translate.inference.rngs import draws_from_module
 from t2j_lsp.translate.rule.array_classes import is_data
 from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Object, Qual, Scalar, Shape, Tensor, Transformed, Tuple
@@ -43,9 +42,9 @@ from t2j_lsp.translate.training.program.static_values import is_held_function
 from t2j_lsp.translate.training.program.step_calls import Reader
 
 from .input_gradients import input_gradient
+from .kept_values import FROM_MODULE, KeptValues
 
 ASSIGNS = "it assigns the attribute"
-FROM_MODULE = "{} draws from the rngs of the module level, which compiled code can't change"
 HOST_METHODS = frozenset(
     {"item", "tolist", "numpy", "backward", "register_hook", "requires_grad_", "cpu_", "share_memory_", "coalesce"}
 )
@@ -92,6 +91,7 @@ class Jittable:
         """Functions that are given what they read from outside."""
         self.reasons = reasons
         """Why others can't be given it."""
+        self.kept = KeptValues(inference)
         self._known: dict[FunctionInfo, str | None] = {}
 
     def problem(self, node: ast.AST, given: Collection[ast.AST] = ()) -> str | None:
@@ -156,12 +156,12 @@ class Jittable:
                 return self.function_problem(fact.info)
             case Class():
                 return f"it builds a {fact.name}" if fact.info.is_module else None
-            case Layer():
-                return None
+            case Layer(name=name):
+                return self.kept.problem if name in CONTAINERS else None
             case Transformed():
                 return self._transformed(fact, text)
         if is_module(fact):
-            return worst((self.module_problem(fact), self._stale)) if not is_loss(fact) else None
+            return worst((self.module_problem(fact), self.kept.problem)) if not is_loss(fact) else None
         if isinstance(node.func, ast.Name):
             return None if self._is_function_of_class(node.func) else self._name(node, node.func.id)
         if isinstance(node.func, ast.Attribute):
@@ -202,44 +202,6 @@ class Jittable:
         for test in decided_in_forward(self.inference, fact):
             return Drawn(f"in {name}, {ast.unparse(test)} decides with an array's value")
         return Once(f"{name} prints") if prints else None
-
-    @cached_property
-    def _stale(self) -> str | None:
-        """What a module of the file reads of the module level that changes: the step keeps what was there first."""
-        changing = self._changing
-        for info in self.inference.functions.values() if draws_from_module(self.inference) else ():
-            for callee in info.callees if info.runs_in_module else ():
-                if isinstance(callee, FunctionInfo) and callee.reads_rngs:
-                    return FROM_MODULE.format(callee.name)
-        for info in self.inference.functions.values() if changing else ():
-            if info.runs_in_module and not info.external:
-                names = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id in changing]
-                bound_in = self.inference.source.bound_in
-                for name in (n.id for n in names if not bound_in(n, info.node)):
-                    return f"{info.name} reads {name}, which changes while the program runs; make it a parameter"
-        return None
-
-    @cached_property
-    def _changing(self) -> set[str]:
-        """Variables of the module level that get new values in functions or loops."""
-        source = self.inference.source
-        changing = set(source.symbols.bound_again)
-        for node in source.tree.body:
-            names = [n for n in symbols.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
-            stores = [
-                n for n in names if not any(isinstance(a, ast.comprehension) for a in ancestors(n, source.parents))
-            ]
-            if isinstance(node, ast.For | ast.While | ast.AugAssign | ast.With | ast.If | ast.Try):
-                changing |= {n.id for n in stores if self._is_repeated(n)}
-        return changing
-
-    def _is_repeated(self, node: ast.AST) -> bool:
-        """Whether a name of the module level gets its value in a loop, or from what it was."""
-        around = list(ancestors(node, self.inference.source.parents))
-        inner = ast.FunctionDef | ast.ClassDef | ast.Lambda | ast.comprehension
-        if any(isinstance(at, inner) for at in around):
-            return False
-        return any(isinstance(at, ast.For | ast.While | ast.AugAssign) for at in around)
 
     def _has_own_gradient(self, owner: Fact) -> bool:
         """Whether it is a class of the file with a gradient of its own, whose ``apply`` is a function."""

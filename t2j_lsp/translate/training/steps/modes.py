@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.module_modes import has_modes
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
-from t2j_lsp.translate.source.helpers import helpers
 from t2j_lsp.translate.training.program.flow import is_mode
 
 _LOOPS = ast.For | ast.While
 _INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_MODAL = re.compile(r"\b(deterministic|use_running_average|training|Dropout|BatchNorm)\b")
-"""What tells of a layer's text that it differs by the mode, or holds a layer of Flax that does."""
 
 
 class Modes:
@@ -149,20 +146,6 @@ def set_by(node: ast.stmt, kind: str) -> str | None:
         ):
             return ast.unparse(module)
     return None
-
-
-@cache
-def has_modes(layer: str) -> bool:
-    """Whether a layer may compute otherwise in another mode: itself, or what its helper is made of."""
-    waiting, seen = [LAYERS[layer].helper], set[str]()
-    texts = [LAYERS[layer].jax, LAYERS[layer].flax or "", LAYERS[layer].base]
-    while waiting:
-        name = waiting.pop()
-        if name in helpers() and name not in seen:
-            seen.add(name)
-            texts.append(helpers()[name].text)
-            waiting += helpers()[name].uses
-    return any(_MODAL.search(text) for text in texts)
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:

@@ -1,0 +1,107 @@
+"""What modules read and change outside of themselves: no compiled step keeps the first of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+HEAD = """\
+import functools
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+gain, calls = 1.0, []
+
+
+def act(x):
+    return torch.tanh(x) * gain
+
+
+def counted(x):
+    calls.append(1)
+    return torch.tanh(x)
+
+
+class Net(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+        self.function = function
+
+    def forward(self, x):
+        return self.function(self.layer(x))
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.layer(x) * gain
+
+
+x = torch.linspace(-1, 1, 24).reshape(8, 3)
+"""
+
+STEPS = """\
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(4):
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(x), x[:, :1])
+    loss.backward()
+    optimizer.step()
+    gain = gain * 0.5
+"""
+
+
+def reasons(code: str) -> list[str]:
+    return [gap.reason for gap in convert(code).gaps]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "Net(act)",
+        "Net(lambda t: t * gain)",
+        "Net(functools.partial(act))",
+        "nn.Sequential(Net(act), nn.Linear(1, 1))",
+        "nn.Sequential(Scaled(), nn.Linear(1, 1))",
+    ],
+)
+def test_a_function_that_a_module_is_given_reads_what_changes(model: str) -> None:
+    changing = reasons(f"{HEAD}model = {model}\n{STEPS}")
+    assert any("gain, which changes while the program runs" in reason for reason in changing)
+    assert not reasons(f"{HEAD}model = {model}\n{STEPS}".replace("    gain = gain * 0.5\n", ""))
+
+
+@pytest.mark.parametrize("model", ["Net(counted)", "nn.Sequential(Net(counted), nn.Linear(1, 1))"])
+def test_a_function_that_a_module_is_given_changes_a_list(model: str) -> None:
+    code = f"{HEAD}model = {model}\n{STEPS}".replace("    gain = gain * 0.5\n", "")
+    assert any("counted changes calls" in reason for reason in reasons(code))
+    assert not reasons(code.replace("    calls.append(1)\n", ""))
+
+
+def test_a_variable_around_a_lambda_changes() -> None:
+    lines = f"scale = 2.0\nmodel = Net(lambda t: t * scale)\n{STEPS}".replace("gain = gain", "scale = scale")
+    code = f"{HEAD}\n\ndef main():\n" + "".join(f"    {line}\n" for line in lines.splitlines())
+    assert any("scale, which changes while the program runs" in reason for reason in reasons(code))
+    assert not reasons(code.replace("scale = scale * 0.5", "other = scale * 0.5"))
+
+
+def test_a_variable_is_set_again_between_two_runs() -> None:
+    """A compiled step keeps the first value; set before the first run, it is the only one."""
+    steps = STEPS.replace("    gain = gain * 0.5\n", "    ").replace("\n", "\n    ").rstrip()
+    code = f"{HEAD}model = Scaled()\n\n\ndef fit():\n    {steps}\n\n\n"
+    assert any("gain, which changes" in reason for reason in reasons(f"{code}fit()\ngain = 2.0\nfit()\n"))
+    assert not reasons(f"{code}gain = 2.0\nfit()\nfit()\n")
+
+
+def test_the_mode_of_a_layer_that_keeps_none() -> None:
+    code = HEAD + "model = nn.Sequential(nn.Linear(3, 4), nn.ReLU())\nmodel.eval()\nprint(model.training)\n"
+    assert any("keeps a mode" in reason for reason in reasons(code))
+    assert not reasons(code.replace("nn.ReLU()", "nn.Dropout(0.5)"))
+    assert not reasons(code.replace("model.eval()\n", ""))

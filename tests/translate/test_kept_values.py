@@ -105,3 +105,39 @@ def test_the_mode_of_a_layer_that_keeps_none() -> None:
     assert any("keeps a mode" in reason for reason in reasons(code))
     assert not reasons(code.replace("nn.ReLU()", "nn.Dropout(0.5)"))
     assert not reasons(code.replace("model.eval()\n", ""))
+
+
+SCHEDULE = """\
+class Schedule:
+    def __init__(self):
+        self.factor = 1.0
+
+    def scale(self, x):
+        return torch.tanh(x * self.factor)
+
+
+schedule = Schedule()
+"""
+
+
+@pytest.mark.parametrize("model", ["Net(schedule.scale)", "Net(lambda t: t * schedule.factor)"])
+def test_an_attribute_of_another_object_is_set_again(model: str) -> None:
+    code = f"{HEAD}{SCHEDULE}model = {model}\n{STEPS}".replace("gain = gain", "schedule.factor = schedule.factor")
+    assert any("factor, which changes while the program runs" in reason for reason in reasons(code))
+    assert not reasons(code.replace("schedule.factor = schedule.factor", "other = schedule.factor"))
+
+
+def test_a_setting_that_a_forward_pass_reads_is_set_again() -> None:
+    head = HEAD.replace("import functools\n", "import argparse\n").replace("* gain", "* args.gain")
+    code = f"{head}args = argparse.Namespace(gain=1.0)\nmodel = Scaled()\n{STEPS}"
+    set_again = code.replace("gain = gain * 0.5", "args.gain = args.gain * 0.5")
+    assert any("args.gain, which changes" in reason for reason in reasons(set_again))
+    assert not reasons(code)
+    assert not reasons(code.replace("model = Scaled()", "args.gain = 2.0\nmodel = Scaled()"))
+
+
+@pytest.mark.parametrize("asked", ['getattr(self, "training")', 'getattr(self, "training", True)'])
+def test_a_mode_that_is_read_by_name(asked: str) -> None:
+    code = HEAD.replace("* gain\n\n\nx =", f"* (2 if {asked} else 1)\n\n\nx =")
+    assert any("no attribute of this name" in reason for reason in reasons(code))
+    assert not reasons(code.replace(asked, "self.training"))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import dotted, is_known
+from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import Tensor
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.assignments import target_of
@@ -17,10 +18,17 @@ _NOT_KNOWN = (
     "which method of {!r} this is isn't known, and JAX's arrays have others, with other keywords: call each in a branch"
 )
 
+_MODE = "Flax's modules have no attribute of this name: read the mode as .training, which t2j converts"
+
 
 def method_by_name(ctx: Context, node: ast.Call) -> Piece | None:
     """``getattr(x, mode)``, where ``x`` is a tensor, or what it gives is called with ``dim=``: said, and left."""
     match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.Constant(value="training"), *_]):
+            module = ctx.fact(owner)
+            if is_module(module) or not is_known(module) or isinstance(module, Instance) and module.cls.info.mixed_in:
+                ctx.report.gap(node, "Module.training", "unsure", _MODE)
+            return None
         case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]) if not isinstance(name, ast.Constant):
             fact = ctx.fact(owner)
         case _:

@@ -41,6 +41,8 @@ class KeptValues:
             for node in inside:
                 if isinstance(node, ast.Name) and self._changes(node, inside, given):
                     return _CHANGES.format(name, node.id)
+                if isinstance(node, ast.Attribute) and self._is_set_again(node, inside, given):
+                    return _CHANGES.format(name, ast.unparse(node))
                 if changed := self._changed(node, inside):
                     return f"{name} changes {changed}, which isn't its module's: compiled code would do it once"
         return None
@@ -89,6 +91,29 @@ class KeptValues:
         return any(
             not isinstance(n.ctx, ast.Load) and n.lineno > given.lineno and self.source.home(n) is home for n in later
         )
+
+    def _is_set_again(self, read: ast.Attribute, inside: set[ast.AST], given: ast.expr | None) -> bool:
+        """Whether an attribute of an object that isn't its module's gets another value: ``schedule.t``."""
+        root = read.value
+        if not isinstance(root, ast.Name) or not isinstance(read.ctx, ast.Load) or is_module(self.inference.fact(root)):
+            return False
+        home = self.source.home(root)
+        own = root.id == "self" and given is not None
+        outside = home not in inside and (home is not None or root.id in self._assigned)
+        stores = (n for n in self.source.attributes.get(read.attr, ()) if not isinstance(n.ctx, ast.Load))
+        return (own or outside) and any(self._sets_again(one) for one in stores if one not in inside)
+
+    def _sets_again(self, store: ast.Attribute) -> bool:
+        """Whether an attribute is set in a loop, from what it was, or by a method that isn't the constructor."""
+        if is_module(self.inference.fact(store.value)):
+            return False
+        for around in ancestors(store, self.source.parents):
+            if isinstance(around, ast.For | ast.While | ast.AugAssign):
+                return True
+            if isinstance(around, ast.FunctionDef):
+                of_object = isinstance(store.value, ast.Name) and store.value.id == "self"
+                return of_object and around.name not in ("__init__", "__post_init__")
+        return False
 
     def _is_set_later(self, name: ast.Name) -> bool:
         """Whether a variable of the module level gets another value there behind a call that may run modules."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
@@ -15,6 +15,7 @@ from t2j_lsp.translate.training.program.dict_order import DictOrder
 from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 from t2j_lsp.translate.training.program.passed import Input, name_passed
+from t2j_lsp.translate.training.program.slice import SWAPPED
 from t2j_lsp.translate.training.program.step_calls import Refused, StepCall, limits
 from t2j_lsp.translate.training.program.text import converted, lead_comments, rendered
 
@@ -85,12 +86,24 @@ class StepWriter:
         moved = sorted([*update.slice.moved, *update.slice.split])
         parts, order = self._parts(update, moved), DictOrder(self.ctx)
         self.inputs(update)
+        self._check_losses(update)
         for name in update.live:
             order.loses(name, parts)
         inside = [n for part in parts for n in symbols.walk(part) if isinstance(n, ast.Name) and n.id in update.live]
         for node in inside:
             if has_opaque(self.ctx.fact(node)):
                 raise Refused(GIVES_OBJECT.format(node.id))
+
+    def _check_losses(self, update: Update) -> None:
+        """Raises Refused if what stays in front of the step changes what a loss reads that is differentiated before."""
+        made = update.slice
+        apart = {*made.moved, *made.split, *made.delayed}
+        for at, loss in update.losses:
+            for index in range(at + 1, made.call):
+                item = update.items[index]
+                stays = index not in apart and item.step_call is None
+                if stays and self.flow.writes(item.node) & self.flow.reads(loss):
+                    raise Refused(SWAPPED)
 
     def inputs(self, update: Update) -> dict[str, Input]:
         """What the step is passed. Raises Refused."""
@@ -110,8 +123,14 @@ class StepWriter:
 
     def _body(self, update: Update, statements: StatementRewriter, moved: Sequence[int]) -> StepBody:
         lines = none_first(self.partly.unbound(update))
+        parts = self._parts(update, moved)
+        early: dict[int, str] = {}
         for index in moved:
             node = update.items[index].node
+            for number in self._written_again(update, index, early):
+                before, text = self._loss(statements, update.losses[number][1], node, parts)
+                early[number] = update.saved.get((index, text)) or self.ctx.names.fresh("first_loss")
+                lines += before if (index, text) in update.saved else [*before, f"{early[number]} = {text}"]
             lines += [f"{name} = {held}" for (at, held), name in update.saved.items() if at == index]
             lines += lead_comments(self.ctx.source, node)
             if index in update.slice.split:
@@ -124,10 +143,19 @@ class StepWriter:
             before, text = rendered(self.ctx, statements, one.value, one.node)
             lines += [*before, f"{one.name} = {text}"]
             statements.renderer.put(one.value, Piece(one.name))
-        parts = self._parts(update, moved)
-        losses = [self._loss(statements, loss, update.items[i].node, parts) for i, loss in update.losses]
+        losses = [
+            ([], early[number]) if number in early else self._loss(statements, loss, update.items[i].node, parts)
+            for number, (i, loss) in enumerate(update.losses)
+        ]
         behind = [line for index in update.loops for line in self._behind(update.items[index].node, statements)]
         return StepBody(lines, losses, behind)
+
+    def _written_again(self, update: Update, index: int, early: Container[int]) -> Iterator[int]:
+        """The losses that were differentiated in front of an item, which gives another value to what they read."""
+        given = self.flow.writes(update.items[index].node)
+        for number, (at, loss) in enumerate(update.losses):
+            if at < index and number not in early and given & self.flow.reads(loss):
+                yield number
 
     def _behind(self, node: ast.stmt, statements: StatementRewriter) -> list[str]:
         return [*lead_comments(self.ctx.source, node), *converted(self.ctx, statements, node)]

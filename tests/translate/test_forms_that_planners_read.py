@@ -200,7 +200,7 @@ print(b(a(torch.ones(2, 3)) - a.bias).sub(b.bias).sum().item())
 def test_a_loop_over_the_parameters_of_several_modules_is_one_over_the_modules_first(walks: str) -> None:
     text = f"import itertools\n{HEAD}{SEVERAL.format(walks=walks)}"
     result = convert(text)
-    assert not result.gaps and "for module in (a, b):" in result.code
+    assert not result.gaps and ("for module in (a, b):" in result.code) == (not walks.startswith("itertools"))
     assert convert(result.code).code == result.code
     assert abs(float(printed(result.code)) - float(printed(text))) < 1e-4
 

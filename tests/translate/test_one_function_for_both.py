@@ -60,7 +60,7 @@ def same(body: str) -> str:
     source = HEAD.replace("BODY", body)
     result = convert(source)
     assert not result.gaps
-    assert "train_step(model, optimizer, criterion, x, y)" in result.code
+    assert "train_step(model, optimizer, x, y, criterion)" in result.code
     assert printed(result.code) == printed(source)
     return result.code
 

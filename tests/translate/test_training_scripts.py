@@ -197,15 +197,15 @@ for epoch in range(2):
 def test_phases_share_their_loss() -> None:
     assert between("transfer", "def loss_fn", "def train_model") == (
         """\
-def loss_fn(model, criterion, inputs, labels):
+def loss_fn(model, inputs, labels, criterion):
     outputs = model(inputs)
     loss = criterion(outputs, labels)
     return loss, outputs
 
 
 @nnx.jit(static_argnames="criterion")
-def train_step(model, optimizer, criterion, inputs, labels):
-    (loss, outputs), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model, criterion, inputs, labels)
+def train_step(model, optimizer, inputs, labels, criterion):
+    (loss, outputs), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model, inputs, labels, criterion)
     optimizer.update(model, grads)
     return loss, outputs
 

@@ -48,7 +48,7 @@ def _is_of_draws(use: ast.Name, function: FunctionNode, parents: dict[ast.AST, a
         case ast.Assign(targets=[target], value=value) if target is use and _is_directly_in(function, around, parents):
             return _is_seeded(value) or _makes(value) and _is_seeded_next(around, use.id, parents)
         case ast.Attribute(attr=attr) if attr in _seeding():
-            statement = parents[parents[around]]
+            statement = parents.get(parents[around])
             return isinstance(statement, ast.Expr) and _is_directly_in(function, statement, parents)
         case ast.keyword(arg="generator"):
             call = parents[around]

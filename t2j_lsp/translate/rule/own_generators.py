@@ -47,7 +47,7 @@ def _is_of_draws(use: ast.Name, function: FunctionNode, parents: dict[ast.AST, a
     match around:
         case ast.Assign(targets=[target], value=value) if target is use and _is_directly_in(function, around, parents):
             return _is_seeded(value) or _makes(value) and _is_seeded_next(around, use.id, parents)
-        case ast.Attribute(attr=attr) if attr in _seeding():
+        case ast.Attribute(attr=attr) if attr in seeding_methods():
             statement = parents.get(parents[around])
             return isinstance(statement, ast.Expr) and _is_directly_in(function, statement, parents)
         case ast.keyword(arg="generator"):
@@ -65,7 +65,7 @@ def _makes(value: ast.expr) -> bool:
 def _is_seeded(value: ast.expr) -> bool:
     """Whether it is ``torch.Generator().manual_seed(...)``."""
     match value:
-        case ast.Call(func=ast.Attribute(value=ast.Call() as made, attr=attr)) if attr in _seeding():
+        case ast.Call(func=ast.Attribute(value=ast.Call() as made, attr=attr)) if attr in seeding_methods():
             return _makes(made)
     return False
 
@@ -76,7 +76,7 @@ def _is_seeded_next(node: ast.Assign, name: str, parents: dict[ast.AST, ast.AST]
         if isinstance(block, list) and node in block:
             match block[block.index(node) + 1 :]:
                 case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=seeded), attr=attr))), *_]:
-                    return seeded == name and attr in _seeding()
+                    return seeded == name and attr in seeding_methods()
     return False
 
 
@@ -98,6 +98,6 @@ def _classes() -> frozenset[str]:
 
 
 @cache
-def _seeding() -> frozenset[str]:
+def seeding_methods() -> frozenset[str]:
     """What seeds a generator is called as what seeds PyTorch's own."""
     return frozenset(name.rpartition(".")[2] for name in names_with(Trait.SEED))

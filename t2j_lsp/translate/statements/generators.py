@@ -10,11 +10,8 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.rule.binding import argument
 from t2j_lsp.translate.rule.facts import Object, Qual
-from t2j_lsp.translate.rule.library import Trait, names_with
-from t2j_lsp.translate.rule.own_generators import own_generators
+from t2j_lsp.translate.rule.own_generators import own_generators, seeding_methods
 from t2j_lsp.translate.rule.record import REGISTRY
-
-_SEEDS = names_with(Trait.SEED)
 
 
 class Generators:
@@ -50,7 +47,7 @@ class Generators:
         """``g.manual_seed(0)``."""
         match node.value:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) as call if (
-                attr in self._seeding and self._is_own(name)
+                attr in seeding_methods() and self._is_own(name)
             ):
                 return self._makes_own(node, name, call)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) as call if self._only_draws(name):
@@ -82,14 +79,9 @@ class Generators:
     def _is_seeding(self, call: ast.Call) -> bool:
         """Whether it is ``torch.Generator().manual_seed(...)``, or so of a name that only draws are given."""
         match call.func:
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in self._seeding:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in seeding_methods():
                 return self._only_draws(name)
         return self._is_made_and_seeded(call)
-
-    @cached_property
-    def _seeding(self) -> frozenset[str]:
-        """What seeds a generator is called as what seeds PyTorch's own."""
-        return frozenset(name.rpartition(".")[2] for name in _SEEDS)
 
     def _makes(self, call: ast.Call) -> bool:
         fact = self.ctx.fact(call)
@@ -123,7 +115,7 @@ class Generators:
         match parents.get(use):
             case ast.Assign(targets=[target], value=ast.Call() as call) as made if target is use:
                 return made in self.ctx.source.tree.body and (self._makes(call) or self._is_made_and_seeded(call))
-            case ast.Attribute(attr=attr) as method if attr in self._seeding:
+            case ast.Attribute(attr=attr) as method if attr in seeding_methods():
                 seeding = parents.get(method)
                 return isinstance(seeding, ast.Call) and isinstance(parents.get(seeding), ast.Expr)
             case ast.keyword(arg="generator") as keyword:
@@ -135,6 +127,6 @@ class Generators:
 
     def _is_made_and_seeded(self, call: ast.Call) -> bool:
         match call.func:
-            case ast.Attribute(value=ast.Call() as made, attr=attr) if attr in self._seeding:
+            case ast.Attribute(value=ast.Call() as made, attr=attr) if attr in seeding_methods():
                 return self._makes(made)
         return False

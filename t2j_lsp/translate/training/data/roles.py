@@ -269,10 +269,11 @@ class _Roles:
         places = list(self.uses.places(loop, name))
         is_dict = any(_is_of_dict(node, one) for scope, one in places for node in symbols.walk(scope))
         if not self.samples.may_hold_texts:
-            if is_dict and self.samples.are_unknown and (texts := self.samples.texts(_keys(places))) is not None:
-                return texts
-            if is_dict and self.samples.are_unknown and asks_for_tensors(loop, self.inference.facts):
-                return MixedDict(())
+            if is_dict and self.samples.are_unknown:
+                if (texts := self.samples.texts(_keys(places))) is not None:
+                    return texts
+                if asks_for_tensors(loop, self.inference.facts):
+                    return MixedDict(())
             return ListOf(TENSOR, STR) if is_dict else ListOf(TENSOR)
         return self.samples.batch(is_dict)
 

@@ -26,6 +26,7 @@ for {target} in DataLoader(torch.zeros(8, 3)):
 def converted(target: str, *moved: str, out: str = "model(x)", y: str = "y") -> str:
     done = convert(TEXT.format(target=target, moved="\n    ".join(moved), out=out, y=y))
     assert not done.gaps
+    assert convert(done.code).code == done.code
     return done.code
 
 

@@ -132,7 +132,9 @@ class Batches:
             and (perhaps or t.id in unclear)
         ]
         waiting = {
-            t.id: isinstance(self.ctx.fact(t), Tensor) or t.id in unclear for t in targets if self._is_read(loop, t.id)
+            t.id: isinstance(self.ctx.fact(t), Tensor) or t.id in unclear
+            for t in targets
+            if self._is_read(loop, t.id) and not self.moves.are_made(loop, t.id)
         }
         if not waiting:
             return

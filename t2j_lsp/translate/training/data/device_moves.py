@@ -13,6 +13,8 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.record import REGISTRY
 
+ARRAYS = (Qual("numpy.asarray"), Qual("jax.numpy.asarray"))
+
 
 class DeviceMoves:
     """Finds them."""
@@ -56,6 +58,16 @@ class DeviceMoves:
         """Whether a loop does nothing with a batch but to move its items."""
         inside = {n for m in moves for n in symbols.walk(m)}
         return all(n in inside for s in loop.body for n in symbols.walk(s) if isinstance(n, ast.Name) and n.id == name)
+
+    def are_made(self, loop: ast.For, name: str) -> bool:
+        """Whether a loop does nothing with a batch but to make arrays of its items, as it is written of their moves."""
+        made = []
+        for node in (n for s in loop.body for n in symbols.walk(s)):
+            match node:
+                case ast.Call(func=func, args=[ast.Subscript(value=ast.Name(id=source))]) if source == name:
+                    if self.ctx.fact(func) in ARRAYS:
+                        made.append(node)
+        return bool(made) and self.are_all_that(loop, name, made)
 
     def of_items(self, loop: ast.For, name: str) -> bool:
         """Whether a loop moves items of a batch that it looks up by their names: ``batch["x"].to(device)``."""

@@ -13,7 +13,7 @@ from t2j_lsp.files.sources import neighbours
 ROOT = Path(__file__).parents[2]
 CORPORA = (
     "examples", "tests/translate/models", "tests/translate/scripts", "benchmarks/mutants_corpus",
-    "benchmarks/volumes_corpus", "tests/programs",
+    "benchmarks/volumes_corpus", "benchmarks/transfer_learning", "tests/programs",
 )  # fmt: skip
 PROGRAMS = [path for folder in CORPORA for path in sorted((ROOT / folder).glob("*.py")) if path.stem != "__init__"]
 

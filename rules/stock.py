@@ -162,6 +162,8 @@ instead(
     "zero_gradients",
     "apply_gradients",
     "apply_gradients_graph",
+    "zero_step",
+    "apply_step",
 )
 instead("jax.vjp gives a function for each call, and sums nothing over the calls.", "recorded", "stacked", "pull_back")
 instead("optax.cosine_decay_schedule stays at its end, where PyTorch's goes up again.", "cosine_annealing")

@@ -87,6 +87,11 @@ def zero_gradients(module: nnx.Module) -> nnx.State:
     return jax.jit(optax.tree.zeros_like)(nnx.state(module, nnx.Param))
 
 
+def zero_step(module: nnx.Module) -> dict[str, Any]:
+    """Zeros in the shapes of a module's parameters, as arrays to add gradients to; to be compiled."""
+    return optax.tree.zeros_like(nnx.to_pure_dict(nnx.state(module, nnx.Param)))
+
+
 @nnx.jit(graph=False)
 def polyak_update(target: nnx.Module, source: nnx.Module, step_size: Any) -> None:
     """Moves the parameters of `target` by a share `step_size` of the way to those of `source`."""
@@ -110,6 +115,13 @@ def apply_gradients(module: nnx.Module, optimizer: nnx.Optimizer, grads: nnx.Sta
 def apply_gradients_graph(module: nnx.Module, optimizer: nnx.Optimizer, grads: nnx.State) -> None:
     """Updates the parameters of a module that may share variables by gradients that were computed before."""
     optimizer.update(module, grads)
+
+
+def apply_step(module: nnx.Module, optimizer: nnx.Optimizer, grads: dict[str, Any]) -> None:
+    """Updates a module's parameters by arrays that gradients were added up in; to be compiled."""
+    state = nnx.state(module, nnx.Param)
+    nnx.replace_by_pure_dict(state, grads)
+    optimizer.update(module, state)
 
 
 @jax.jit

@@ -38,6 +38,10 @@ class NewModules:
     def is_new(self, node: ast.expr) -> bool:
         """Whether an expression makes modules that are trees, or a list of such."""
         match node:
+            case ast.Dict(keys=keys, values=values):
+                return None not in keys and all(map(self.is_new, values))
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords) if self._is_builtin(node.func):
+                return all(keyword.arg is not None and self.is_new(keyword.value) for keyword in keywords)
             case ast.Call():
                 made = self.gives_new(node) or self.constructs(node) and self.is_tree(self.ctx.fact(node))
                 return (made or self._makes_layer_by_name(node)) and self.made_in_place(node)
@@ -52,6 +56,9 @@ class NewModules:
             case ast.BinOp(op=ast.Add()):
                 return self.is_new(node.left) and self.is_new(node.right)
         return False
+
+    def _is_builtin(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and self.source.home(node) is None and node.id not in self.ctx.inference.env
 
     def constructs(self, call: ast.Call) -> bool:
         """Whether a call makes a new module: one of a function may give one that is there already."""

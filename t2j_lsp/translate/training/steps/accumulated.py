@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
@@ -79,11 +79,12 @@ class AddedGradients:
             updates.updated.check_alone(optimized)
             updates.elsewhere.check_one(optimized, {one.items[i].node for i in phase.backs})
         one.updates.append(update)
+        update.edited = any(p.edit is not None for p in step_calls)
         parts = [p for p in step_calls if p not in cleared]
-        self._handle_parts(parts, optimized.text, optimized.modules[0], grads)
+        self._handle_parts(parts, update)
         if root is not None and not zeroed and not cleared:
             left = steps[0].node if self._leaves_gradients(steps[0]) else None
-            self._start(root, optimized.modules[0], grads, left)
+            self._start(root, update, left)
 
     def _cleared_each_time(
         self, one: AccumulatedTraining, phase: Phase, step_calls: Sequence[StepCall]
@@ -137,24 +138,29 @@ class AddedGradients:
                     out.append(step_call)
         return out
 
-    def _handle_parts(self, step_calls: list[StepCall], optimizer: str, module: str, grads: str) -> None:
+    def _handle_parts(self, step_calls: list[StepCall], update: Update) -> None:
         """Zeroing, clipping and stepping as operations on the variable that holds the gradients."""
         for step_call in step_calls:
             if not self.ctx.source.starts_line(step_call.node):
                 raise Refused("Several statements of the loop stand on one line.")
             if step_call.kind != "backward":
-                self.ctx.plan.on_statement(step_call.node, self._part(step_call, optimizer, module, grads))
+                self.ctx.plan.on_statement(step_call.node, self._part(step_call, update))
                 self.used.add(step_call.node)
 
-    def _part(self, step_call: StepCall, optimizer: str, module: str, grads: str) -> StatementHandler:
+    def _part(self, step_call: StepCall, update: Update) -> StatementHandler:
+        optimizer, module, grads = update.optimized[0].text, update.optimized[0].modules[0], update.grads
+
         def handler(statements: StatementRewriter) -> None:
             need = statements.renderer.need
             self.ctx.report.count_converted()
             match step_call.kind:
                 case "zero":
-                    lines = [f"{grads} = {need('zero_gradients')}({module})"]
+                    lines = [f"{grads} = {self._zeros(update, need)}"]
                 case "clip":
                     lines = clipped(self.ctx, step_call, grads, module, statements)
+                case "step" if update.arrays:
+                    bound = need(self.allocations.helper("bound_jit", module))
+                    lines = [f"{bound}({need('apply_step')}, {module}, {optimizer})({grads})"]
                 case "step":
                     lines = [
                         f"{need(self.allocations.helper('apply_gradients', module))}({module}, {optimizer}, {grads})"
@@ -166,6 +172,13 @@ class AddedGradients:
             self.ctx.edits.replace(step_call.node, lines[-1])
 
         return handler
+
+    def _zeros(self, update: Update, need: Callable[[str], str]) -> str:
+        """What gradients that add up begin with."""
+        module = update.optimized[0].modules[0]
+        if update.arrays:
+            return f"{need(self.allocations.helper('bound_jit', module))}({need('zero_step')}, {module})()"
+        return f"{need('zero_gradients')}({module})"
 
     def _leaves_gradients(self, step: StepCall) -> bool:
         """Whether a function may be called again with gradients that no step has used: it is given its optimizer, and
@@ -181,16 +194,15 @@ class AddedGradients:
         tests = [node.test for node in around if isinstance(node, ast.If)]
         return not any(isinstance(n, ast.Or) for test in tests for n in symbols.walk(test))
 
-    def _start(self, root: ast.stmt, module: str, grads: str, left: ast.stmt | None) -> None:
+    def _start(self, root: ast.stmt, update: Update, left: ast.stmt | None) -> None:
         """Gradients start at zero in front of the loop. ``left`` is a step that some may still wait for behind it."""
         inner = self.ctx.plan.statement_handlers.get(root)
 
         def handler(statements: StatementRewriter) -> None:
             if left is not None:
                 self.ctx.report.note(left, "torch.optim.Optimizer", "note", LEFT_OVER)
-            self.ctx.edits.insert_before(
-                root, [f"{grads} = {statements.renderer.need('zero_gradients')}({module})"], priority=-2
-            )
+            zeros = self._zeros(update, statements.renderer.need)
+            self.ctx.edits.insert_before(root, [f"{update.grads} = {zeros}"], priority=-2)
             if inner is not None:
                 inner(statements)
             else:

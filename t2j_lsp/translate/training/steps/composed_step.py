@@ -147,7 +147,8 @@ class Composer:
         update, place = self.update, None
         if not update.once and not any(one.state for one in update.optimized):
             call = update.items[update.slice.call].node
-            place = update.condition.body[0] if update.condition else call if update.mode == "fused" else None
+            bindable = update.mode == "fused" or update.arrays
+            place = update.condition.body[0] if update.condition else call if bindable else None
         return CompiledFunction(self.at, self.used, self.body.text, self.optimizers, place)
 
     def _given(self) -> list[str]:
@@ -245,7 +246,10 @@ class Composer:
         need = self.at.need
         lines: list[str] = []
         if self.update.mode == "accumulated":
-            tree = f"{need('jax')}.tree.map({need('jnp')}.add, {self.update.grads}, {self.new}{self._suffix()})"
+            new = f"{self.new}{self._suffix()}"
+            if self.update.arrays:
+                new = f"{need('nnx')}.to_pure_dict({new})"
+            tree = f"{need('jax')}.tree.map({need('jnp')}.add, {self.update.grads}, {new})"
             return [f"return {', '.join([*self.returned, tree])}"]
         if self.update.mode == "stored":
             return [f"return {', '.join([*self.returned, self.grads])}"]

@@ -10,12 +10,14 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.module_modes import has_modes
-from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
-from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance, is_module
+from t2j_lsp.translate.rule.definitions import Class, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, Qual
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.names import is_torch
 from t2j_lsp.translate.training.program.flow import is_mode
+from t2j_lsp.translate.training.program.named_modules import same_module
 
 _LOOPS = ast.For | ast.While
 _INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -63,6 +65,7 @@ class Modes:
         counts as well. ``kind``: ``"train"`` or ``"eval"``. An ``if`` is a place where its condition doesn't hold.
         """
         node: ast.AST = place
+        replaced = False
         asked = {ast.unparse(place.test): False} if isinstance(place, ast.If) else {}
         for around in with_ancestors(self.ctx.source.parents[place], self.ctx.source.parents):
             block = next((b for b in _blocks(around) if node in b), [])
@@ -70,16 +73,81 @@ class Modes:
                 for run in self._run_then(other, asked):
                     if set_by(run, kind) == module:
                         return True
-                    if self.changes(run) and set_by(run, kind) is None:
+                    if _gives(run, module) and not replaced and kind == "train" and self._makes(run):
+                        return True
+                    replaced = replaced or _gives(run, module)
+                    if self._may_leave_other(run, module, kind) and set_by(run, kind) is None:
                         return False
             if around is until or isinstance(around, _INNER):
                 return False
-            if isinstance(around, _LOOPS) and any(map(self.changes, around.body)):
+            if isinstance(around, _LOOPS) and any(self._may_leave_other(s, module, kind) for s in around.body):
                 return False
             if isinstance(around, ast.If):
                 asked.setdefault(ast.unparse(around.test), node in around.body)
             node = around
         return False
+
+    def _makes(self, node: ast.stmt) -> bool:
+        """Whether a statement makes a module, which is in training mode then: no method of a module sets modes."""
+        value = node.value if isinstance(node, ast.Assign) else None
+        made = self.ctx.fact(value.func) if isinstance(value, ast.Call) else None
+        new = isinstance(made, Class) and not any(info.external for info in made.info.ancestry())
+        setting = any(info.owner is not None and info.owner.is_module for info in self._setting)
+        return new and not setting and not self.changes(node)
+
+    def _may_leave_other(self, node: ast.stmt, module: str, kind: str) -> bool:
+        """Whether a module may be in another mode behind a statement than in front of it.
+
+        What functions of the file do that set ``kind`` again at their end is undone: ``estimate_loss()``.
+        """
+        if not self.changes(node):
+            return False
+        if isinstance(node, _INNER) or any(map(self._sets, _run(node))):
+            return True
+        calls = [n for n in _run(node) if isinstance(n, ast.Call)]
+        called = {call: called_function(self.ctx.fact(call.func)) for call in calls}
+        setting = {call: info for call, info in called.items() if info in self._setting and info is not None}
+        names = {info.name for info in setting.values()}
+        others = {info for info in self._called(node) if info in self._setting} - {*setting.values()}
+        named = [n for n in _run(node) if _name(n) in names]
+        if others or len(named) != len(setting):
+            return True
+        return not all(self._ends_in(info, call, module, kind) for call, info in setting.items())
+
+    def _ends_in(self, info: FunctionInfo, call: ast.Call, module: str, kind: str) -> bool:
+        """Whether a function that is called sets a module to a mode, as what it does last with modes."""
+        body = info.node.body
+        known = all(is_torch(getattr(self.ctx.fact(_called_by(d)), "name", "")) for d in info.node.decorator_list)
+        if not isinstance(info.node, ast.FunctionDef) or not known or self._catches_errors:
+            return False
+        last = max((i for i, statement in enumerate(body) if self.changes(statement)), default=None)
+        if last is None or (name := set_by(body[last], kind)) is None:
+            return False
+        leaves = ast.Return | ast.Yield | ast.YieldFrom
+        if any(isinstance(n, leaves) for statement in body[: last + 1] for n in _run(statement)):
+            return False
+        root, _, rest = name.partition(".")
+        if any(isinstance(n, ast.Name) and n.id == root and not isinstance(n.ctx, ast.Load) for n in _run(info.node)):
+            return False
+        for parameter, value in bound_arguments(call, info):
+            if parameter.arg == root:
+                return ".".join(filter(None, [ast.unparse(value), rest])) == module
+        own = info.node.args.args[:1] if info.owner is not None and not info.static else []
+        if own and own[0].arg == root:
+            return isinstance(call.func, ast.Attribute) and f"{ast.unparse(call.func.value)}.{rest}" == module
+        homes = (self._home(name, body[last]), self._home(module, call))
+        return name == module and homes == (None, None)
+
+    @cached_property
+    def _catches_errors(self) -> bool:
+        """Whether the file may go on behind an error, which leaves functions before their ends."""
+        caught = [n.body for n in self.ctx.source.nodes if isinstance(n, ast.Try | ast.TryStar) and n.handlers]
+        return any(not isinstance(s, ast.Import | ast.ImportFrom | ast.Assign) for body in caught for s in body)
+
+    def _home(self, name: str, place: ast.AST) -> ast.AST | None:
+        """The function that binds a variable, as it is read at a place; None for the module level."""
+        scopes = symbols.scopes_around(place, self.ctx.source.parents)
+        return self.ctx.source.symbols.home(name.partition(".")[0], scopes)
 
     def _run_then(self, node: ast.stmt, asked: Mapping[str, bool]) -> Iterator[ast.stmt]:
         """A statement, or those that run of one that asks what is asked again around a place, from the last one."""
@@ -146,6 +214,22 @@ def set_by(node: ast.stmt, kind: str) -> str | None:
         ):
             return ast.unparse(module)
     return None
+
+
+def _gives(node: ast.stmt, module: str) -> bool:
+    """Whether a statement gives a variable another module: ``model = model.to(device)`` is the same."""
+    if not isinstance(node, ast.Assign) or module not in map(ast.unparse, node.targets):
+        return False
+    return ast.unparse(same_module(node.value)) != module
+
+
+def _name(node: ast.AST) -> str | None:
+    """What a node names: ``estimate`` of ``estimate`` and of ``self.estimate``."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+
+
+def _called_by(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:

@@ -20,7 +20,7 @@ from t2j_lsp.translate.training.program.step_calls import Refused, StepCall, lim
 from t2j_lsp.translate.training.program.text import converted, lead_comments, rendered
 
 from .bare_step import BareComposer
-from .compiled_function import StepScope
+from .compiled_function import CompiledFunction, StepScope
 from .composed_step import Composer, StepBody, UpdateStep, base_of
 from .inputs import Inputs
 from .loss_shapes import LossShapes
@@ -104,6 +104,26 @@ class StepWriter:
                 stays = index not in apart and item.step_call is None
                 if stays and self.flow.writes(item.node) & self.flow.reads(loss):
                     raise Refused(SWAPPED)
+
+    def adds_arrays(self, update: Update) -> bool:
+        """Whether what adds gradients up, and what updates by them, may bind their modules and the optimizer.
+
+        What is bound takes no variables besides, so that these gradients are arrays.
+        """
+        one = update.optimized[0]
+        if update.mode != "accumulated" or one.part or one.flagged or update.edited:
+            return False
+        inputs = self.inputs(update)
+        module = inputs.get(one.modules[0])
+        if module is None or len(self._trained(update)) > 1:
+            return False
+        finder = Inputs(self.ctx, self.flow, self.scope, self.objects)
+        place = update.items[update.slice.call].node
+        parts = self._parts(update, sorted([*update.slice.moved, *update.slice.split]))
+        at = StepScope(self.ctx, self.objects, self.scope, self.flow, str)
+        adding = CompiledFunction(at, [*inputs.values()], "\n".join(map(ast.unparse, parts)), (), place)
+        updating = CompiledFunction(at, [module], "", [finder.optimizer(one.text)], place)
+        return adding.is_bound and updating.is_bound
 
     def inputs(self, update: Update) -> dict[str, Input]:
         """What the step is passed. Raises Refused."""

@@ -295,6 +295,7 @@ class _ScopePlan:
             raise Refused(SWAPPED)
         for update in one.updates:
             self.writer.check(update)
+            update.arrays = self.writer.adds_arrays(update)
         self._name(one)
         self.ctx.plan.train_steps |= region.moved()
         for update in one.updates:

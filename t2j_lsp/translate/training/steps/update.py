@@ -79,5 +79,9 @@ class Update:
     measures: Sequence[Measure] = ()
     loops: Sequence[int] = ()
     """Items behind the update that go on with its parameters, in the step."""
+    edited: bool = False
+    """Whether gradients that add up are changed by more than clipping."""
+    arrays: bool = False
+    """Whether gradients add up as plain arrays, which functions take that are bound to their modules."""
     whole: bool = False
     """Whether all statements in front of it are part of it, in their order."""

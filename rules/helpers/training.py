@@ -12,7 +12,7 @@ from flax import nnx
 
 
 @functools.cache
-def bound_jit(step: Callable[..., Any], *modules: Any, **static: Any) -> Callable[..., Any]:
+def bound_jit(step: Callable[..., Any], /, *modules: Any, **static: Any) -> Callable[..., Any]:
     """A step compiled for modules and optimizers that stay the same objects: `bound_jit(step, model, optimizer)(x)`.
 
     They keep their structure and mode from the first call on. `nnx.jit` would look at all of their variables each time.
@@ -21,7 +21,7 @@ def bound_jit(step: Callable[..., Any], *modules: Any, **static: Any) -> Callabl
 
 
 @functools.cache
-def bound_jit_graph(step: Callable[..., Any], *modules: Any, **static: Any) -> Callable[..., Any]:
+def bound_jit_graph(step: Callable[..., Any], /, *modules: Any, **static: Any) -> Callable[..., Any]:
     """A step compiled for modules and optimizers that stay the same objects, and that may share variables.
 
     They keep their structure and mode from the first call on. `nnx.jit` would look at all of their variables each time.

@@ -90,7 +90,7 @@ def test_what_has_no_order_to_lose_stays_a_dict(made: str, read: str) -> None:
 def test_a_dict_in_a_dict_is_told() -> None:
     text = STEP.format(made='{"train": criterion(net(x), x)}', read="print(losses.items())")
     done = convert(text.replace('losses["', 'losses["train"]["'))
-    assert any("dict in a dict" in gap.reason for gap in done.gaps), [gap.reason for gap in done.gaps]
+    assert any("dict in another container" in gap.reason for gap in done.gaps), [gap.reason for gap in done.gaps]
 
 
 def test_a_batch_has_the_order_of_its_data_set() -> None:

@@ -18,7 +18,7 @@ def without_idle_options(text: str, node: ast.FunctionDef, uses: HelperUses) -> 
     """A function without its ``**options``, if all of its calls are known, and pass none."""
     if node.args.kwarg is None or not uses.known or not uses.calls or uses.bound:
         return text
-    named = {parameter.arg for parameter in symbols.named_parameters(node)}
+    named = {parameter.arg for parameter in [*node.args.args, *node.args.kwonlyargs]}
     given = {keyword.arg for call in uses.calls for keyword in call.node.keywords}
     return _without_options(text, node.args.kwarg.arg) if given <= named and _hands_on(node) else text
 
@@ -59,9 +59,12 @@ class _Options(Transformer):
 
 
 def _without_star(parameters: cst.Parameters) -> cst.Parameters:
-    """Parameters without the last, which takes all other keywords."""
-    kept = parameters.with_changes(star_kwarg=None)
-    for kind in ("kwonly_params", "params", "posonly_params"):
+    """Parameters without the last, which takes all other keywords, and so had some be positional only."""
+    plain = [*parameters.posonly_params, *parameters.params]
+    kept = parameters.with_changes(
+        star_kwarg=None, params=plain, posonly_params=[], posonly_ind=cst.MaybeSentinel.DEFAULT
+    )
+    for kind in ("kwonly_params", "params"):
         if isinstance(kept.star_arg, cst.Param) and kind == "params":
             break
         if group := getattr(kept, kind):

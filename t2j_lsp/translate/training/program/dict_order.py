@@ -14,15 +14,17 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode, ancestors
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Scalar
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Scalar, Tuple
 from t2j_lsp.translate.source.text import Source
 
 from .step_calls import Refused
 
 _VIEWS = frozenset({"items", "keys", "values", "popitem"})
 _TELLING = frozenset({"list", "tuple", "iter", "enumerate", "zip", "print", "str", "repr", "map", "filter", "reversed"})
+_WRITING = frozenset({"dump", "dumps", "DataFrame", "from_records", "writerow", "writerows"})
+"""Methods and functions of libraries that write out what they are given in its order."""
 _SHOWING = frozenset({"print", "str", "repr"})
-NESTED = "A dict in a dict comes back from a compiled function in the order of its keys."
+NESTED = "A dict in another container comes back from a compiled function in the order of its keys."
 
 
 class DictOrder:
@@ -42,6 +44,8 @@ class DictOrder:
                 fact = self.ctx.fact(owner)
                 unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
                 return unknown or isinstance(fact, ListOf | MixedDict) and not isinstance(element_of(fact), Scalar)
+            case ast.Call(func=ast.Attribute(attr=name)) if name in _WRITING:
+                return True
             case ast.Call(func=ast.Name(id=name)) if name in _TELLING:
                 return any(self._is_of_tensors(a.value if isinstance(a, ast.Starred) else a) for a in node.args)
             case ast.For(iter=walked) | ast.comprehension(iter=walked) | ast.FormattedValue(value=walked):
@@ -94,13 +98,21 @@ class DictOrder:
         """Whether a variable that some code gives is a dict, which would come back in another order. Raises Refused."""
         inside = [n for part in parts for n in symbols.walk(part)]
         given = [n for n in inside if isinstance(n, ast.Assign) and name in map(ast.unparse, n.targets)]
-        dicts = [n for n in given if is_dict(self.ctx.fact(n.value)) or self._is_unknown_dict(n, name)]
+        unpacked = [n for n in inside if isinstance(n, ast.Name) and n.id == name and self._is_unpacked(n)]
+        dicts = [n.value for n in given if is_dict(self.ctx.fact(n.value)) or self._is_unknown_dict(n, name)]
+        dicts += [n for n in unpacked if is_dict(self.ctx.fact(n))]
+        if self.is_read and any(_has_dict(self.ctx.fact(n.value)) for n in given if n.value not in dicts):
+            raise Refused(NESTED)
         if not dicts or not self.is_read:
             return False
-        if any(is_dict(element_of(self.ctx.fact(n.value))) for n in dicts):
+        if any(is_dict(element_of(self.ctx.fact(value))) for value in dicts):
             raise Refused(NESTED)
         grows = any(_adds(n) == name for n in inside)
-        return grows or not all(_is_sorted(n.value) for n in dicts)
+        return grows or not all(map(_is_sorted, dicts))
+
+    def _is_unpacked(self, node: ast.Name) -> bool:
+        """Whether a variable is given an item of what is assigned: ``pred, info = model(x)``."""
+        return isinstance(node.ctx, ast.Store) and isinstance(self.ctx.source.parents.get(node), ast.Tuple)
 
     def _is_unknown_dict(self, node: ast.Assign, name: str) -> bool:
         fact = self.ctx.fact(node.value)
@@ -110,6 +122,12 @@ class DictOrder:
 def is_dict(fact: Fact) -> bool:
     """Whether a value is known to be a dict."""
     return isinstance(fact, ListOf) and fact.keys is not None or isinstance(fact, MixedDict)
+
+
+def _has_dict(fact: Fact) -> bool:
+    """Whether a value is a tuple or a list with a dict in it, at any depth."""
+    items = fact.items if isinstance(fact, Tuple) else [fact.item] if isinstance(fact, ListOf) else []
+    return any(is_dict(item) or _has_dict(item) for item in items)
 
 
 def element_of(fact: Fact) -> Fact:

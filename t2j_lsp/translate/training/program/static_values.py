@@ -142,12 +142,16 @@ def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: b
     queue, seen = list(places), set(places)
     while queue:
         place = queue.pop()
-        parent = inference.source.parents.get(place)
+        given_as, parent = place, inference.source.parents.get(place)
+        while (
+            numbers and isinstance(parent, ast.BinOp | ast.UnaryOp) and not isinstance(inference.fact(parent), Tensor)
+        ):
+            given_as, parent = parent, inference.source.parents.get(parent)
         call = inference.source.parents.get(parent) if isinstance(parent, ast.keyword) else parent
-        info = _computes(inference.fact(call.func)) if isinstance(call, ast.Call) else None
+        info = run_by(inference.fact(call.func)) if isinstance(call, ast.Call) else None
         if not isinstance(call, ast.Call) or info is None or info.external:
             continue
-        given = [parameter for parameter, value in bound_arguments(call, info) if value is place]
+        given = [parameter for parameter, value in bound_arguments(call, info) if value is given_as]
         if numbers and not isinstance(inference.fact(place), Scalar) and place in places:
             options = dict(defaults(info))
             given = [one for one in given if _is_number(options.get(one))]
@@ -159,7 +163,7 @@ def _reads_in_functions(places: list[ast.expr], inference: Inference, numbers: b
     return all_reads
 
 
-def _computes(called: Fact) -> FunctionInfo | None:
+def run_by(called: Fact) -> FunctionInfo | None:
     """The function of the file that a call runs: itself, or the forward pass of a module."""
     if isinstance(called, Instance) and called.cls.info.acts_as_module:
         return called.cls.info.method("forward")

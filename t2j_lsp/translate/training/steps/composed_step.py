@@ -36,6 +36,8 @@ class UpdateStep:
     """The call that makes the update, with the names it gives."""
     otherwise: str = ""
     """The call that only evaluates, for the case that no update is made."""
+    numbers: Sequence[str] = ()
+    """The statements behind either that make numbers of arrays again."""
     bound: str = ""
     """The statement that binds it to its modules and optimizers, where it isn't called with them."""
     before: ast.stmt | None = None

@@ -18,6 +18,7 @@ from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.training.data.batch_loops import is_move
 from t2j_lsp.translate.training.program.dict_order import DictOrder
 from t2j_lsp.translate.training.program.flow import DataFlow, Liveness
+from t2j_lsp.translate.training.program.held_numbers import HeldNumbers
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 from t2j_lsp.translate.training.program.step_calls import Refused
 
@@ -105,6 +106,9 @@ class _ScopePasses:
             return None
         self._before(made)
         made.live = self._live(made)
+        held = HeldNumbers(self.ctx.inference)
+        if any(held.assigned(name, made.parts).has_numbers for name in made.live):
+            return None  # which would come back as arrays
         return made if self._is_more(made) and self.writer.inputs(made) is not None else None
 
     def _behind(self, block: Sequence[ast.stmt], first: int) -> Pass:

@@ -234,14 +234,14 @@ class Region:
 
     def _call(self, update: Update, step: UpdateStep, statements: StatementRewriter) -> list[str]:
         if update.condition is None:
-            return [step.call]
+            return [step.call, *step.numbers]
         before, test = rendered(self.ctx, statements, update.condition.test, update.condition)
-        lines = [*before, f"if {test}:", f"    {step.call}"]
+        lines = [*before, f"if {test}:", *indented([step.call, *step.numbers], "    ")]
         for _index, item in enumerate(self.items):
             if item.condition is update.condition and item.step_call is None:
                 lines += indented(converted(self.ctx, statements, item.node), "    ")
         if step.otherwise:
-            lines += ["else:", f"    {step.otherwise}"]
+            lines += ["else:", *indented([step.otherwise, *step.numbers], "    ")]
         return lines
 
     def _delayed(self, update: Update, statements: StatementRewriter) -> list[str]:

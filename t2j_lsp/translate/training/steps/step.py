@@ -22,6 +22,7 @@ from t2j_lsp.translate.training.program.text import converted, lead_comments, re
 from .bare_step import BareComposer
 from .compiled_function import CompiledFunction, StepScope
 from .composed_step import Composer, StepBody, UpdateStep, base_of
+from .given_numbers import GivenNumbers
 from .inputs import Inputs
 from .loss_shapes import LossShapes
 from .parameter_loops import limits as limits_of
@@ -79,7 +80,9 @@ class StepWriter:
         used = [i for i in inputs.values() if i.text in asked or body.mentions(i.name) or i.kind == "limit"]
         composer = BareComposer if update.optimized[0].state else Composer
         at = StepScope(self.ctx, self.objects, self.scope, self.flow, self.need)
-        return composer(at, update, body, used, optimizers, trained, clips, inputs).step()
+        step = composer(at, update, body, used, optimizers, trained, clips, inputs).step()
+        step.numbers = self._numbers(update, parts).lines(body.results) if not update.once else []
+        return step
 
     def check(self, update: Update) -> None:
         """Raises Refused if what the step computes with can't be passed to a compiled function."""
@@ -93,6 +96,11 @@ class StepWriter:
         for node in inside:
             if has_opaque(self.ctx.fact(node)):
                 raise Refused(GIVES_OBJECT.format(node.id))
+        if not update.once:
+            self._numbers(update, parts).lines(update.live)
+
+    def _numbers(self, update: Update, parts: Sequence[ast.AST]) -> GivenNumbers:
+        return GivenNumbers(self.ctx, parts, update.items[update.slice.call].node)
 
     def _check_losses(self, update: Update) -> None:
         """Raises Refused if what stays in front of the step changes what a loss reads that is differentiated before."""

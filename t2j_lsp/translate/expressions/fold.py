@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter, dotted
 from t2j_lsp.translate.inference.versions import of_version
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -73,6 +73,26 @@ def asked_platforms(node: ast.Compare, fact: Callable[[ast.AST], Fact]) -> tuple
     return device, [PLATFORMS[name] for name in names if isinstance(name, str) and PLATFORMS[name]]
 
 
+def _asks_before_detaching(flag: ast.Attribute, inference: Inference) -> bool:
+    """``t.detach() if t.requires_grad else t``: what has no gradient is the same without one."""
+    asked, parents = dotted(flag.value), inference.source.parents
+    test: ast.AST = flag
+    around = parents.get(test)
+    if isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And):
+        test, around = around, parents.get(around)
+    match around:
+        case ast.IfExp(body=detached, orelse=other) if around.test is test:
+            pass
+        case ast.If(body=[ast.Assign(targets=[other], value=detached)], orelse=[]) if around.test is test:
+            pass
+        case _:
+            return False
+    match detached:
+        case ast.Call(func=ast.Attribute(value=owner, attr="detach"), args=[], keywords=[]):
+            return bool(asked) and dotted(owner) == asked == dotted(other)
+    return False
+
+
 def fold(node: ast.expr, inference: Inference) -> bool | None:
     """The value of a condition if it is known whatever the inputs; None otherwise."""
     match node:
@@ -102,7 +122,11 @@ def fold(node: ast.expr, inference: Inference) -> bool | None:
             if stop in values:
                 return stop
             return None if None in values else not stop
-        case ast.Attribute(attr="requires_grad", value=owner) if not inference.freezes:
+        case ast.Attribute(attr="requires_grad", value=owner):
+            if _asks_before_detaching(node, inference):
+                return True
+            if inference.freezes:
+                return None
             fact = inference.fact(owner)
             return True if isinstance(fact, Tensor) and fact.any_layout else None
         case _:

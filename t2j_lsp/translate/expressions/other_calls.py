@@ -28,6 +28,7 @@ from .base_constructors import BaseConstructors
 from .called_methods import CalledMethods
 from .context import Context
 from .copied_constructors import CopiedConstructors
+from .copied_modules import DEEP_COPY, copied
 from .copying import Copier
 from .given_numbers import report_given_numbers
 from .handlers import ExpressionRenderer
@@ -149,4 +150,4 @@ class OtherCalls:
             return self.rules.apply(rule, node, None)
         if self.ctx.is_statement(node):
             self.in_place().by_unknown(node)
-        return None
+        return copied(self.ctx, self.renderer, self.copier, node) if name == DEEP_COPY else None

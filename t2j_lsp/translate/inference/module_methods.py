@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from t2j_lsp import symbols
@@ -129,3 +129,18 @@ class ModuleMethodFacts:
             if value != NONE:
                 fact = replace(value, variable=True) if isinstance(value, Tensor) else Tensor(variable=True)
             assign(owner.cls.info, key.value, fact, self.state.function)
+
+
+def running_methods(cls: ClassInfo) -> Iterator[FunctionInfo]:
+    """The methods that run when a module is called: ``forward``, and those of ``self`` that it names."""
+    todo, seen = ["forward"], set[str]()
+    while todo:
+        name = todo.pop()
+        method = cls.method(name) if name not in seen else None
+        seen.add(name)
+        if method is not None:
+            yield method
+            read = (
+                n for n in symbols.walk(method.node) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+            )
+            todo += [n.attr for n in read if ast.unparse(n.value) == "self"]

@@ -14,7 +14,8 @@ from t2j_lsp.translate.expressions.module_methods import registration
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
 from t2j_lsp.translate.inference.fillers import filled
-from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance
+from t2j_lsp.translate.inference.module_methods import running_methods
+from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance
 from t2j_lsp.translate.rule.facts import Layer, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -282,7 +283,7 @@ class NoGradient:
             return []
         for cls in self.ctx.inference.classes.values():
             if function.owner in cls.ancestry():
-                running = list(_running(cls))
+                running = list(running_methods(cls))
                 if function in running or self._is_called_by_others(function):
                     return [method for method in running if method is not function]
         return []
@@ -293,7 +294,7 @@ class NoGradient:
         if function is None or function.owner is None or not function.owner.acts_as_module:
             return False
         classes = [cls for cls in self.ctx.inference.classes.values() if function.owner in cls.ancestry()]
-        if any(function in _running(cls) for cls in classes) or self._is_called_by_others(function):
+        if any(function in running_methods(cls) for cls in classes) or self._is_called_by_others(function):
             return False
         gives = any(isinstance(n, ast.Return) and n.value is not None for n in symbols.walk(function.node))
         return function.name == "__init__" or not gives and any(cls.method("forward") is not None for cls in classes)
@@ -353,21 +354,6 @@ def _called_after(function: ast.AST, node: ast.stmt | None = None) -> set[str]:
 
 def _is_after(inner: ast.expr, node: ast.stmt | None) -> bool:
     return node is None or inner.lineno > (node.end_lineno or node.lineno)
-
-
-def _running(cls: ClassInfo) -> Iterator[FunctionInfo]:
-    """The methods that run when a module is called: ``forward``, and those of ``self`` that it names."""
-    todo, seen = ["forward"], set[str]()
-    while todo:
-        name = todo.pop()
-        method = cls.method(name) if name not in seen else None
-        seen.add(name)
-        if method is not None:
-            yield method
-            read = (
-                n for n in symbols.walk(method.node) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
-            )
-            todo += [n.attr for n in read if ast.unparse(n.value) == "self"]
 
 
 def _owner(target: ast.expr) -> str:

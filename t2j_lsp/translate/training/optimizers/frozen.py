@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Container, Sequence
 from dataclasses import replace
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.copied_modules import is_local_copy
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import Function, is_module
@@ -18,7 +18,7 @@ from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
 from t2j_lsp.translate.training.program.named_modules import base_of, is_part, targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
-from .frozen_groups import Freezing, FrozenGroups, optimizer_plans
+from .frozen_groups import Freezing, FrozenGroups, is_left, optimizer_plans
 from .frozen_groups import freezing as freezing_by_name
 from .other_modules import is_of_new_parts, other_names, parts_of
 from .programs_without_training import trains_nothing
@@ -142,9 +142,12 @@ class Frozen:
     def _harmless(self, node: ast.AST) -> bool:
         self._followed.clear()
         module = frozen_module(node) or _frozen_as_made(node)
-        if module is None or not is_module(self.ctx.fact(module)):
+        if module is None or not isinstance(node, ast.stmt):
             return False
-        assert isinstance(node, ast.stmt)
+        if is_local_copy(self.ctx, self.objects.scope(node).function, module, node):
+            return True
+        if not is_module(self.ctx.fact(module)):
+            return False
         return not self._updated(ast.unparse(module), self.objects.scope(node), node)
 
     def _updated(self, module: str, scope: VariableScope, node: ast.stmt, done: Collection[ast.Call] = ()) -> bool:
@@ -174,7 +177,7 @@ class Frozen:
                     return True
         alone = is_of_new_parts(self.ctx, self.objects, base, scope)
         for call, plan in optimizer_plans(self.ctx):
-            if plan.of_tensors or _is_left(module, plan) or call in done:
+            if plan.of_tensors or is_left(module, plan) or call in done:
                 continue
             if self._is_done(call, scope, node) or self._has_ended(call, plan, module, scope, node):
                 continue
@@ -320,20 +323,6 @@ class Frozen:
 
 def _is_named(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
-
-
-def _is_left(module: str, plan: OptimizerPlan) -> bool:
-    """Whether an optimizer of parts of a model gets no parameter of this module, which is another part."""
-    if not plan.groups or not plan.groups[-1].frozen or not module.startswith(f"{plan.target}."):
-        return False
-    rest = module[len(plan.target) + 1 :] + "."
-    given: list[str] = []
-    for group in plan.groups[:-1]:
-        parts = re.fullmatch(r'(name\.startswith\("([^"]+)"\)( or )?)+', group.condition or "")
-        if parts is None:
-            return False
-        given += re.findall(r'"([^"]+)"', parts[0])
-    return "[" not in rest and not any(one.startswith(rest) or rest.startswith(one) for one in given)
 
 
 def _freezes_one(node: ast.AST) -> ast.expr | None:

@@ -231,3 +231,17 @@ def _flag(node: ast.stmt, parameter: str) -> str:
         ):
             return ast.unparse(value) if owner == parameter else ""
     return ""
+
+
+def is_left(module: str, plan: OptimizerPlan) -> bool:
+    """Whether an optimizer of parts of a model gets no parameter of this module, which is another part."""
+    if not plan.groups or not plan.groups[-1].frozen or not module.startswith(f"{plan.target}."):
+        return False
+    rest = module[len(plan.target) + 1 :] + "."
+    given: list[str] = []
+    for group in plan.groups[:-1]:
+        parts = re.fullmatch(r'(name\.startswith\("([^"]+)"\)( or )?)+', group.condition or "")
+        if parts is None:
+            return False
+        given += re.findall(r'"([^"]+)"', parts[0])
+    return "[" not in rest and not any(one.startswith(rest) or rest.startswith(one) for one in given)

@@ -64,6 +64,8 @@ class Corpus:
     leaning: int = 0
     """Objects that take code with a gap, whose user has been told there; not counted further."""
     verdicts: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    """How many classes, and how many functions, have a verdict."""
     broken: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     """Why objects have no verdict."""
@@ -179,7 +181,9 @@ def measured(
         if verdict is None:
             continue
         corpus.verdicts[verdict.verdict] += 1
-        left[claim.is_class] -= verdict.verdict is not VerdictKind.UNCHECKED
+        if verdict.verdict is not VerdictKind.UNCHECKED:
+            left[claim.is_class] -= 1
+            corpus.kinds["classes" if claim.is_class else "functions"] += 1
         if verdict.verdict is VerdictKind.UNCHECKED:
             corpus.unchecked.append(f"{claim.path}: {claim.name}: {verdict.reason}")
         if verdict.verdict is VerdictKind.DIFFERENT:
@@ -247,7 +251,11 @@ def main(arguments: list[str] | None = None) -> int:
     unchecked = sum(c.verdicts[VerdictKind.UNCHECKED] for c in corpora)
     defects = sum(len(c.defects) for c in corpora)
     share = 100 * broken / (held + broken) if held + broken else 0.0
-    print(f"{held + broken} verdicts, {unchecked} without one, {defects} defects")
+    classes, functions = (sum(c.kinds[kind] for c in corpora) for kind in ("classes", "functions"))
+    print(
+        f"{held + broken} verdicts ({classes} classes, {functions} functions), {unchecked} without one,"
+        f" {defects} defects"
+    )
     print(f"claims that do not hold: {broken}, {share:.1f} %")
     return 0 if broken + defects == 0 else 1
 

@@ -219,3 +219,51 @@ def test_a_loss_may_be_built_without_weights(weight: list[float] | None) -> None
     wanted = sides[0]["Own"](None if weight is None else torch.tensor(weight))(x, y)
     got = sides[1]["Own"](None if weight is None else jnp.array(weight), rngs=nnx.Rngs(0))
     assert float(got(jnp.asarray(x), jnp.asarray(y))) == pytest.approx(wanted.item(), rel=1e-5)
+
+
+BYPASSED = """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Noisy({base}):
+    def __init__(self, i, o):
+        {init}
+        self.mu = nn.Parameter(torch.randn(o, i))
+{body}
+"""
+WEIGHT = "\n    @property\n    def weight(self):\n        return self.mu * 2\n\n    bias = None\n"
+OWN = "\n    def forward(self, x):\n        return F.linear(x, self.mu)\n"
+LEFT_OUT = "nn.Module.__init__(self)"
+
+
+@pytest.mark.parametrize(
+    ("base", "init", "body"),
+    [
+        ("nn.Linear", LEFT_OUT, WEIGHT),
+        ("nn.Linear", "super(nn.Linear, self).__init__()", WEIGHT),
+        ("nn.Linear", f"{LEFT_OUT}\n        self.weight = nn.Parameter(torch.randn(o, i))", ""),
+        ("nn.Linear", f"{LEFT_OUT}\n        self.weight = nn.Parameter(torch.randn(o, i))", OWN),
+        ("nn.Linear", LEFT_OUT, OWN.replace("self.mu)", "self.mu) + super().forward(x)")),
+        ("nn.Sequential", LEFT_OUT, ""),
+        ("nn.Conv2d", "super(nn.Conv2d, self).__init__()", OWN),
+    ],
+)
+def test_a_layer_whose_constructor_is_left_out_is_a_gap(base: str, init: str, body: str) -> None:
+    """Its forward pass reads what only the constructor makes in Flax."""
+    gaps = convert(BYPASSED.format(base=base, init=init, body=body)).gaps
+    assert any("constructor" in gap.reason for gap in gaps)
+
+
+@pytest.mark.parametrize(
+    ("base", "init", "body"),
+    [
+        ("nn.Linear", LEFT_OUT, OWN),
+        ("nn.Linear", "super().__init__(i, o)", ""),
+        ("nn.Linear", "super(Noisy, self).__init__(i, o)", OWN),
+        ("nn.Module", LEFT_OUT, OWN),
+    ],
+)
+def test_what_needs_nothing_of_the_layer_converts(base: str, init: str, body: str) -> None:
+    assert not convert(BYPASSED.format(base=base, init=init, body=body)).gaps

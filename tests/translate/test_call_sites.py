@@ -225,3 +225,35 @@ def test_what_something_unknown_makes_where_only_a_module_can_stand_is_said(stat
 )
 def test_what_is_known_or_may_be_anything_is_no_gap(statement: str) -> None:
     assert not convert(MAKERS.format(statement=statement)).gaps
+
+
+BASE = """import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+
+class Base(nn.Module):
+    def __init__(self, n, second=None):
+        super().__init__()
+        {ask}
+        {make}
+
+    def forward(self, x):
+        return self.main(x)
+
+
+class Child(Base):
+    def __init__(self, n, kind=nn.BatchNorm2d):
+        {init}
+"""
+MADE = ("self.main = second(n)", "self.main = nn.Sequential(*[second(n)])", "main = []\n        main += [second(n)]")
+
+
+@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize("init", ["super().__init__(n, second=kind)", "super(Child, self).__init__(n, kind)"])
+@pytest.mark.parametrize(
+    "ask", ["if n > 3:\n            n = 3", "if isinstance(second, _BatchNorm):\n            n = 3"]
+)
+def test_classes_that_a_subclass_hands_to_its_base_are_made_with_rngs(make: str, init: str, ask: str) -> None:
+    done = convert(BASE.format(make=make, init=init, ask=ask))
+    assert not done.gaps and "second(n, rngs=rngs)" in done.code

@@ -43,3 +43,26 @@ def test_modules_that_are_not_converted_stay() -> None:
 def test_what_the_source_does_not_read_either_stays() -> None:
     assert "from conf import device, other, gen\n" not in converted("from conf import device, other, gen")
     assert "from conf import other\n" in converted("from conf import device, other, gen")
+
+
+SEEDED = "import torch\n\n\ndef set_seed(seed):\n    torch.manual_seed(seed)\n\n\ndef make(n, seed=None):\n{body}"
+ALWAYS = "    torch.manual_seed(seed)\n    return torch.randn(n)\n"
+EITHER = "    if n > 3:\n        torch.manual_seed(1)\n    else:\n        set_seed(2)\n    return torch.randn(n)\n"
+INSIDE = "    if seed is not None:\n        set_seed(seed)\n        return torch.randn(n)\n    return torch.zeros(n)\n"
+SOMETIMES = "    if seed is not None:\n        torch.manual_seed(seed)\n    return torch.randn(n)\n"
+BEFORE = "    x = torch.randn(n)\n    torch.manual_seed(seed)\n    return x + torch.randn(n)\n"
+THEN = "    if seed is not None:\n        set_seed(seed)\n    return torch.nn.Linear(n, n)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "takes"),
+    [(ALWAYS, False), (EITHER, False), (INSIDE, False), (SOMETIMES, True), (BEFORE, True), (THEN, True)],
+)
+def test_functions_that_seed_on_some_ways_are_handed_rngs_as_their_own_file_has_them(body: str, takes: bool) -> None:
+    own = SEEDED.format(body=body)
+    code = convert(
+        "import torch\nfrom made import make\n\n\ndef f(x: torch.Tensor):\n    return make(3)\n",
+        resolve=lambda level, name: own,
+    ).code
+    assert ("make(3, rngs=rngs)" in code) is takes
+    assert ("rngs: nnx.Rngs" in convert(own).code.partition("def make")[2].partition("\n\n")[0]) is takes

@@ -79,3 +79,42 @@ def test_what_a_property_gives_is_written_into_where_it_is(write: str, wanted: s
 @pytest.mark.parametrize("write", ["nn.init.zeros_(self.a.either)", "self.a.either.data.zero_()"])
 def test_a_write_into_one_of_several_is_a_gap(write: str) -> None:
     assert convert(TEXT.format(write=write)).gaps
+
+
+PLAIN = """import torch
+from typing import Any, Protocol, cast
+
+
+class Weighted(Protocol):
+    @property
+    def w(self) -> torch.Tensor: ...
+
+
+class Own:
+    def __init__(self):
+        self._w = torch.zeros(3, 3)
+
+    @property
+    def w(self):
+        return self._w
+
+
+def of_own(o: Own):
+    {0}
+    return o
+
+
+def of_any(o: Any):
+    o = cast(Weighted, o)
+    {0}
+    return o
+"""
+
+
+@pytest.mark.parametrize(
+    "write", ["o.w.add_(1)", "o.w[0] = 1", "o.w[0] += 1", "o.w.data.fill_(2)", "torch.nn.init.zeros_(o.w)"]
+)
+def test_what_a_property_of_other_objects_gives_can_not_be_bound_anew(write: str) -> None:
+    """A property has no setter, and what a protocol names may be anything."""
+    lines = [gap.span.line for gap in convert(PLAIN.format(write)).gaps]
+    assert lines == [20, 26]

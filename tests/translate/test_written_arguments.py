@@ -106,3 +106,45 @@ def test_what_something_else_shares_stays_a_gap(old: str, new: str) -> None:
 def test_a_number_that_is_changed_is_the_functions_own() -> None:
     source = MODEL + "\n\ndef up(n):\n    n += 1\n\n\ndef count(n):\n    up(n)\n    return n\n"
     assert "n = up(n)" not in convert(source).code
+
+
+ITEMS = """\
+import torch
+
+
+def other(x: torch.Tensor):
+    y = x.view(-1)
+    x.add_(1)
+    return y
+
+
+def collect(held: {kind}, xs: torch.Tensor):
+    for i, x in enumerate(xs):
+        if held[i] is None:
+            held[i] = x
+        else:
+            held[i] {write}
+
+
+def user(xs: torch.Tensor):
+    held = {made}
+    collect(held, xs)
+    return held
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [("list[torch.Tensor | None]", "[None] * 3"), ("dict[int, torch.Tensor | None]", "dict.fromkeys(range(3))")],
+)
+def test_lists_and_dicts_keep_what_is_written_and_are_not_handed_back(kind: str, made: str) -> None:
+    """Where others have the list, too, it would be another one for them, and the function gave nothing."""
+    for write in ("+= x", "= held[i] + x"):
+        code = convert(ITEMS.format(kind=kind, made=made, write=write)).code
+        assert "return held\n\n\ndef user" not in code and "    collect(held, xs)\n" in code
+
+
+def test_items_that_others_share_are_a_gap() -> None:
+    source = "import torch\n\n\ndef up(held: list[torch.Tensor], x: torch.Tensor):\n    held[0] += x\n\n\n"
+    source += "def user(a: torch.Tensor, x: torch.Tensor):\n    held = [a]\n    up(held, x)\n    return a + held[0]\n"
+    assert any(gap.name == "in-place" for gap in convert(source).gaps)

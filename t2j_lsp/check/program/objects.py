@@ -141,11 +141,12 @@ def is_module(slicer: Slicer, module: str, name: str, depth: int = 0) -> bool:
             and library.rpartition(".")[2].lstrip("_")[:1].isupper()
         ):
             return True
-        if library is None and (text.startswith("nn.") or text in _MODULE_BASES):
-            return True  # Behind a star import.
         home = slicer.modules.home(module, text)
-        if home is not None and home != (module, name) and is_module(slicer, *home, depth + 1):
-            return True
+        if home is not None and home != (module, name) and _class(slicer, *home) is not None:
+            if is_module(slicer, *home, depth + 1):
+                return True
+        elif library is None and (text.startswith("nn.") or text in _MODULE_BASES):
+            return True  # Behind a star import.
     return False
 
 

@@ -18,6 +18,7 @@ from t2j_lsp.translate.layout.marks import Layout
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Fact
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
+from t2j_lsp.translate.source.blank_lines import past_blank
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
 from t2j_lsp.translate.source.positions import first_line
 from t2j_lsp.translate.source.text import Edit, Source, in_order
@@ -90,6 +91,10 @@ class Plan:
         self.frozen = True
 
 
+_BEHIND = 5
+"""The priority of lines that stand behind a statement."""
+
+
 class Edits:
     """Every change that the output makes to the source."""
 
@@ -155,11 +160,17 @@ class Edits:
         return self.source.starts[line - 1], above
 
     def insert_after(self, node: ast.stmt, lines: Iterable[str]) -> Edit:
-        """Put lines, indented as the statement is, behind it."""
+        """Put lines, indented as the statement is, behind it, or in its place if it was removed."""
         indent, at = self.indent(node.lineno), self.line_end(node)
         text = "".join(f"{self.source.newline}{indent if one else ''}{one}" for one in lines)
-        self.add(at, at, text, 5)
+        gone = next((e.start for e in self.made if not e.new and e.start < at < e.end), None)
+        self.add(at, at, text, _BEHIND) if gone is None else self._in_place_of(gone, text)
         return self.made[-1]
+
+    def _in_place_of(self, start: int, text: str) -> None:
+        """What was to stand behind a statement whose lines go, from ``start`` on, stands where that was."""
+        self.keep_blanks(start)
+        self.add(start, start, text.removeprefix(self.source.newline) + self.source.newline, _BEHIND)
 
     def line_end(self, node: ast.stmt) -> int:
         """The end of the line on which a statement ends, in front of the line break."""
@@ -196,28 +207,18 @@ class Edits:
         start, last = self.source.starts[first_line - 1], node.end_lineno
         after = self.source.line_end(last)
         self.add(start, after, "")
-        past = self._past_blank(first_line, node, after)
+        past = past_blank(self.source, first_line, last, after)
         if past > after:
             self.add(after, past, "")
             self._blanks_removed[start] = self.made[-1]
+        for behind in [e for e in self.made if e.priority == _BEHIND and start < e.start < after and e.end == e.start]:
+            self.made.remove(behind)
+            self._in_place_of(start, behind.new)
 
     def keep_blanks(self, at: int) -> None:
         """Keep the blank lines behind a statement that was removed from ``at``: something stands there again."""
         if at in self._blanks_removed:
             self.made.remove(self._blanks_removed.pop(at))
-
-    def _past_blank(self, first_line: int, node: ast.stmt, after: int) -> int:
-        """The end of as many blank lines behind a removed statement as stand in front of it: all at a file's head."""
-        before = first_line - 1
-        while before and not self.source.line_text(before).strip():
-            before -= 1
-        many = first_line - 1 - before if before else len(self.source.starts)
-        line = (node.end_lineno or node.lineno) + 1
-        while many and line < len(self.source.starts) and not self.source.line_text(line).strip():
-            after = self.source.starts[line]
-            line += 1
-            many -= 1
-        return after
 
     def effective(self, own: Collection[Edit]) -> tuple[TextEdit, ...]:
         """The edits that count, as `Source.apply` takes them: of two that overlap, the one that starts first.

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from t2j_lsp.symbols import scopes_around
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients, written_argument
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.parsed_numbers import is_parsed_number
@@ -26,6 +27,7 @@ from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
 from .own_parameters import is_handed_flag
+from .properties import property_of
 from .scope import CurrentStatement
 from .subscripts import Subscripts
 from .variables import Variables
@@ -33,6 +35,10 @@ from .variables import Variables
 FREE = "this changes {}, which is bound outside of the function: return the new array instead"
 
 KEPT = "PyTorch keeps the gradient of what is overwritten without gradients here: say x + stop_gradient(new - x)"
+
+OF_PROPERTY = (
+    "a property gives {}, and what is written into that is no part of the object in JAX: write it where it is held"
+)
 
 INSIDE = "an in-place operation inside an expression; put it on a line of its own"
 WRITES = "{} may write into {}, and JAX's arrays can't be written to: store what a function of JAX's returns"
@@ -175,6 +181,9 @@ class InPlace:
                 return None
             return Piece(f"{text}[...] = {value}", ANY)
         holder = behind_data(target.value) if isinstance(target, ast.Subscript) else target
+        if isinstance(holder, ast.Attribute) and (reason := why_not_bound(self.ctx.inference, holder)) is not None:
+            self._unseen(node, reason)
+            return None
         if self._is_outside(holder):
             self._unseen(node, FREE.format(ast.unparse(holder)))
             return None
@@ -250,6 +259,15 @@ def is_free(source: Source, holder: ast.expr) -> bool:
     Binding the name there makes another one, and what is outside keeps the old array.
     """
     return isinstance(holder, ast.Name) and source.symbols.is_free(holder.id, scopes_around(holder, source.parents))
+
+
+def why_not_bound(inference: Inference, holder: ast.expr) -> str | None:
+    """Why what holds an array can't get a new one: it has a name from outside, or a property gives it."""
+    if is_free(inference.source, holder):
+        return FREE.format(ast.unparse(holder))
+    if isinstance(holder, ast.Attribute) and property_of(inference.fact(holder.value), holder.attr) is not None:
+        return OF_PROPERTY.format(ast.unparse(holder))
+    return None
 
 
 _ELEMENTWISE = names_with(Trait.ELEMENTWISE_IN_PLACE)

@@ -36,6 +36,11 @@ IMPORTS = {
         name: (f"from stable_baselines3.common.buffers import {name}", f"stable_baselines3.common.buffers.{name}")
         for name in ("ReplayBuffer", "DictReplayBuffer")
     },
+    **{
+        name: (f"from safetensors.flax import {name}", f"safetensors.flax.{name}")
+        for name in ("load_file", "save_file")
+    },
+    "safe_open": ("from safetensors import safe_open", "safetensors.safe_open"),
     "SummaryWriter": ("from tensorboardX import SummaryWriter", "tensorboardX.SummaryWriter"),
     "torch_state": ("from t2j_lsp import torch_state", "t2j_lsp.torch_state"),
     "load_torch_state": ("from t2j_lsp import load_torch_state", "t2j_lsp.load_torch_state"),

@@ -21,6 +21,7 @@ from .fold import asked_platforms, fold
 from .given_values import is_given
 from .handlers import ExpressionRenderer
 from .truth import Truth
+from .truth_of_items import report_asked_items
 from .variables import Variables
 from .wide_numbers import report_wide
 
@@ -195,6 +196,7 @@ class Operators:
             ) if any(isinstance(self.inference.fact(part), Tensor) for part in (one, other)):
                 types = [f"{bracket(self.renderer.argument(_held(part)), ATOM)}.dtype" for part in (one, other)]
                 return Piece(f"{types[0]} {'==' if isinstance(op, ast.Eq) else '!='} {types[1]}", precedence(node))
+        report_asked_items(self.truth.ctx, self.truth.code, node)
         facts = [self.inference.fact(part) for part in node.comparators]
         asked = asked_platforms(node, self.inference.fact)
         if asked is not None:

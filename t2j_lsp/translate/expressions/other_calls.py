@@ -43,6 +43,7 @@ from .signatures import report_keywords, report_signatures
 from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
 from .truth import note_host_draw
+from .truth_of_items import report_asked_items
 from .unknown_makers import report_unseen_namespace
 
 VALUE_METHODS = names_with(Trait.VALUE)
@@ -107,6 +108,7 @@ class OtherCalls:
                 report_given_numbers(self.ctx, node, fact.info)
                 return self._function_call(node, fact.info.takes_rngs)
             case _:
+                report_asked_items(self.ctx, self.code(), node)
                 report_unseen_namespace(self.ctx, node)
                 report_keywords(self.ctx, node, fact)
                 self._default_function(node, fact)

@@ -176,7 +176,7 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
                 for store in stores.get(_last_name(holder), ()) if node.args else ():
                     see(store, ListOf(facts.get(node.args[-1], UNKNOWN)))
             case ast.Call():
-                info = _called(facts.get(node.func, UNKNOWN))
+                info = _called(facts.get(node.func, UNKNOWN)) or _of_base(inference, node)
                 if info is not None and not info.external:
                     for parameter, value in bound_arguments(node, info):
                         see(parameter, facts.get(value, UNKNOWN))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from t2j_lsp.translate.rule.definitions import Class, Instance
+from t2j_lsp.translate.rule.definitions import Class, Instance, is_module_class
 from t2j_lsp.translate.rule.facts import (
     STR,
     TENSOR,
@@ -85,7 +85,8 @@ class Narrowing:
         elif isinstance(fact, Class):
             env[key] = Instance(fact)
         elif names and names <= set(LAYERS):
-            env[key] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)
+            if not is_module_class(env.get(key, UNKNOWN), LAYERS):  # a class is no module, and so it stays
+                env[key] = Layer(next(iter(names))) if len(names) == 1 else AnyModule(names)
         elif "torch.Tensor" in names and len(names) == 1:
             env[key] = TENSOR
         elif len(names) == 1 and (made := object_of(names)) is not None:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
 
+from .conditional_seeds import draws_unseeded
 from .file import Inference
 from .looked_up import note_looked_up
 from .unit_tests import INSTANCE_SET_UP, caller_of, seeds_all
@@ -95,6 +96,8 @@ def _is_settled(info: FunctionInfo) -> bool:
 
 def _decide(info: FunctionInfo, file: Inference) -> bool:
     """Whether something changed."""
+    if info.seeds and info.external and _needs(info) and draws_unseeded(info, file):
+        info.draws, info.seeds = True, False
     if _is_settled(info) or not _needs(info) or info.seeds or _has_generator(info):
         return False
     if info.outer is not None:

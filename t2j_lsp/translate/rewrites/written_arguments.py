@@ -15,7 +15,7 @@ from t2j_lsp.translate.inference.call_sites import called_function, own_paramete
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.fillers import ends, filled, in_place
 from t2j_lsp.translate.rule.definitions import FunctionInfo
-from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.facts import ListOf, MixedDict, Tensor, Tuple
 from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
 
 
@@ -74,7 +74,13 @@ class _WritingFunction:
         bound = {
             n.id for n in self.nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and n not in changed
         }
-        return names.pop() if len(names) == 1 and names.isdisjoint(bound) else ""
+        name = names.pop() if len(names) == 1 and names.isdisjoint(bound) else ""
+        return "" if self._keeps_items(name) else name
+
+    def _keeps_items(self, name: str) -> bool:
+        """Whether a variable is a list or a dict, which has what is written into it wherever it is held."""
+        facts = [self.inference.fact(n) for n in self.nodes if isinstance(n, ast.Name) and n.id == name]
+        return any(isinstance(fact, ListOf | MixedDict | Tuple) for fact in facts)
 
     def _written(self, node: ast.AST, written: dict[FunctionInfo, str]) -> str:
         """The name that a statement writes into."""

@@ -70,7 +70,10 @@ def is_jax(name: str) -> bool:
 def is_torch(name: str) -> bool:
     """Whether a qualified name belongs to torch itself, or to what another library has for its tensors."""
     return name == "torch" or name.startswith(
-        ("torch.", "einops.layers.torch", "torchvision.utils", "torchvision.io.", "torchaudio.load")
+        (
+            *("torch.", "einops.layers.torch", "safetensors.torch", "torchvision.utils", "torchvision.io."),
+            "torchaudio.load",
+        )
     )
 
 

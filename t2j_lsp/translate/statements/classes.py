@@ -14,6 +14,7 @@ from t2j_lsp.translate.expressions.torch_only import abstract_elsewhere, left_wh
 from t2j_lsp.translate.rule.array_classes import is_array_class
 from t2j_lsp.translate.rule.definitions import ClassInfo, Instance
 
+from .bypassed_layers import BYPASSED, bypassed_layer
 from .class_decorators import loses_rngs, report_lost_rngs
 from .decorators import Decorators
 from .layer_resets import called_by_layer, reset_of
@@ -69,6 +70,8 @@ class Classes:
             self.ctx.report.gap(node, name, "unsure", _MIXIN_OUT_OF_SIGHT.format(name))
         if (name := abstract_elsewhere(info)) is not None:
             self.ctx.report.gap(node, name, "unsure", _ABSTRACT.format(name))
+        if (name := bypassed_layer(info, self.ctx.inference.facts)) is not None:
+            self.ctx.report.gap(node, name, "unsure", BYPASSED.format(name))
         if info.is_module:
             self._module_head(node, info)
         for statement in node.body:

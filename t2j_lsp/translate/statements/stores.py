@@ -12,7 +12,7 @@ from t2j_lsp.translate.expressions.any_layer import ParametersOfAnyLayer
 from t2j_lsp.translate.expressions.context import Edits, Names, Report
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
-from t2j_lsp.translate.expressions.in_place import FREE, is_free
+from t2j_lsp.translate.expressions.in_place import why_not_bound
 from t2j_lsp.translate.expressions.subscripts import Subscripts
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.variables import Variables
@@ -282,8 +282,8 @@ class Stores:
                 "a write into a view or temporary array is not seen by its owner in JAX",
             )
             return True
-        if is_free(self.edits.source, named):
-            self.report.gap(node, "Tensor.__setitem__", "in-place", FREE.format(ast.unparse(named)))
+        if (reason := why_not_bound(self.inference, named)) is not None:
+            self.report.gap(node, "Tensor.__setitem__", "in-place", reason)
             return True
         new = self._written(node, target, value, operator, index, holder)
         if view is not None:

@@ -45,6 +45,7 @@ DRAWS, SMALL = 4, 20_000
 """So often other values are drawn for inputs that have fewer elements."""
 FAR = 512.0
 _LIGHT = "less of"
+_MADE_BY_CALL = "its first call makes the parameter {}, which each side would draw for itself"
 _MADE_UP = "sizes made up"
 """How it is said that a program doesn't run with the sizes that its calls have."""
 
@@ -80,7 +81,7 @@ def prepare(request: PrepareRequest) -> Prepared:
                     values = _computed(_evaluated(inputs, vars(module)), vars(module))
                     drawn = drawn_arguments(values, rng)
                     parts.watch(model)
-                    began = time.process_time()
+                    began, held = time.process_time(), _parameters(model)
                     with sorted_sequences() if guesser is not None else contextlib.nullcontext():
                         run(model, drawn, vars(module), request.wide)
                     slow = time.process_time() - began > SLOW or request.small
@@ -92,6 +93,8 @@ def prepare(request: PrepareRequest) -> Prepared:
                     if time.monotonic() > deadline:
                         return Prepared(problems=problems)
                     continue
+                if made := _parameters(model) - held:
+                    return Prepared(problems=[*problems, f"with {inputs}: {_MADE_BY_CALL.format(min(made))}"])
                 prepared = parts.plans()
                 made_up = [_MADE_UP] if request.light and request.plans[0].source not in plan.source else []
                 made_up += [light[plan.source]] if plan.source in light else []
@@ -117,6 +120,11 @@ def prepare(request: PrepareRequest) -> Prepared:
                     smaller=", ".join([*made_up, *(one[1] for one in (fewer, change) if one)]) or None,
                 )
     return Prepared(problems=problems)
+
+
+def _parameters(model: Any) -> set[str]:
+    """The names of a model's parameters."""
+    return {name for name, _ in model.named_parameters()} if isinstance(model, nn.Module) else set()
 
 
 def _empty(model: Any) -> str | None:

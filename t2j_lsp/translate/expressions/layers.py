@@ -336,9 +336,10 @@ def _around(statement: ast.stmt, source: Source) -> list[ast.stmt]:
 def _own(target: ast.Attribute, source: Source) -> bool:
     """Whether an attribute is set by the constructor of its object."""
     function = nearest(ast.FunctionDef, target, source.parents)
-    if function is None or function.name != "__init__" or not function.args.args:
+    if function is None or function.name != "__init__":
         return False
-    return isinstance(target.value, ast.Name) and target.value.id == function.args.args[0].arg
+    own = symbols.positional_parameters(function)[:1]
+    return isinstance(target.value, ast.Name) and any(target.value.id == one.arg for one in own)
 
 
 def _spreads(node: ast.Call) -> bool:

@@ -191,7 +191,8 @@ class ModuleMethods:
             return None
         if (reason := refused_of_base(info, func.attr)) is not None:
             function = self.ctx.scope.function
-            own = function.node.args.args[:1] if function is not None and function.owner is info else []
+            methods = function is not None and function.owner is info
+            own = symbols.positional_parameters(function.node)[:1] if function is not None and methods else []
             reset = Resets(self.ctx, self.renderer).of_base(node, info, func.attr, own[0].arg) if own else None
             if reset is not None:
                 return reset
@@ -202,7 +203,7 @@ class ModuleMethods:
         if self.moves_base(func):
             method = self.ctx.scope.function
             assert method is not None
-            receiver = Piece(method.node.args.args[0].arg)
+            receiver = Piece(symbols.positional_parameters(method.node)[0].arg)
             if func.attr == "to":
                 return self._to(node, receiver)
             return receiver if func.attr != "double" else self._in_float32(node, func.attr, receiver)
@@ -234,7 +235,7 @@ class ModuleMethods:
         info, function = self.ctx.scope.class_info, self.ctx.scope.function
         if not symbols.is_super(func.value) or func.attr not in DROPPED_METHODS | {"to", "double"}:
             return False
-        if info is None or not info.is_module or function is None or not function.node.args.args:
+        if info is None or not info.is_module or function is None or not symbols.positional_parameters(function.node):
             return False
         return not any(func.attr in one.methods for one in info.ancestry()[1:])
 

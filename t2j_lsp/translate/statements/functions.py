@@ -227,6 +227,8 @@ class Functions:
             return
         last, _ = max(ends, key=lambda e: e[0])
         last = self._past_bracket(last)
+        if (slash := re.compile(r"\s*,\s*/").match(source.text, last)) is not None:
+            last = slash.end()
         given = [*plain, *arguments.kwonlyargs, *filter(None, (arguments.vararg,))]
         begins = sorted(source.span(argument)[0] for argument in given)
         lines = [source.line_of(begin) for begin in begins]
@@ -264,7 +266,7 @@ class Functions:
 
     def _init_head(self, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: ClassInfo) -> None:
         """``self.rngs`` for modules that draw numbers while they run, and initial values, behind the base's."""
-        instance, reset = node.args.args[0].arg, called_by_layer(owner)
+        instance, reset = next((a.arg for a in positional_parameters(node)), "self"), called_by_layer(owner)
         calls = [s.value for s in node.body if isinstance(s, ast.Expr) and is_super_init(s.value)]
         above = (owner.asked_by(calls[0]) if calls else owner).ancestry()[1:]
         keeps = owner.keeps_rngs and not any(c.keeps_rngs for c in above)

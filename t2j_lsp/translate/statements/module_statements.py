@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.frozen_parameters import is_frozen_as_made
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
@@ -120,10 +121,11 @@ class ModuleStatements:
     def _is_module_init(self, call: ast.Call, owner: Fact) -> bool:
         """Whether this is ``nn.Module.__init__(self)``, which does nothing in nnx.Module."""
         function = self.ctx.scope.function
-        if function is None or function.owner is None or not function.owner.is_module or not function.node.args.args:
+        if function is None or function.owner is None or not function.owner.is_module:
             return False
+        names = [a.arg for a in symbols.positional_parameters(function.node)[:1]]
         match call:
-            case ast.Call(args=[ast.Name(id=name)], keywords=[]) if name == function.node.args.args[0].arg:
+            case ast.Call(args=[ast.Name(id=name)], keywords=[]) if name in names:
                 return isinstance(owner, Qual) and owner.name == "torch.nn.Module"
         return False
 

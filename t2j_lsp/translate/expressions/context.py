@@ -18,9 +18,9 @@ from t2j_lsp.translate.layout.marks import Layout
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Fact
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
-from t2j_lsp.translate.source.blank_lines import past_blank
 from t2j_lsp.translate.source.helpers import IMPORT_ROOTS, helper_names
 from t2j_lsp.translate.source.positions import first_line
+from t2j_lsp.translate.source.syntax import past_blank
 from t2j_lsp.translate.source.text import Edit, Source, in_order
 
 from .handlers import ExpressionHandler, StatementHandler
@@ -207,7 +207,7 @@ class Edits:
         start, last = self.source.starts[first_line - 1], node.end_lineno
         after = self.source.line_end(last)
         self.add(start, after, "")
-        past = past_blank(self.source, first_line, last, after)
+        past = past_blank(self.source.starts, self.source.line_text, first_line, last, after)
         if past > after:
             self.add(after, past, "")
             self._blanks_removed[start] = self.made[-1]

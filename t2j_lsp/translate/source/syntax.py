@@ -11,7 +11,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from t2j_lsp import symbols
@@ -202,3 +202,14 @@ def calls_by_target(nodes: Iterable[ast.AST]) -> dict[str, list[ast.Call]]:
                 if isinstance(target, ast.Name | ast.Attribute):
                     calls.setdefault(ast.unparse(target), []).extend(given)
     return calls
+
+
+def past_blank(starts: Sequence[int], line_text: Callable[[int], str], first: int, last: int, after: int) -> int:
+    """The end of as many blank lines behind removed ones as stand in front of these: all at a file's head."""
+    before = first - 1
+    while before and not line_text(before).strip():
+        before -= 1
+    many, line = first - 1 - before if before else len(starts), last + 1
+    while many and line < len(starts) and not line_text(line).strip():
+        after, line, many = starts[line], line + 1, many - 1
+    return after

@@ -145,14 +145,14 @@ def test_the_objects_of_a_file_are_its_modules_and_tensor_functions(slicer: Slic
 
 
 @pytest.mark.parametrize(
-    ("base", "found"), [("class Module:\n    pass\n", []), ("from torch.nn import Module\n", ["Loss"])]
+    ("base", "wanted"), [("class Module:\n    pass\n", []), ("from torch.nn import Module\n", ["Loss"])]
 )
-def test_modules_of_a_projects_own_are_none_of_pytorchs(base: str, found: list[str], tmp_path: Path) -> None:
+def test_modules_of_a_projects_own_are_none_of_pytorchs(base: str, wanted: list[str], tmp_path: Path) -> None:
     """A library that has PyTorch's names for its own classes says so where they are defined."""
     (tmp_path / "own.py").write_text(base)
     path = tmp_path / "losses.py"
     path.write_text("from own import Module\n\n\nclass Loss(Module):\n    def forward(self, x):\n        return x\n")
-    assert [item.name for item in find_objects(Slicer(path), None)] == found
+    assert [item.name for item in find_objects(Slicer(path), None)] == wanted
 
 
 def test_a_class_that_uses_others_is_checked_before_them(slicer: Slicer) -> None:

@@ -29,6 +29,12 @@ def bound_jit_graph(step: Callable[..., Any], /, *modules: Any, **static: Any) -
     return nnx.jit_partial(functools.partial(step, **static), *modules, graph=True, graph_updates=False)
 
 
+def printed(values: Any) -> Any:
+    """What a compiled function gives, when all that it prints is printed."""
+    jax.effects_barrier()
+    return values
+
+
 # Calls a module, compiled once for each shape of its inputs.
 forward = nnx.jit(lambda module, *inputs: module(*inputs), graph=False)
 

@@ -45,7 +45,7 @@ class Stem(nn.Module):
         super().__init__()
         self.more = nn.Linear(3, 3)
 """
-PRINT = 'print("stem", x.shape)'
+PRINT = 'print("stem", x.shape, flush=True)'
 
 
 def program(inside: str, made: str = NAMED, called: str = "self.stem", optimizer: str = SGD) -> str:

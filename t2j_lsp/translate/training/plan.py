@@ -30,6 +30,7 @@ from t2j_lsp.translate.training.steps.outside_updates import OutsideUpdates
 from t2j_lsp.translate.training.steps.training_steps import Steps
 from t2j_lsp.translate.training.steps.undifferentiated import Undifferentiated
 from t2j_lsp.translate.training.steps.unit_test_gradients import plan_gradients
+from t2j_lsp.translate.training.steps.written_prints import plan_prints
 
 from .gate import LOSSES
 
@@ -66,6 +67,8 @@ def plan_training(context: Context) -> None:
     Undifferentiated(context, objects, steps).plan()
     outside = OutsideUpdates(context, objects, optimizers, steps, batches)
     outside.plan()
+    if steps.converted:
+        plan_prints(context)
     handed = HandedBatches(context, steps, outside.compiled, outside.passed)
     batches.handed, batches.unpacked, batches.part = handed.is_handed, handed.is_unpacked, handed.is_part
     _convert_batches(context, batches, {n for s in steps.refused for n in symbols.walk(s)})

@@ -32,6 +32,10 @@ class Once(str):
     """What compiled code would do once, and code that is traced at each call does each time."""
 
 
+class KnownPrint(Once):
+    """Prints of what is known when code is traced, which compiled code makes, too: its callers wait for them."""
+
+
 class Drawn(Once):
     """A draw, or an array's value: it may decide which way code goes, and so which parameters get a gradient."""
 

@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
 from t2j_lsp.translate.rule.tensors import is_array_tree
 from t2j_lsp.translate.training.program.flow import DataFlow, is_mode
+from t2j_lsp.translate.training.program.once import KnownPrint
 from t2j_lsp.translate.training.program.static_values import names_loss
 
 from .host_values import made_of_value
@@ -50,7 +51,8 @@ class ArrayCode:
             return False
         if not any(map(self.is_operation, inner)) or any(map(self._must_stay, inner)):
             return False
-        return self.jittable.problem(node) is None
+        problem = self.jittable.problem(node)
+        return problem is None or isinstance(problem, KnownPrint)
 
     def variables(self, node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
         """Where some code reads variables, but for functions of libraries and of the file."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.traced_prints import prints_as_traced
 from t2j_lsp.translate.rule.facts import AnyModule, Scalar
 from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.training.program.allocations import Allocations
@@ -47,6 +48,8 @@ class CompiledFunction:
     """The statement that calls it, where each call may be given the same modules and optimizers.
 
     An ``if`` stands for one that runs where its condition doesn't hold."""
+    compiled: bool = True
+    """Whether it is compiled at all."""
 
     @property
     def updates(self) -> bool:
@@ -81,6 +84,17 @@ class CompiledFunction:
 
     def call(self, name: str, taken: Sequence[Input]) -> str:
         """A call of it: ``train_step(model, optimizer, x)``, or ``bound_jit(train_step, model, optimizer)(x)``."""
+        return self.printed(self._call(name, taken))
+
+    def printed(self, call: str) -> str:
+        """A call of it that waits for what its modules print."""
+        places = [place for one in self.used if one.kind == "module" for place in one.places]
+        prints = self.compiled and any(
+            prints_as_traced(self.at.ctx.inference, self.at.ctx.fact(place)) for place in places
+        )
+        return f"{self.at.need('printed')}({call})" if prints else call
+
+    def _call(self, name: str, taken: Sequence[Input]) -> str:
         if not self.is_bound:
             return f"{name}({', '.join(map(self.argument, taken))})"
         known = [f"{one.name}={self.argument(one)}" for one in taken if self.is_static(one)]

@@ -120,7 +120,7 @@ class Composer:
         graph = "graph=False" if self.compiled.takes_trees() else "graph=True, graph_updates=False"
         text = f"{short} = {self.at.need('nnx')}.jit_partial({', '.join([name, *given])}, {graph})"
         call = f"{short}({', '.join(map(self.compiled.argument, self.others))})"
-        return UpdateStep(name, lines, self._call(call), bound=text, before=before)
+        return UpdateStep(name, lines, self._call(self.compiled.printed(call)), bound=text, before=before)
 
     def _local_name(self, function: FunctionInfo, step: str) -> str:
         """What the step is called that one function binds: as nothing that it or one around it binds."""
@@ -151,7 +151,7 @@ class Composer:
             call = update.items[update.slice.call].node
             bindable = update.mode == "fused" or update.arrays
             place = update.condition.body[0] if update.condition else call if bindable else None
-        return CompiledFunction(self.at, self.used, self.body.text, self.optimizers, place)
+        return CompiledFunction(self.at, self.used, self.body.text, self.optimizers, place, not update.once)
 
     def _given(self) -> list[str]:
         """What the step gives besides the loss: values of ``loss_fn``, and norms of gradients."""

@@ -19,6 +19,7 @@ from t2j_lsp.translate.inference.host_random import (
     prints_in_forward,
     taken_out_in_forward,
 )
+from t2j_lsp.translate.inference.traced_prints import prints_as_traced
 from t2j_lsp.translate.rule.array_classes import is_data
 from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Object, Qual, Scalar, Shape, Tensor, Transformed, Tuple
@@ -33,6 +34,7 @@ from t2j_lsp.translate.training.program.once import (
     Acting,
     ActingByChance,
     Drawn,
+    KnownPrint,
     Once,
     keeps,
     stores_array,
@@ -201,7 +203,8 @@ class Jittable:
             return Drawn(f"in {name}, {ast.unparse(call.func)}() takes values out of JAX")
         for test in decided_in_forward(self.inference, fact):
             return Drawn(f"in {name}, {ast.unparse(test)} decides with an array's value")
-        return Once(f"{name} prints") if prints else None
+        known = prints_as_traced(self.inference, fact)
+        return (KnownPrint if known else Once)(f"{name} prints") if prints else None
 
     def _has_own_gradient(self, owner: Fact) -> bool:
         """Whether it is a class of the file with a gradient of its own, whose ``apply`` is a function."""
@@ -333,7 +336,8 @@ def worst(problems: Iterable[str | None]) -> str | None:
     drawn = next((problem for problem in named if isinstance(problem, Drawn)), None)
     if hard is None and acting is not None and drawn is not None:
         return ActingByChance(acting)
-    return next((problem for problem in (hard, acting, drawn, *named) if problem is not None), None)
+    once = next((problem for problem in named if not isinstance(problem, KnownPrint)), None)
+    return next((problem for problem in (hard, acting, drawn, once, *named) if problem is not None), None)
 
 
 def selected(inference: Inference, node: ast.AST) -> Once | None:

@@ -23,7 +23,7 @@ from t2j_lsp.translate.training.optimizers.made_optimizers import Optimizers
 from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.dict_order import DictOrder, is_dict
 from t2j_lsp.translate.training.program.objects import Objects
-from t2j_lsp.translate.training.program.once import holds_arrays_alone
+from t2j_lsp.translate.training.program.once import KnownPrint, holds_arrays_alone
 from t2j_lsp.translate.training.program.passed import Input
 from t2j_lsp.translate.training.program.static_values import names_loss
 from t2j_lsp.translate.training.program.step_calls import CLOSURE
@@ -289,8 +289,8 @@ class OutsideUpdates:
             return
         if not self.ctx.source.words.isdisjoint(HOOKS):
             return  # a hook runs with each call only in Python
-        problems = map(self.steps.jittable.module_problem, self.allocations.facts(module))
-        if any(problem is not None for problem in problems):
+        problems = [*filter(None, map(self.steps.jittable.module_problem, self.allocations.facts(module)))]
+        if not all(isinstance(problem, KnownPrint) and node not in self.steps.uncompiled for problem in problems):
             return
         if is_dict(self.ctx.fact(node)) and DictOrder(self.ctx).is_read:
             return  # jit would give it in the order of its keys
@@ -305,7 +305,8 @@ class OutsideUpdates:
             held, *given = (bracket(renderer.argument(a), 1) for a in (module, *node.args))
             first = f"{held})(" if called == "bound_forward" else held + ", " * bool(given)
             self.ctx.report.count_converted()
-            return Piece(f"{renderer.need(called)}({first}{', '.join(given)})")
+            text = f"{renderer.need(called)}({first}{', '.join(given)})"
+            return Piece(f"{renderer.need('printed')}({text})" if problems else text)
 
         self.compiled[node] = partial(self.ctx.plan.on_expression, node, handler)
 

@@ -14,7 +14,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.training.data.masks import mask_without_positions, selects
 from t2j_lsp.translate.training.program.flow import DataFlow, Liveness
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
-from t2j_lsp.translate.training.program.once import Acting, Drawn, Episode, Once
+from t2j_lsp.translate.training.program.once import Acting, Drawn, Episode, KnownPrint, Once
 from t2j_lsp.translate.training.program.slice import UpdateSlice, UpdateSlicer
 from t2j_lsp.translate.training.program.step_calls import Item, Phase, Reader, Refused, StepCall, limits
 
@@ -308,6 +308,8 @@ class Updates:
         for node in code:
             mask = mask_without_positions(self.ctx.inference, node, code, lambda one: bool(self.flow.reads(one) & own))
             problem = worst((self.jittable.problem(node, before), Once(selects(mask)) if mask is not None else None))
+            if isinstance(problem, KnownPrint) and update.mode != "stored":
+                continue
             if isinstance(problem, Once) and self._runs_uncompiled(update, problem, code, own):
                 update.once = worst((update.once or None, problem)) or problem
             elif problem is not None:

@@ -115,6 +115,39 @@ def test_a_changed_program_converts(name: str) -> None:
     assert not [gap.reason for gap in translate(changed(name)[1], Options(helpers="import")).gaps]
 
 
+CLOSURE = """\
+import torch
+
+
+def train(x):
+    net = torch.nn.Linear(2, 1)
+    torch.nn.init.ones_(net.weight)
+    torch.nn.init.zeros_(net.bias)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def loss_of(x):
+        return net(x).pow(2).mean()
+
+    def epoch():
+        optimizer.zero_grad()
+        loss = loss_of(x)
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+
+    epoch()
+
+
+train(torch.ones(3, 2))
+"""
+
+
+@pytest.mark.parametrize("name", ["the update in a function", "the loss from a function"])
+def test_a_function_is_given_what_functions_around_it_have(name: str) -> None:
+    after = CHANGES[name].of(CLOSURE, "").text
+    assert after != CLOSURE and printed(after) == printed(CLOSURE) != ""
+
+
 # --- the benchmark itself ---------------------------------------------------------------------------------------------
 
 

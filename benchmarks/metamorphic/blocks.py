@@ -215,6 +215,13 @@ def variables(scope: cst.CSTNode) -> set[str]:
     return names - defined
 
 
+def bound_in(function: cst.FunctionDef) -> set[str]:
+    """The names that a function binds: its parameters, variables, and what is defined in it."""
+    tables = symtable.symtable(code_of(function), "<text>", "exec").get_children()
+    own = (one for one in tables if isinstance(one, symtable.Function) and one.get_name() == function.name.value)
+    return {name for table in own for name in table.get_locals()}
+
+
 def read_by_definitions(source: Source) -> set[str]:
     """The module's names that its functions and classes read or give a value."""
     names: set[str] = set()

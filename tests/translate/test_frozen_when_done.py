@@ -115,3 +115,57 @@ def test_parts_of_what_is_frozen_are_not_trained_in_silence(judge: str) -> None:
 def test_a_module_of_parts_of_its_own_is_frozen_by_itself(judge: str) -> None:
     translation = convert(f"import copy{PARTS.format(judge=judge)}")
     assert not translation.gaps and "is_trainable" not in translation.code
+
+
+ITSELF = """\
+import torch
+import torch.nn as nn
+
+
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        for p in self.parameters():
+            p.requires_grad = False
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+def train():
+    features, net = Features(), Net()
+    {updated}
+    for i in range(3):
+        optimizer.zero_grad()
+        loss = features(net(torch.ones(2, 3))).sum()
+        loss.backward()
+        optimizer.step()
+
+
+train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("updated", "kept"),
+    [
+        ("optimizer = torch.optim.SGD(net.parameters(), lr=0.1)", 0),
+        ("params = net.parameters()\n    optimizer = torch.optim.SGD(params, lr=0.1)", 0),
+        ("params = features.parameters()\n    optimizer = torch.optim.SGD(params, lr=0.1)", 1),
+        ("net.part = features\n    params = net.parameters()\n    optimizer = torch.optim.SGD(params, lr=0.1)", 1),
+        ("net = net if LOW else features\n    params = net.parameters()\n    optimizer = torch.optim.SGD(params)", 1),
+    ],
+)
+def test_a_class_that_freezes_itself_is_not_updated_by_what_updates_another(updated: str, kept: int) -> None:
+    done = convert(ITSELF.replace("{updated}", updated))
+    assert bool(done.gaps) == bool(kept)

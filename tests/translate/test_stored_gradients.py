@@ -204,6 +204,48 @@ def step():
     assert any("bound outside of the function" in reason for reason in reasons)
 
 
+GIVEN = """
+def step(w, b, lr=0.1):
+    loss = ((x @ w + b - y) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= lr * w.grad
+        b.sub_(b.grad, alpha=0.2)
+        w.grad = None
+        b.grad = None
+    return w, b, loss.item()
+
+
+for i in range(5):
+    w, b, value = step(w, b)
+    losses.append(value)
+"""
+
+
+def test_tensors_that_a_function_is_given_and_gives_back() -> None:
+    pair = sides(HEAD.replace("params = [w, b]\n", "") + GIVEN, "given_by_hand")
+    assert not pair.gaps()
+    np.testing.assert_allclose(pair.jax.losses, pair.torch.losses, rtol=1e-5)
+    np.testing.assert_allclose(pair.jax.w, pair.torch.w.detach().numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("w, b, value = step", "b, value = step"),
+        ("w, b, value = step", "v, c, value = step"),
+        ("for i in", "held = w\nfor i in"),
+        ("for i in", "held = [w]\nfor i in"),
+        ("        w.grad = None\n", ""),
+    ],
+)
+def test_tensors_that_are_changed_for_the_caller_are_said(old: str, new: str) -> None:
+    text = GIVEN.replace("return w, b,", "return b,") if new.startswith("b,") else GIVEN
+    assert old in text
+    shown = "print(w, held)\n" if "held" in new else "print(w)\n"
+    assert translate(HEAD.replace("params = [w, b]\n", "") + text.replace(old, new) + shown).gaps
+
+
 FUNCTIONS = {
     "of a list at the place": ("""
         def sgd(params, lr, size):

@@ -14,6 +14,7 @@ from benchmarks.metamorphic.blocks import (
     Blocks,
     Statement,
     Uses,
+    bound_in,
     code_of,
     exposed,
     is_run,
@@ -56,9 +57,16 @@ class Extracting(Blocks):
         return updated_node.with_changes(body=[*body[:place], *new, *after])
 
     def given(self, uses: Uses) -> list[str]:
-        """The variables of the scope that a piece reads."""
-        own = variables(self.scope)
+        """What a piece reads that its functions bind, or the module's variables at its level."""
+        own = self.own
         return [name for name in uses.read if name in own]
+
+    @property
+    def own(self) -> set[str]:
+        """What a function at the module's level has to be given: variables, and what is defined in functions."""
+        if not self.functions:
+            return variables(self.scope)
+        return set().union(*map(bound_in, self.functions))
 
     def function(self, stem: str, parameters: list[str], body: str) -> str | None:
         """The name of a new function, which goes in front; None where it can't stand there."""
@@ -85,7 +93,7 @@ class Extracting(Blocks):
         if any(m.findall(s, _JUMPS | inner) for s in statements) or _jumps_out(code):
             return None
         uses = Uses(code)
-        own = variables(self.scope)
+        own = self.own
         parameters = [name for name in exposed(ast.parse(code).body, set()) if name in own]
         if not self.functions and set(uses.stored) & self.globals:
             return None

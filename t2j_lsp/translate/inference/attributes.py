@@ -76,6 +76,9 @@ class AttributeFacts:
                 if name in ("requires_grad", "device", "data") and in_module or on_device:
                     self.evidence.add(owner)
                 return VIEWS_OF_TENSOR.get(name, UNKNOWN)
+            case UnknownParameter() if name == "grad":
+                self.state.callers.asks_callers = True  # what is passed tells whether it is a tensor's
+                return UNKNOWN
             case UnknownParameter() if name == "training" and owner.name in MODULE_NAMES:
                 self.evidence.add(owner, AnyModule())
                 return BOOL

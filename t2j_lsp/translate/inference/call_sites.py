@@ -180,6 +180,8 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
                 if info is not None and not info.external:
                     for parameter, value in bound_arguments(node, info):
                         see(parameter, facts.get(value, UNKNOWN))
+                        if facts.get(value, UNKNOWN) == UNKNOWN and isinstance(value, ast.Name):
+                            see(parameter, _before(inference, node, value))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 for decorator in node.decorator_list:
                     info = called_function(facts.get(decorator, UNKNOWN))
@@ -195,6 +197,30 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
             if parameter in seen and facts.get(default, UNKNOWN) != NONE:
                 see(parameter, facts.get(default, UNKNOWN))
     return seen
+
+
+def _before(inference: Inference, call: ast.Call, value: ast.Name) -> Fact:
+    """What a variable that a call gives anew held before its loop: ``w`` of ``w, loss = step(w, x)``."""
+    parents = inference.source.parents
+    around = list(ancestors(call, parents))
+    match parents[call]:
+        case ast.Assign(targets=[ast.Name() as target]):
+            given = [target]
+        case ast.Assign(targets=[ast.Tuple(elts=elements)]):
+            given = [one for one in elements if isinstance(one, ast.Name)]
+        case _:
+            return UNKNOWN
+    again = [one for one in given if one.id == value.id]
+    if not again or not any(isinstance(one, ast.For | ast.While) for one in around):
+        return UNKNOWN
+    scope = symbols.nearest(ast.FunctionDef, call, parents)
+    stores = [
+        n
+        for n in inference.source.names.get(value.id, ())
+        if isinstance(n.ctx, ast.Store) and n not in again and symbols.nearest(ast.FunctionDef, n, parents) is scope
+    ]
+    first = [inference.fact(n) for n in stores]
+    return first[0] if first and all(isinstance(fact, Tensor) for fact in first) else UNKNOWN
 
 
 _PUTS = frozenset({"append", "appendleft", "add", "insert", "setdefault"})

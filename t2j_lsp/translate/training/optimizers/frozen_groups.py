@@ -105,11 +105,13 @@ class FrozenGroups:
         return module.removeprefix("self.") if one.node in function.node.body else None
 
     def _class_of(self, target: str, call: ast.Call) -> ClassInfo | None:
-        for node in symbols.walk(call):
-            if isinstance(node, ast.expr) and ast.unparse(node) == target:
-                fact = self.ctx.fact(node)
-                return fact.cls.info if isinstance(fact, Instance) else None
-        return None
+        """The class of the module that is called so where an optimizer is made: ``Adam(params)`` may not name it."""
+        scope = self.objects.scope(call)
+        named = [n for n in symbols.walk(call) if isinstance(n, ast.expr) and ast.unparse(n) == target]
+        named = named or [n for n in self.ctx.source.names.get(target, ()) if self.objects.scope(n) == scope]
+        facts = [self.ctx.fact(node) for node in named]
+        classes = {fact.cls.info if isinstance(fact, Instance) else None for fact in facts}
+        return classes.pop() if len(classes) == 1 else None
 
     def may_hold(self, call: ast.Call, plan: OptimizerPlan, owner: ClassInfo) -> bool:
         """Whether the modules that an optimizer updates may be of a class, or have parts that are."""

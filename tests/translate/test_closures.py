@@ -107,6 +107,15 @@ Trainer(model).fit()
 }
 
 
+NAMED = PROGRAMS["L-BFGS"].replace("torch.optim.LBFGS", "LBFGS")
+LOADED = "from torch.utils.data import DataLoader\n\nloader = DataLoader(x, batch_size=8)\n" + PROGRAMS["L-BFGS"]
+
+
+@pytest.mark.parametrize("text", ["from torch.optim import LBFGS\n\n" + NAMED, LOADED], ids=["imported", "beside data"])
+def test_steps_stay_where_the_file_still_reads_names_of_pytorch(text: str) -> None:
+    assert not translate(HEAD + text).gaps
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_trains_the_same(name: str) -> None:
     trained(HEAD + PROGRAMS[name])

@@ -168,6 +168,7 @@ class ClosureGradients:
     def _step(self, call: ast.Call, grads: str) -> None:
         """What becomes of a step with the closure. Raises Refused."""
         if self._evaluates_several_times(call):
+            self.ctx.plan.kept.add(call.func)
             self.ctx.plan.on_expression(call, lambda renderer: self._kept(call))
             return
         statement = self.ctx.source.parents.get(call)

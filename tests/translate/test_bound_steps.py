@@ -8,6 +8,8 @@ import pytest
 
 from t2j_lsp.translate import translate
 
+from .training_sides import trained
+
 HEAD = """\
 import torch
 from torch import nn
@@ -89,3 +91,45 @@ def test_a_function_that_is_called_once_binds_its_step() -> None:
 )
 def test_what_may_change_is_given_to_each_call(program: str) -> None:
     assert "nnx.jit_partial(train_step" not in translate(HEAD + program).code
+
+
+HANDED = """\
+import torch
+from torch import nn
+
+losses = []
+model = nn.Linear(3, 1)
+scale = nn.Parameter(torch.ones(1) * 2)
+shifts = [nn.Parameter(torch.ones(1))]
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model, self.scale = model, nn.Parameter(torch.ones(1) * 3)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.1)
+
+    def fit(self):
+        for _ in range(3):
+            self.optimizer.zero_grad()
+            loss = (self.model(torch.ones(4, 3)) * self.scale).square().mean()
+            loss.backward()
+            self.optimizer.step()
+            losses.append(loss.item())
+
+
+# train
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = (model(torch.ones(4, 3)) * scale + shifts[0]).square().mean()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+Trainer(model).fit()
+"""
+
+
+@pytest.mark.jax
+def test_a_step_that_is_handed_parameters_that_nothing_updates_is_not_bound() -> None:
+    code = trained(HANDED).translation.code
+    assert "jit_partial(" not in code and "bound_jit(" not in code

@@ -24,6 +24,7 @@ from .clipped_lists import with_clipped_lists_walked
 from .flag_setters import with_flag_setters_inlined
 from .inlined import with_parts_of_steps_inlined
 from .inlined_makers import with_makers_of_optimizers_inlined
+from .input_attributes import with_inputs_as_variables
 from .kept_generators import with_seeds_as_statements
 from .kernel_masks import with_masks_of_kernels_renamed
 from .known_branches import with_known_branches_taken
@@ -99,6 +100,7 @@ _WAYS = (
     with_names_of_their_own,
     with_leaves_as_parameters,
     with_optimizers_of_groups_apart,
+    with_inputs_as_variables,
     with_attributes_as_variables,
     with_attributes_of_a_call_as_variables,
     with_chosen_optimizers_as_branches,

@@ -22,12 +22,12 @@ def is_steady(inference: Inference, argument: ast.expr, text: str, body: Sequenc
     fact = inference.fact(argument)
     if is_module(fact) or is_tensor(fact) or isinstance(fact, Object | Function | Qual):
         return True
-    if isinstance(fact, Instance) and _is_made_once(inference, text):
+    if isinstance(fact, Instance) and is_made_once(inference, text):
         return True
     return all(_is_torchs(inference, n) for n in inside if isinstance(n, ast.Call))
 
 
-def _is_made_once(inference: Inference, text: str) -> bool:
+def is_made_once(inference: Inference, text: str) -> bool:
     """Whether constructors alone give attributes of these names a value: ``self.schedule``."""
     for node in inference.source.nodes:
         if not isinstance(node, ast.Attribute) or isinstance(node.ctx, ast.Load):

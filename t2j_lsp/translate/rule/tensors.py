@@ -39,3 +39,15 @@ def is_array_tree(fact: Fact) -> bool:
         case ListOf(item=item, keys=keys):
             return (keys is None or isinstance(keys, Scalar)) and is_array_tree(item)
     return False
+
+
+def holds_variable(fact: Fact) -> bool:
+    """Whether it is a parameter or buffer, which Flax has as a variable, or a list, tuple or dict that has one."""
+    match fact:
+        case Tensor():
+            return fact.variable
+        case Tuple(items=items):
+            return any(map(holds_variable, items))
+        case ListOf(item=item):
+            return holds_variable(item)
+    return False

@@ -11,6 +11,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.traced_prints import prints_as_traced
 from t2j_lsp.translate.rule.facts import AnyModule, Scalar
 from t2j_lsp.translate.rule.library import is_loss
+from t2j_lsp.translate.rule.tensors import holds_variable
 from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.given_functions import is_function
@@ -133,9 +134,14 @@ class CompiledFunction:
         """Whether its calls may bind their modules and optimizers, and the functions that it takes besides."""
         held = [*(one for one in self.used if one.kind == "module"), *self.optimizers]
         plain = all(map(self._may_be_bound, self.used))
-        if self.place is None or not held or not plain or not self.keeps_structure:
+        if self.place is None or not held or not plain or self.hands_variables() or not self.keeps_structure:
             return False
         return BoundCalls.of(self.at.ctx, self.at.objects).keep_objects(self.place, self.at.scope, held)
+
+    def hands_variables(self) -> bool:
+        """Whether a call hands over a variable of Flax's that isn't bound: a parameter that no optimizer updates."""
+        places = (place for one in self.used if one.kind in ("array", "limit") for place in one.places)
+        return any(holds_variable(self.at.ctx.fact(place)) for place in places)
 
     def _may_be_bound(self, one: Input) -> bool:
         """Whether it is no function that may hold arrays, and no number of either type: 1 is found for 1.0."""

@@ -137,7 +137,7 @@ class Composer:
         plain = not self.compiled.static and all(i.kind in ("array", "limit") for i in self.others)
         if self.update.mode != "fused" or self.update.once or not plain or any(one.given for one in given):
             return None
-        if any(one.state for one in self.update.optimized):
+        if any(one.state for one in self.update.optimized) or self.compiled.hands_variables():
             return None  # bare tensors: the step gives new ones
         if not self.optimizers or not self.compiled.keeps_structure or any(one.text == "rngs" for one in given):
             return None

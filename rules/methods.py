@@ -48,8 +48,8 @@ trait(Trait.TENSOR_ATTRIBUTE, *ATTRIBUTES.split())
 TORCH_ONLY = """
     add_ backward clamp_ clamp_max clamp_min copy_ detach_ div_ expand_as fill_ index_add_ index_copy_ index_select
     log_softmax logsumexp masked_fill masked_fill_ masked_scatter masked_select mul_ new_full new_ones new_zeros
-    pin_memory repeat_interleave requires_grad_ reshape_as scatter_ scatter_add scatter_add_ sigmoid softmax squeeze_
-    sub_ topk type_as unsqueeze unsqueeze_ view_as zero_ zero_grad
+    permute pin_memory repeat_interleave requires_grad_ reshape_as scatter_ scatter_add scatter_add_ sigmoid softmax
+    squeeze_ sub_ topk type_as unsqueeze unsqueeze_ view_as zero_ zero_grad
 """
 trait(Trait.TORCH_ONLY, *TORCH_ONLY.split())
 trait(Trait.TORCH_ONLY_BARE, "cpu", "cuda", "double", "float", "half", "long")

@@ -83,3 +83,10 @@ def test_tensors_that_are_read_of_files_are_said(read: str) -> None:
     text = f"import torch, torchaudio, torchvision\n\n\ndef loud(path):\n    return torch.tanh({read})\n"
     (gap,) = convert(text).gaps
     assert "gives PyTorch's tensors" in gap.reason
+
+
+def test_axes_that_are_permuted_are_a_tensors() -> None:
+    text = (
+        "def flat(x):\n    dims = (0, *range(x.ndim - 1, 0, -1))\n    return x.permute(dims).reshape(x.shape[0], -1)\n"
+    )
+    assert "x.transpose(dims).reshape(x.shape[0], -1)" in convert(text).code

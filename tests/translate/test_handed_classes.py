@@ -167,3 +167,35 @@ print(block(torch.ones(2, 3)).sum().item())
     assert not result.gaps
     assert "self.norm(x)" in result.code and "self.act(rngs=self.rngs)" in result.code
     assert printed(result.code) == printed(source)
+
+
+COMPARED = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, n, activation=nn.ReLU):
+        super().__init__()
+        kind = nn.ReLU
+        self.act = activation() if {condition} else nn.Identity()
+
+    def forward(self, x):
+        return self.act(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "condition", ["activation == nn.ReLU", "activation is not nn.PReLU", "activation in (nn.ReLU, nn.GELU)"]
+)
+def test_a_class_of_another_file_equals_none_of_this_ones_helpers(condition: str) -> None:
+    """Each file has copies of its own, but where one module has those of all, and in a program."""
+    source = COMPARED.format(condition=condition)
+    assert any("of its own" in gap.reason for gap in convert(source).gaps)
+    assert not convert(source, helpers="import").gaps
+    assert not convert(source + "\n\nprint(Net(3)(torch.ones(2)))\n").gaps
+
+
+@pytest.mark.parametrize("condition", ["kind == nn.ReLU", "activation is None", "n == 3"])
+def test_what_this_file_names_itself_is_compared(condition: str) -> None:
+    assert not convert(COMPARED.format(condition=condition)).gaps

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 
-from t2j_lsp import symbols
 from t2j_lsp.translate.inference.type_comparisons import TypeComparison, listed, type_comparison
 from t2j_lsp.translate.layout.first import shared_base
 from t2j_lsp.translate.rule.definitions import Class
@@ -16,16 +15,12 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.join import class_names
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import NOT, Piece
-from t2j_lsp.translate.source.folding.uses import runs
 
 from .context import Context
+from .copied_classes import report_compared_class
 from .handlers import ExpressionRenderer
 
 _DERIVED = "a class of this file derives from {}, which isn't of its type and is an instance of it: ask for its class"
-_OF_FILES = (
-    "each converted file has a {} of its own, so that a class that another file hands over equals none of this one's: "
-    "convert with --helpers module, or ask issubclass of Flax's class"
-)
 _HELD = "layers may be made as classes that derive from those of Flax, so that types can't be compared: use isinstance"
 
 
@@ -40,7 +35,7 @@ class Kinds:
         """``isinstance(m, nnx.Linear)``; None for comparisons of other things, and after saying why it stays."""
         asked = type_comparison(node)
         if asked is None:
-            self._classes_of_files(node)
+            report_compared_class(self.ctx, node)
             return None
         names = {n for c in listed(asked.classes) for n in class_names(self.ctx.fact(c))}
         layers = {n for n in names if n in LAYERS}
@@ -54,16 +49,6 @@ class Kinds:
         subject = self.renderer.argument(asked.subject).text
         made = f"isinstance({subject}, {f'({text})' if many and len(listed(asked.classes)) > 1 else text})"
         return Piece(made) if asked.holds else Piece(f"not {made}", NOT)
-
-    def _classes_of_files(self, node: ast.Compare) -> None:
-        """``activation == nn.ReLU`` of what a function is given, where each file has its own copy of the class."""
-        if self.ctx.options.helpers != "inline" or runs(self.ctx.source.tree) or len(node.ops) != 1:
-            return
-        function, sides = self.ctx.scope.function, (node.left, node.comparators[0])
-        named = [f for s in sides for c in listed(s) if isinstance(f := self.ctx.fact(c), Qual) and f.name in LAYERS]
-        given = () if function is None else symbols.parameter_names(function.node)
-        if named and any(isinstance(side, ast.Name) and side.id in given for side in sides):
-            self.ctx.report.gap(node, named[0].name, "unsure", _OF_FILES.format(named[0].name.rpartition(".")[2]))
 
     def together(self, node: ast.Tuple) -> Piece | None:
         """``(nn.Linear, nn.Conv1d, nn.Conv2d)`` behind ``isinstance``, with two kinds that are one in Flax."""

@@ -16,6 +16,7 @@ from t2j_lsp.translate.rule.pieces import ATOM, NOT, UNARY, Piece, bracket, prec
 from t2j_lsp.translate.rule.powers import NEGATIVE_EXPONENTS, may_be_floats, may_be_integers
 
 from .alike_branches import say_the_same
+from .copied_classes import report_asked_class
 from .copying import Copier
 from .fold import asked_platforms, fold
 from .given_values import is_given
@@ -90,6 +91,7 @@ class Operators:
 
     def asked(self, node: ast.Call) -> Piece | None:
         """``isinstance`` of what may be a function, or a parameter."""
+        report_asked_class(self.truth.ctx, node)
         return self._asked_for_module(node) or self._asked_for_parameter(node)
 
     def _asked_for_module(self, node: ast.Call) -> Piece | None:

@@ -1,0 +1,71 @@
+"""Helper classes that each converted file has a copy of: a class of another file is none of this one's.
+
+``isinstance(m, nn.LSTM)`` and ``activation == nn.PReLU`` ask for this file's copy. What Flax has a class for is the
+same everywhere, and so is what one module beside the files has.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.inference.type_comparisons import listed
+from t2j_lsp.translate.layout.first import shared_base
+from t2j_lsp.translate.rule.definitions import Class, Instance
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.join import class_names
+from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.source.folding.uses import runs
+
+from .context import Context
+
+_COMPARED = (
+    "each converted file has a {} of its own, so that a class that another file hands over equals none of this one's: "
+    "convert with --helpers module, or ask issubclass of Flax's class"
+)
+_ASKED = (
+    "each converted file has a {} of its own, of which what another file makes is no instance: convert with --helpers "
+    "module"
+)
+
+
+def report_compared_class(ctx: Context, node: ast.Compare) -> None:
+    """``activation == nn.ReLU`` of what a function is given."""
+    function, sides = ctx.scope.function, (node.left, *node.comparators)
+    if ctx.options.helpers != "inline" or runs(ctx.source.tree) or function is None or len(sides) != 2:
+        return
+    named = [f for s in sides for c in listed(s) if isinstance(f := ctx.fact(c), Qual) and f.name in LAYERS]
+    given = symbols.parameter_names(function.node)
+    if named and any(isinstance(side, ast.Name) and side.id in given for side in sides):
+        ctx.report.gap(node, named[0].name, "unsure", _COMPARED.format(_short(named[0].name)))
+
+
+def report_asked_class(ctx: Context, node: ast.Call) -> None:
+    """``isinstance(m, nn.LSTM)`` where modules of other files are among those that are asked."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, asked]) if ctx.options.helpers == "inline":
+            names = sorted(n for c in listed(asked) for n in class_names(ctx.fact(c)) if _is_copied(ctx, n))
+            if names and _is_of_other_files(ctx):
+                ctx.report.gap(node, names[0], "unsure", _ASKED.format(_short(names[0])))
+
+
+def _is_copied(ctx: Context, name: str) -> bool:
+    """Whether what stands for a layer is a helper, and no class of Flax's nor a function."""
+    rule = LAYERS.get(name)
+    if rule is None or rule.function or rule.base.startswith("nnx."):
+        return False
+    return shared_base(name, ctx.inference) is None
+
+
+def _is_of_other_files(ctx: Context) -> bool:
+    """Whether the file has parts from other files, or no modules of its own to ask and is no program."""
+    calls = (n for n in ctx.source.nodes if isinstance(n, ast.Call))
+    made = (fact.cls.info for call in calls if isinstance(fact := ctx.fact(call), Instance))
+    bases = (b.info for info in ctx.inference.classes.values() for b in info.bases if isinstance(b, Class))
+    if any(info.external and info.is_module for info in (*made, *bases)):
+        return True
+    return not any(info.is_module for info in ctx.inference.classes.values()) and not runs(ctx.source.tree)
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]

@@ -1,0 +1,64 @@
+"""Helpers that each converted file has a copy of: where modules of other files are asked for them, that is a gap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from t2j_lsp.api import convert
+
+BLOCKS = """import torch.nn as nn
+
+
+class Block(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.rnn = nn.LSTM(n, n)
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+
+
+class Plain:
+    pass
+"""
+NET = """import torch.nn as nn
+from blocks import Block, Plain
+
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.block = {made}
+        for m in self.modules():
+            if isinstance(m, {asked}):
+                m.flag = 1
+
+    def forward(self, x):
+        return self.block(x)
+"""
+UTIL = "import torch.nn as nn\n\n\ndef count(net):\n    return sum(isinstance(m, {asked}) for m in net.modules())\n"
+
+
+def is_gap(source: str, **options: Any) -> bool:
+    done = convert(source, resolve=lambda level, name: BLOCKS if name == "blocks" else None, **options)
+    return any("of its own" in gap.reason for gap in done.gaps)
+
+
+@pytest.mark.parametrize("asked", ["nn.LSTM", "(nn.Linear, nn.LSTM)", "nn.PReLU"])
+def test_parts_of_other_files_are_none_of_this_ones_helpers(asked: str) -> None:
+    assert is_gap(NET.format(made="Block(n)", asked=asked))
+    assert is_gap(UTIL.format(asked=asked))
+    assert not is_gap(NET.format(made="Block(n)", asked=asked), helpers="import")
+
+
+@pytest.mark.parametrize("asked", ["nn.Linear", "(nn.Linear, nn.Conv2d)", "nn.BatchNorm1d", "nn.Embedding"])
+def test_classes_of_flax_are_the_same_everywhere(asked: str) -> None:
+    assert not is_gap(NET.format(made="Block(n)", asked=asked))
+    assert not is_gap(UTIL.format(asked=asked))
+
+
+def test_parts_of_this_file_are_asked_for_its_own() -> None:
+    assert not is_gap(NET.format(made="nn.LSTM(n, n)", asked="nn.LSTM"))
+    assert not is_gap(UTIL.format(asked="nn.LSTM") + "\n\nprint(count(nn.Sequential(nn.LSTM(2, 2))))\n")

@@ -64,7 +64,8 @@ def _is_of_other_files(ctx: Context) -> bool:
     bases = (b.info for info in ctx.inference.classes.values() for b in info.bases if isinstance(b, Class))
     if any(info.external and info.is_module for info in (*made, *bases)):
         return True
-    return not any(info.is_module for info in ctx.inference.classes.values()) and not runs(ctx.source.tree)
+    own = runs(ctx.source.tree) or any(info.is_module for info in ctx.inference.classes.values())
+    return ctx.options.resolve is not None and not own
 
 
 def _short(name: str) -> str:

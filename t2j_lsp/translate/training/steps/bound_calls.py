@@ -98,7 +98,11 @@ class BoundCalls:
         """Whether a module computes the same in each mode, or is set to one of them in front of a place."""
         kinds = ("train", "eval")
         plain = bool(module.places) and not any(self.modes.differ(self.ctx.fact(one)) for one in module.places)
-        return plain or any(self.modes.is_set_before(place, module.text, kind) for kind in kinds)
+
+        def apart(other: ast.expr) -> bool:
+            return bool(module.places) and self.allocations.are_trees([module.places, [other]], "")
+
+        return plain or any(self.modes.is_set_before(place, module.text, kind, apart=apart) for kind in kinds)
 
     @cached_property
     def _changes_structure(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from t2j_lsp import symbols
@@ -58,11 +58,19 @@ class Modes:
                 )
         return True
 
-    def is_set_before(self, place: ast.stmt, module: str, kind: str, until: ast.stmt | None = None) -> bool:
+    def is_set_before(
+        self,
+        place: ast.stmt,
+        module: str,
+        kind: str,
+        until: ast.stmt | None = None,
+        apart: Callable[[ast.expr], bool] = lambda _: False,
+    ) -> bool:
         """Whether ``model.train()`` stands in front of a statement, and nothing sets another mode between.
 
         In a block around it, inside of ``until`` or of the function. What runs in a loop from one time to the next
         counts as well. ``kind``: ``"train"`` or ``"eval"``. An ``if`` is a place where its condition doesn't hold.
+        ``apart`` says of other modules whether they have no part in common with this one.
         """
         node: ast.AST = place
         replaced = False
@@ -76,11 +84,11 @@ class Modes:
                     if _gives(run, module) and not replaced and kind == "train" and self._makes(run):
                         return True
                     replaced = replaced or _gives(run, module)
-                    if self._may_leave_other(run, module, kind) and set_by(run, kind) is None:
+                    if self._may_leave_other(run, module, kind, apart) and set_by(run, kind) is None:
                         return False
             if around is until or isinstance(around, _INNER):
                 return False
-            if isinstance(around, _LOOPS) and any(self._may_leave_other(s, module, kind) for s in around.body):
+            if isinstance(around, _LOOPS) and any(self._may_leave_other(s, module, kind, apart) for s in around.body):
                 return False
             if isinstance(around, ast.If):
                 asked.setdefault(ast.unparse(around.test), node in around.body)
@@ -95,14 +103,15 @@ class Modes:
         setting = any(info.owner is not None and info.owner.is_module for info in self._setting)
         return new and not setting and not self.changes(node)
 
-    def _may_leave_other(self, node: ast.stmt, module: str, kind: str) -> bool:
+    def _may_leave_other(self, node: ast.stmt, module: str, kind: str, apart: Callable[[ast.expr], bool]) -> bool:
         """Whether a module may be in another mode behind a statement than in front of it.
 
         What functions of the file do that set ``kind`` again at their end is undone: ``estimate_loss()``.
         """
         if not self.changes(node):
             return False
-        if isinstance(node, _INNER) or any(map(self._sets, _run(node))):
+        setters = [n for n in _run(node) if self._sets(n)]
+        if isinstance(node, _INNER) or not all(self._is_of_other(n, module, apart) for n in setters):
             return True
         calls = [n for n in _run(node) if isinstance(n, ast.Call)]
         called = {call: called_function(self.ctx.fact(call.func)) for call in calls}
@@ -112,16 +121,29 @@ class Modes:
         named = [n for n in _run(node) if _name(n) in names]
         if others or len(named) != len(setting):
             return True
-        return not all(self._ends_in(info, call, module, kind) for call, info in setting.items())
+        return not all(self._ends_in(info, call, module, kind, apart) for call, info in setting.items())
 
-    def _ends_in(self, info: FunctionInfo, call: ast.Call, module: str, kind: str) -> bool:
+    def _is_of_other(self, setter: ast.AST, module: str, apart: Callable[[ast.expr], bool]) -> bool:
+        """Whether it sets the mode of a module that has no part in common with one: ``student.train()``."""
+        match setter:
+            case ast.Call(func=ast.Attribute(value=ast.Name() as owner)):
+                return owner.id != module and apart(owner)
+        return False
+
+    def _ends_in(
+        self, info: FunctionInfo, call: ast.Call, module: str, kind: str, apart: Callable[[ast.expr], bool]
+    ) -> bool:
         """Whether a function that is called sets a module to a mode, as what it does last with modes."""
         body = info.node.body
         known = all(is_torch(getattr(self.ctx.fact(_called_by(d)), "name", "")) for d in info.node.decorator_list)
         if not isinstance(info.node, ast.FunctionDef) or not known or self._catches_errors:
             return False
         last = max((i for i, statement in enumerate(body) if self.changes(statement)), default=None)
-        if last is None or (name := set_by(body[last], kind)) is None:
+        if last is None:
+            return False
+        restored = self._restores(body, last)
+        name = restored or set_by(body[last], kind)
+        if name is None:
             return False
         leaves = ast.Return | ast.Yield | ast.YieldFrom
         if any(isinstance(n, leaves) for statement in body[: last + 1] for n in _run(statement)):
@@ -130,6 +152,8 @@ class Modes:
         if any(isinstance(n, ast.Name) and n.id == root and not isinstance(n.ctx, ast.Load) for n in _run(info.node)):
             return False
         for parameter, value in bound_arguments(call, info):
+            if parameter.arg == root and restored and isinstance(value, ast.Name) and apart(value):
+                return True
             if parameter.arg == root:
                 return ".".join(filter(None, [ast.unparse(value), rest])) == module
         own = info.node.args.args[:1] if info.owner is not None and not info.static else []
@@ -137,6 +161,27 @@ class Modes:
             return isinstance(call.func, ast.Attribute) and f"{ast.unparse(call.func.value)}.{rest}" == module
         homes = (self._home(name, body[last]), self._home(module, call))
         return name == module and homes == (None, None)
+
+    def _restores(self, body: list[ast.stmt], last: int) -> str | None:
+        """The module whose mode, which is the only one that a function sets, is at its end as it was before.
+
+        ``was_training = model.training``, ``model.eval()``, ..., ``model.train(was_training)``.
+        """
+        match body[last]:
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=module), attr="train"), args=[ast.Name(id=kept)], keywords=[]
+                )
+            ):
+                pass
+            case _:
+                return None
+        first = next(i for i, statement in enumerate(body) if self.changes(statement))
+        given = [s for s in body[:first] if ast.unparse(s) == f"{kept} = {module}.training"]
+        stores = [n for s in body for n in _run(s) if _name(n) == kept and not isinstance(_context(n), ast.Load)]
+        setting = {ast.unparse(s) for s in body[:last] if self.changes(s)}
+        alone = setting <= {f"{module}.eval()", f"{module}.train()"}
+        return module if len(given) == len(stores) == 1 and alone else None
 
     @cached_property
     def _catches_errors(self) -> bool:
@@ -226,6 +271,11 @@ def _gives(node: ast.stmt, module: str) -> bool:
 def _name(node: ast.AST) -> str | None:
     """What a node names: ``estimate`` of ``estimate`` and of ``self.estimate``."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+
+
+def _context(node: ast.AST) -> ast.expr_context:
+    context: ast.expr_context = getattr(node, "ctx", ast.Load())
+    return context
 
 
 def _called_by(node: ast.expr) -> ast.expr:

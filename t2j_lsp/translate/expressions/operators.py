@@ -7,8 +7,8 @@ import ast
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
-from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Layer, Qual, Scalar, Tensor
+from t2j_lsp.translate.rule.definitions import Instance, is_module, layer_names
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Qual, Scalar, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import Trait, names_with, stands_alone
 from t2j_lsp.translate.rule.names import is_dtype
@@ -21,6 +21,7 @@ from .copying import Copier
 from .fold import asked_platforms, fold
 from .given_values import is_given
 from .handlers import ExpressionRenderer
+from .made_or_given import MADE_OR_GIVEN, is_no_activation, is_no_maker, makes, values_given
 from .truth import Truth
 from .truth_of_items import report_asked_items
 from .variables import Variables
@@ -106,8 +107,17 @@ class Operators:
         if not is_given(asked, symbols.parameter_names(function.node), self.inference.source.parents):
             return None
         given = self.inference.fact(asked)
-        if is_module(given) and not (isinstance(given, Layer) and LAYERS[given.name].function) and given != AnyModule():
+        functions = [name for name in layer_names(given) if name in LAYERS and LAYERS[name].function]
+        own = isinstance(given, Instance)
+        if is_module(given) and (own or not functions and given != AnyModule()):
             return None
+        if isinstance(asked, ast.Name) and makes(function, asked.id):
+            values = values_given(self.inference, function, asked.id)
+            if values and all(is_no_activation(self.inference, one) for one in values):
+                return None
+            if not values or not all(is_no_maker(self.inference, one) for one in values):
+                self.truth.ctx.report.gap(node, "torch.nn.Module", "unsure", MADE_OR_GIVEN)
+                return None
         reason = "activations are functions in JAX, so that any function counts as a module here"
         self.truth.ctx.report.note(node, "torch.nn.Module", "note", reason)
         kept, value = self.copier.copy_arguments(node).text, self.renderer.render(asked).text

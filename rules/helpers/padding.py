@@ -19,11 +19,10 @@ def pad(x: jax.Array, padding: Sequence[int], mode: str = "constant", value: flo
     """
     padded = list(zip(padding[::2], padding[1::2], strict=True))[::-1]
     pairs = [(0, 0)] * (x.ndim - len(padded)) + padded
-    if mode == "constant":
-        filler = jnp.asarray(0 if value is None else value, x.dtype)
-        return jax.lax.pad(x, filler, [(before, after, 0) for before, after in pairs])
     crops = [slice(max(-before, 0), min(after, 0) or None) for before, after in pairs]
     widths = [(max(before, 0), max(after, 0)) for before, after in pairs]
+    if mode == "constant":
+        return jnp.pad(x, widths, constant_values=0 if value is None else value)[tuple(crops)]
     if mode == "circular":
         return jnp.pad(x[tuple(crops)], widths, "wrap")
     return jnp.pad(x, widths, {"reflect": "reflect", "replicate": "edge"}[mode])[tuple(crops)]

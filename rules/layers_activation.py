@@ -139,7 +139,11 @@ for signature in (
     layer(f"torch.nn.{signature}", random=False, result=SAME, elementwise=True)
 for signature in ("GLU(dim=-1)", "Softmin(dim=None)", "Softmax2d()"):
     layer(f"torch.nn.{signature}", random=False, result=SAME)
-layer("torch.nn.PReLU(num_parameters=1, init=0.25, device=None, dtype=None)", result=SAME)
+layer(
+    "torch.nn.PReLU(num_parameters=1, init=0.25, device=None, dtype=None)",
+    result=SAME,
+    elementwise_without="num_parameters",
+)
 layer("torch.nn.RReLU(lower=0.125, upper=0.3333333333333333, inplace=False)", result=SAME)
 
 trait(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from t2j_lsp.translate.rule.facts import TENSOR, Tensor
 from t2j_lsp.translate.rule.layer import Border, Build, layer
@@ -199,8 +200,21 @@ layer(
     attributes={"p": "rate"},
     result=SAME,
 )
+
+
+def _dropped_channels(dropped: int) -> Callable[[int], Build]:
+    """nnx.Dropout of whole channels on the last axis, where as many axes of space are as the layer is made for."""
+
+    def form(spatial: int) -> Build:
+        text = f"nnx.Dropout({{p}}, broadcast_dims={(*range(1, spatial + 1),)}, rngs={{rngs}})"
+        return lambda call: call.emit(text, rngs=call.site.rngs()) if spatial == dropped else None
+
+    return form
+
+
 for rank in (1, 2, 3):
-    layer(f"torch.nn.Dropout{rank}d(p=0.5, inplace=False)", result=SAME)
+    border = Border(takes_last=True, gives_last=True, form=_dropped_channels(rank))
+    layer(f"torch.nn.Dropout{rank}d(p=0.5, inplace=False)", result=SAME, border=border)
 layer("torch.nn.AlphaDropout(p=0.5, inplace=False)", result=SAME)
 layer("torch.nn.FeatureAlphaDropout(p=0.5, inplace=False)", result=SAME)
 

@@ -60,7 +60,7 @@ def goes_on(border: Border) -> bool:
 
 
 def treats_axes_alike(fact: Fact | None) -> bool:
-    return isinstance(fact, Layer) and fact.name in LAYERS and LAYERS[fact.name].elementwise
+    return isinstance(fact, Layer) and fact.name in LAYERS and LAYERS[fact.name].treats_axes_alike(fact.node)
 
 
 @dataclass

@@ -75,6 +75,8 @@ class LayerRule:
     """The Flax class that its channels-last form is, and its helper derives from: ``nnx.Conv``."""
     elementwise: bool = False
     """Whether it treats all axes alike."""
+    elementwise_without: str = ""
+    """The argument without which it does."""
     border: Border | None = None
     last_helper: str | None = None
     """The helper that makes the channels-last layer by PyTorch's arguments, where no other form is exact."""
@@ -89,6 +91,13 @@ class LayerRule:
         """The argument that a call of the constructor gives by position to a parameter, if it gives it so."""
         names = [parameter.name for parameter in self.signature.parameters or ()]
         return node.args[(at := names.index(name)) : at + 1] if name in names else []
+
+    def treats_axes_alike(self, node: ast.Call | None) -> bool:
+        """Whether the layer that a call of the constructor makes, or one that isn't known, treats all axes alike."""
+        if self.elementwise or not self.elementwise_without or node is None:
+            return self.elementwise
+        given = {self.elementwise_without, None} & {k.arg for k in node.keywords}
+        return not given and not self.positional(node, self.elementwise_without)
 
     def doc(self) -> RuleDoc:
         return RuleDoc(
@@ -159,6 +168,7 @@ def layer(
     spatial: int = 0,
     flax: str | None = None,
     elementwise: bool = False,
+    elementwise_without: str = "",
     border: Border | None = None,
     last_helper: str | None = None,
     ignore: Iterable[str] = (),
@@ -196,6 +206,7 @@ def layer(
         spatial=spatial,
         flax=flax,
         elementwise=elementwise,
+        elementwise_without=elementwise_without,
         border=border,
         last_helper=last_helper,
         ignore=frozenset(ignore),

@@ -103,8 +103,15 @@ def test_a_number_is_no_flag() -> None:
 
 
 def test_a_flag_that_cuts_nothing_stays_where_it_is() -> None:
+    source = NET.format("self.both = nn.Bilinear(3, 4, 5, bias=False)", "self.both(x, x)")
+    assert "Bilinear(3, 4, 5, bias=False, rngs=rngs)" in convert(HEAD + source).code
+
+
+def test_one_statement_less_is_enough() -> None:
     source = NET.format("self.rnn = nn.GRU(4, 5, batch_first=True)", "self.rnn(x)[0]")
-    assert "GRU(4, 5, batch_first=True, rngs=rngs)" in convert(HEAD + source).code
+    code = convert(HEAD + source).code
+    assert "GRU(4, 5, rngs=rngs)" in code
+    assert "return jnp.moveaxis(x, 0, -2), jnp.stack([final])" in code
 
 
 def test_whole_helpers_are_called_with_every_flag() -> None:

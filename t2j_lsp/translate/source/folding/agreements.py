@@ -19,8 +19,8 @@ from .literals import is_literal, literal
 from .signatures import NEW, without_arguments
 from .uses import NOTHING_AGREED, Agreed, HelperCall, HelperUses, Index, UseFinder, is_partial
 
-LEAST_GAIN = 2
-"""Statements that a class has to lose."""
+LEAST_GAIN = 1
+"""Statement that a class has to lose."""
 LEAST_GAIN_OF_FUNCTIONS = 6
 """Those that a function has to lose."""
 LEAST_NODES = 60

@@ -155,15 +155,21 @@ def _returned(name: str, value: ast.expr, returned: ast.expr, function: ast.Func
     """``return`` of an expression with a variable's value in the place of the variable, if nothing else reads it."""
     if isinstance(returned, ast.Name) and returned.id == name and not _is_shared(name, function):
         return f"return {_code(text, value)}"
-    made = _placed(name, value, returned, function, text)
+    tried = any(isinstance(n, ast.Try) for n in nodes(function))
+    last = isinstance(value, ast.Call) and not tried and not _is_shared(name, function)
+    made = _placed(name, value, returned, function, text, last=last)
     return made and f"return {made}"
 
 
-def _placed(name: str, value: ast.expr, returned: ast.expr, function: ast.FunctionDef, text: str) -> str | None:
-    """An expression with a variable's value in the place of the variable, if nothing else reads it."""
-    named = [n for n in nodes(function) if isinstance(n, ast.Name) and n.id == name]
+def _placed(
+    name: str, value: ast.expr, returned: ast.expr, function: ast.FunctionDef, text: str, *, last: bool = False
+) -> str | None:
+    """An expression with a variable's value in the place of the variable, if nothing else reads it: it is the last."""
     places = _reads(returned, name)
-    if len(named) != 2 or len(places) != 1 or any(a.arg == name for a in nodes(function) if isinstance(a, ast.arg)):
+    named = [n for n in nodes(function) if isinstance(n, ast.Name) and n.id == name]
+    if len(places) != 1:
+        return None
+    if not last and (len(named) != 2 or any(a.arg == name for a in nodes(function) if isinstance(a, ast.arg))):
         return None
     around = _around(returned, places[0])
     if any(isinstance(n, FunctionNode | ast.Lambda | Comprehension) for n in around):

@@ -34,6 +34,7 @@ from .merging import merged
 from .options import without_idle_options
 from .orders import PLACES, without_idle_order
 from .pairing import paired
+from .partials import as_partial
 from .paths import of_paths
 from .placing import placings
 from .rates import of_one_rate
@@ -96,6 +97,7 @@ def specialised(
         cut = _cut(texts, _User(index, written, agreed, width), named)
         plain = {name: without_stock_defaults(text, _stock_base(name, cut)) for name, text in cut.items()}
         known = {name: joined(paired(without_repeated_questions(text), width)) for name, text in plain.items()}
+        known = {name: as_partial(text, width) for name, text in known.items()}
         _known[key] = known
         while len(_known) > MOST_KNOWN:
             del _known[next(iter(_known))]

@@ -13,6 +13,7 @@ from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.source.concrete import Concrete, Unreadable
+from t2j_lsp.translate.source.folding.merging import merged
 from t2j_lsp.translate.source.text import Source, apply_edits
 
 
@@ -97,6 +98,19 @@ def returned_at_once(lines: list[str]) -> list[str]:
             head = f"{name} = "
             if name == last and lines[line - 2].startswith(head) and made.end_lineno == len(lines):
                 return [*lines[: line - 2], "return " + lines[line - 2].removeprefix(head), *lines[line - 1 : -1]]
+    return lines
+
+
+def in_one(lines: list[str], width: int) -> list[str]:
+    """``return f(model(x), y)`` for ``output = model(x)`` and ``return f(output, y)``, if that fits; else the lines."""
+    function = "def f():\n" + "\n".join(indented(lines, " ")) + "\n"
+    match ast.parse(function).body:
+        case [ast.FunctionDef(body=[ast.Assign([ast.Name(name)], ast.Call()), ast.Return(ast.Call() as loss)])]:
+            operands = [n for n in ast.walk(loss) if isinstance(n, ast.BinOp | ast.UnaryOp | ast.Compare)]
+            if any(isinstance(n, ast.Name) and n.id == name for one in operands for n in ast.walk(one)):
+                return lines  # what is computed with has a name
+            made = merged(function, width + 1).splitlines()
+            return [made[1].strip()] if len(made) == 2 else lines
     return lines
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import nearest
+from t2j_lsp.symbols import ancestors, nearest
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.forward_hooks import HOOKS
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
@@ -44,6 +44,7 @@ COUNTED = (
 NO_STEP = "The update is made by optimizer.update(model, grads), with the gradients of nnx.grad."
 SCALER = "Gradient scaling guards float16; the loop computes in float32 and goes without it."
 
+_UPDATES = ("step", "zero_grad", "add_param_group")
 _TORCH_ONLY = ("param_groups", "state", "defaults")
 
 
@@ -75,7 +76,7 @@ class OutsideUpdates:
             if node in left:
                 continue
             if isinstance(node, ast.stmt):
-                (self._rate if node in used else self._statement)(node)
+                (self._inside if node in used else self._statement)(node)
             elif isinstance(node, ast.Call):
                 self.rates.count(node)
                 self._call(node, node in used)
@@ -127,6 +128,20 @@ class OutsideUpdates:
                 self._assign(node, target)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad") as func)):
                 if self._zeroes(func.value) and self.steps.converted and not self.steps.refused:
+                    self.ctx.plan.on_statement(node, lambda statements: self.ctx.edits.delete(node))
+
+    def _inside(self, node: ast.stmt) -> None:
+        """A statement that an update has taken, or that stands in one: ``if bad: optimizer.zero_grad(); continue``."""
+        if self._rate(node) or node in self.steps.used:
+            return
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="zero_grad", value=owner))):
+                around = [
+                    self.steps.fresh.get(a, set())
+                    for a in ancestors(node, self.ctx.source.parents)
+                    if isinstance(a, ast.stmt)
+                ]
+                if any(ast.unparse(owner) in updated for updated in around):
                     self.ctx.plan.on_statement(node, lambda statements: self.ctx.edits.delete(node))
 
     def _zeroes(self, node: ast.expr) -> bool:
@@ -209,6 +224,9 @@ class OutsideUpdates:
             owner = self.ctx.fact(node.func.value)
             if isinstance(owner, Object) and owner.kind in ("optimizer", "scheduler", "scaler") and not used:
                 self._object_call(node, node.func, owner)
+                return
+            if isinstance(owner, Object) and owner.kind == "optimizer" and node.func.attr in _UPDATES:
+                self._object_call(node, node.func, owner)  # what an update takes is never written
                 return
         method = self.methods.called(node) if not used else None
         if method is not None and self._repeated(node):

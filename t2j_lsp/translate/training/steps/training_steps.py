@@ -68,6 +68,8 @@ class Steps:
         self.uncompiled: set[ast.AST] = set()
         """What stands in steps that aren't compiled."""
         self.used: set[ast.stmt] = set()
+        self.fresh: dict[ast.stmt, set[str]] = {}
+        """Statements around updates, and the optimizers and modules whose gradients these compute fresh each time."""
         """Statements that an update has taken up."""
         self.measured: set[ast.expr] = set()
         """What is computed in a step of statements that stay."""
@@ -332,6 +334,9 @@ class _ScopePlan:
         self.steps.hosts.add(self.scope.node)
         self.steps.measured.update(measure.value for update in one.updates for measure in update.measures)
         self.steps.used |= set(changed) | {one.items[i].node for i in region.taken}
+        if all(update.mode in ("fused", "apart") for update in one.updates):
+            updated = {text for u in one.updates for o in u.optimized for text in (o.text, *o.modules)}
+            self.steps.fresh |= dict.fromkeys(changed, updated)
 
     def _in_front(self, block: Sequence[ast.stmt], first: ast.stmt) -> ast.stmt | None:
         """The statement of the module level in front of the first that an update replaces; None inside others."""

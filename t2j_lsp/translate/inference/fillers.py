@@ -149,7 +149,7 @@ def _filled(info: FunctionInfo, inference: Inference, around: tuple[FunctionInfo
         return None
     if info.home is not None:
         info.home.infer_function(info)
-    if home.names_jax(info) or not all(_stops_gradients(d, home.facts) for d in node.decorator_list):
+    if home.names_jax(info) or not all(is_without_gradient(d, home.facts) for d in node.decorator_list):
         return None
     reading = _Reading(info, home, (*around, info))
     written = reading.written()
@@ -162,7 +162,8 @@ def _is_one_of_its_kind(info: FunctionInfo, home: Inference) -> bool:
     return len(named) == 1 and info.name != "forward" and not info.name.startswith("__")
 
 
-def _stops_gradients(decorator: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
+def is_without_gradient(decorator: ast.expr, facts: Mapping[ast.AST, Fact]) -> bool:
+    """Whether a decorator has a function run without gradients: ``@torch.no_grad()``."""
     fact = facts.get(symbols.called_decorator(decorator))
     return isinstance(fact, Qual) and fact.name in _NO_GRADIENT
 

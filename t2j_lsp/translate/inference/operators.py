@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from t2j_lsp.translate.rule.definitions import is_module, is_module_class
+from t2j_lsp.translate.rule.definitions import Class, is_module, is_module_class
 from t2j_lsp.translate.rule.facts import (
     BOOL,
     FLOAT,
@@ -42,6 +42,9 @@ class OperatorFacts:
 
     def binary(self, node: ast.BinOp, env: Env) -> Fact:
         left, right = self.infer.expr(node.left, env), self.infer.expr(node.right, env)
+        classes = [classes_of(left), classes_of(right)] if isinstance(node.op, ast.BitOr) else [()]
+        if all(classes):
+            return Tuple((*classes[0], *classes[1]))
         if isinstance(node.op, ast.BitOr) and (is_type(left) or is_type(right)):
             return TypeAlias(annotation_fact(node, lambda n: self.infer.expr(n, env)))
         return arithmetic(left, right, node.op)
@@ -101,6 +104,13 @@ class OperatorFacts:
 def as_number(fact: Fact) -> Fact:
     """The fact of the number that a library object is, ``math.pi``; of anything else its own."""
     return FLOAT if isinstance(fact, Qual) and fact.name in names_with(Trait.NUMBER) else fact
+
+
+def classes_of(fact: Fact) -> tuple[Fact, ...]:
+    """The classes that ``nn.Linear | nn.Embedding`` stands for in ``isinstance``, or a side of it; empty for others."""
+    if isinstance(fact, Tuple) and fact.items and all(map(classes_of, fact.items)):
+        return fact.items
+    return (fact,) if isinstance(fact, Class) or isinstance(fact, Qual) and fact.name in LAYERS else ()
 
 
 def arithmetic(left: Fact, right: Fact, op: ast.operator) -> Fact:

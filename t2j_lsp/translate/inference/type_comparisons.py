@@ -39,7 +39,9 @@ def type_comparison(node: ast.AST) -> TypeComparison | None:
 
 
 def listed(classes: ast.expr) -> list[ast.expr]:
-    """The classes that are written out."""
+    """The classes that are written out: ``(A, B)``, ``A | B``."""
+    if isinstance(classes, ast.BinOp) and isinstance(classes.op, ast.BitOr):
+        return [*listed(classes.left), *listed(classes.right)]
     return classes.elts if isinstance(classes, ast.Tuple | ast.List | ast.Set) else [classes]
 
 

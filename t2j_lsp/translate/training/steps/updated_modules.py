@@ -220,8 +220,16 @@ class UpdatedModules:
 
 
 def clips_groups(clip: StepCall, one: Optimized) -> bool:
-    """Whether the parameters of an optimizer are walked over by its groups: ``for group in optimizer.param_groups``."""
+    """Whether the parameters of an optimizer are walked over by its groups: ``for group in optimizer.param_groups``.
+
+    Or taken from the only one: ``optimizer.param_groups[0]["params"]``.
+    """
     match clip.subject:
+        case ast.Subscript(
+            value=ast.Subscript(value=ast.Attribute(attr=attr, value=owner), slice=ast.Constant(value=0)),
+            slice=ast.Constant(value="params"),
+        ) if attr == GROUPS:
+            return ast.unparse(owner) == one.text and len(one.groups) <= 1
         case ast.Attribute(attr=attr, value=owner) if attr == GROUPS:
             return ast.unparse(owner) == one.text
     return False

@@ -26,6 +26,7 @@ from .left_elsewhere import LeftElsewhere
 from .lost_gradients import LostGradients
 from .resets import resets_state
 from .skipped import SKIPPED, check_unskipped, may_skip
+from .teachers import Teachers
 from .update import FLAGGED, Mode, Optimized, Update
 from .updated_modules import UpdatedModules
 
@@ -53,6 +54,7 @@ class Updates:
         self.updated = UpdatedModules(context, objects, scope, flow)
         self.elsewhere = LeftElsewhere(context, objects, scope, flow, reader)
         self.reader = reader
+        self.teachers = Teachers(context.inference, reader, flow)
         self.jittable = jittable
         self.lost = lost
         self.independent = "The loss doesn't depend on the modules that the optimizer updates."
@@ -68,35 +70,32 @@ class Updates:
         outside of JAX: a rollout. Raises Refused.
         """
         resets = {i: set[str]() for i, x in enumerate(items) if resets_state(self.ctx.inference, x.node)}
-        differentiated = {i: self._differentiated(x.node) for i, x in enumerate(items[:earlier])}
-        without = {i: reads for i, reads in differentiated.items() if reads is not None}
-        if acting := {i: set[str]() for i, x in enumerate(items) if self._acts_without_gradient(x.node)}:
+        try:
+            return self._moving(items, phase, earlier, others, resets)
+        except Refused:
+            staying = self.teachers.among(items[: phase.backs[-1]], functions=True)
+            if staying.keys() <= self.teachers.among(items[:earlier]).keys():
+                raise
+            with contextlib.suppress(Refused):
+                update = self._direct(items, phase, earlier, others, resets | staying)
+                if all(i < update.first or i in update.slice.moved for i in staying):
+                    return update
+            raise
+
+    def _moving(
+        self, items: Sequence[Item], phase: Phase, earlier: int, others: Sequence[Phase], resets: dict[int, set[str]]
+    ) -> Update:
+        """An update with what has no gradient moved into the step, as far as that may be. Raises Refused."""
+        without = self.teachers.among(items[:earlier])
+        quiet = (i for i, x in enumerate(items) if self.reader.has_no_gradient(x.node))
+        if acting := {i: set[str]() for i in quiet if self.jittable.problem(items[i].node) is not None}:
             with contextlib.suppress(Refused):
                 return self._direct(items, phase, earlier, others, resets | without | acting)
-        try:
+        with contextlib.suppress(Refused) if without else contextlib.nullcontext():
             update = self._direct(items, phase, earlier, others, resets)
-        except Refused:
-            if not without:
-                raise
-        else:
             if not any(i in update.slice.moved for i in without):
                 return update
         return self._direct(items, phase, earlier, others, resets | without)
-
-    def _acts_without_gradient(self, node: ast.stmt) -> bool:
-        """Whether code without gradients does what a compiled step can't."""
-        return self.reader.has_no_gradient(node) and self.jittable.problem(node) is not None
-
-    def _differentiated(self, node: ast.stmt) -> set[str] | None:
-        """What a block reads outside of its parts under ``torch.no_grad()``; None if it has no such parts."""
-        if self.reader.has_no_gradient(node):
-            return set()
-        if not isinstance(node, ast.If):
-            return None
-        parts = [(part, self._differentiated(part)) for part in (*node.body, *node.orelse)]
-        if all(reads is None for _, reads in parts):
-            return None
-        return self.flow.reads(node.test).union(*(self.flow.reads(p) if r is None else r for p, r in parts))
 
     def _direct(
         self,

@@ -148,6 +148,18 @@ def test_a_function_is_given_what_functions_around_it_have(name: str) -> None:
     assert after != CLOSURE and printed(after) == printed(CLOSURE) != ""
 
 
+def test_a_function_stands_in_front_of_what_calls_it() -> None:
+    source = SOURCE + "\n\ndef last():\n    return 0\n\n\nprint(last())\n"
+    after = CHANGES["the model from a function"].of(source, "").text
+    assert after != source and printed(after) == printed(source)
+
+
+def test_tensors_that_are_changed_by_hand_stay_the_same_ones() -> None:
+    text = "for p in params:\n    p -= 0.1 * p.grad\n    total += p\n"
+    after = CHANGES["augmented assignments spelled out"].of(text, "").text
+    assert after == text.replace("total += p", "total = total + p")
+
+
 # --- the benchmark itself ---------------------------------------------------------------------------------------------
 
 

@@ -129,10 +129,15 @@ def batches_unpacked(source: Source, rng: random.Random) -> cst.Module:
     return source.module.visit(_Batches(source))
 
 
+_GRADIENT = m.Attribute(attr=m.Name("grad"))
+
+
 class _Spelled(cst.CSTTransformer):
     def leave_AugAssign(self, original_node: cst.AugAssign, updated_node: cst.AugAssign) -> cst.BaseSmallStatement:
         if not isinstance(updated_node.target, cst.Name | cst.Attribute):
             return updated_node
+        if isinstance(updated_node.target, cst.Name) and m.findall(updated_node.value, _GRADIENT):
+            return updated_node  # another tensor would be the variable's
         target = code_of(updated_node.target)
         operator = code_of(updated_node.operator).strip()[:-1]
         value = code_of(updated_node.value)

@@ -49,6 +49,9 @@ class Extracting(Blocks):
         place = tail(body)
         if place == len(body):
             place = max((i for i, s in enumerate(body) if is_run(s)), default=0)
+        made = m.OneOf(*(m.Name(s.name.value) for s in self.new if isinstance(s, cst.FunctionDef)), m.Name(""))
+        calling = (i for i, s in enumerate(body) if is_run(s) and m.findall(s, made))
+        place = min(place, next(calling, place))
         new = [s.with_changes(leading_lines=SPACE) for s in self.new]
         after = body[place:]
         if new and after:

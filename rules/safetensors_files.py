@@ -6,13 +6,15 @@ https://huggingface.co/docs/safetensors/api/flax
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import STR, ListOf, Tensor
-from t2j_lsp.translate.rule.record import Call, Piece, Refusal, Row, refuse, rule
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, refuse, rule
 
 MODULE = "safetensors.torch"
 
 Row(
     f"{MODULE}.save_file(tensors, filename, metadata=None)",
     "save_file({tensors}, {filename}, metadata={metadata?})",
+    fidelity=CLOSE,
+    note="It writes the values of arrays, which are not known under jit: call it outside.",
     result="none",
 )
 Row(

@@ -167,3 +167,49 @@ class Outer(nn.Module):
     assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
     wrong = check(torch, jax.replace("- self.scale", "+ self.scale"), "Inner", expression=convert_expression)
     assert wrong.verdict is VerdictKind.DIFFERENT
+
+
+def test_what_a_constructor_asks_for_its_mode_is_a_module(check: Check) -> None:
+    """An activation is a function in JAX, and has none."""
+    source = """import torch
+from torch import nn
+
+
+def size_of(encoder):
+    encoder.eval()
+    with torch.no_grad():
+        return encoder(torch.ones(1, 3, 4)).shape[-1]
+
+
+class Clip(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.fc = nn.Linear(size_of(encoder), 2)
+        self.encoder = encoder
+
+    def forward(self, x):
+        return self.fc(self.encoder(x))
+"""
+    verdict = check(source, convert(source).code, "Clip", expression=convert_expression)
+    assert verdict.verdict is VerdictKind.EQUIVALENT, verdict.reason
+
+
+def test_layers_that_the_first_call_makes_have_no_verdict(check: Check) -> None:
+    """Each side would draw their initial values for itself."""
+    source = """import torch
+from torch import nn
+
+
+class Built(nn.Module):
+    def __init__(self, n: int = 4):
+        super().__init__()
+        self.n = n
+        self.fc = None
+
+    def forward(self, x):
+        if self.fc is None:
+            self.fc = nn.Linear(x.shape[-1], self.n)
+        return self.fc(x)
+"""
+    verdict = check(source, convert(source).code, "Built")
+    assert verdict.verdict is VerdictKind.UNCHECKED and "its first call makes" in (verdict.reason or "")

@@ -90,3 +90,9 @@ def test_axes_that_are_permuted_are_a_tensors() -> None:
         "def flat(x):\n    dims = (0, *range(x.ndim - 1, 0, -1))\n    return x.permute(dims).reshape(x.shape[0], -1)\n"
     )
     assert "x.transpose(dims).reshape(x.shape[0], -1)" in convert(text).code
+
+
+def test_a_lambda_of_what_a_list_of_tensors_holds_computes_with_tensors() -> None:
+    text = "import torch\n\n\ndef each(f, xs):\n    return [f(x) for x in xs]\n\n\n"
+    code = convert(f"{text}def sizes(xs: list[torch.Tensor]):\n    return each(lambda t: t.abs(), xs)\n").code
+    assert "each(lambda t: absolute(t), xs)" in code

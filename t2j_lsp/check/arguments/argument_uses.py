@@ -290,8 +290,19 @@ def called(node: ast.AST, init: ast.FunctionDef) -> dict[str, Code]:
         if own := calls.get(f"self.{attribute}"):
             count = max(results.get(id(call), 0) for call in own)
             plain = all(len(call.args) == 1 and not call.keywords for call in own)
-            made[parameter] = Code("nn.Tanh()" if plain and not count else _function(count))
+            module = "nn.Sequential(nn.Tanh())" if _is_handed_on(parameter, init) else "nn.Tanh()"
+            made[parameter] = Code(module if plain and not count else _function(count))
     return made
+
+
+def _is_handed_on(parameter: str, init: ast.FunctionDef) -> bool:
+    """Whether a constructor gives a parameter to a function, which may ask it for what modules have: ``.eval()``.
+
+    An activation is a function in JAX, which has nothing of the kind.
+    """
+    calls = (n for n in ast.walk(init) if isinstance(n, ast.Call))
+    given = (a for call in calls for a in (*call.args, *(k.value for k in call.keywords)))
+    return any(isinstance(a, ast.Name) and a.id == parameter for a in given)
 
 
 _KEEPS = frozenset({"ModuleList", "Sequential"})

@@ -45,8 +45,9 @@ class TensorCode:
         if self.in_module:
             return True
         if function not in self._computing:
-            facts = (self.ctx.inference.facts.get(node) for node in symbols.walk(function.node))
-            self._computing[function] = any(isinstance(fact, Tensor) for fact in facts)
+            known = map(self.ctx.inference.facts.get, symbols.walk(function.node))
+            facts = [fact for fact in known if fact is not None]
+            self._computing[function] = any(isinstance(fact, Tensor) or _holds_tensors(fact) for fact in facts)
         return self._computing[function]
 
     @cached_property

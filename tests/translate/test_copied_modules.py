@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 
-def apart(head, x):
+def apart(head: nn.Module, x):
     twin = deepcopy(head)
     return twin(x)
 
@@ -27,7 +27,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.norm, self.scale = nn.BatchNorm1d(3), nn.Parameter(torch.rand(3))
-        self.head = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+        self.head, self.act = nn.Sequential(nn.Linear(3, 3), nn.Tanh()), nn.ReLU()
 
     def copied(self, x):
         return copy.deepcopy(self.head)(x)
@@ -43,6 +43,7 @@ BODIES = {
     "            p.requires_grad_(False)\n        frozen.eval()\n        out = frozen(frozen(x))",
     "a method": "out = self.copied(x)",
     "a function": "out = apart(self.head, x)",
+    "an activation": "act = deepcopy(self.act)\n        out = act(self.head(x))",
     "a parameter": "scale = deepcopy(self.scale)\n        out = x * scale",
 }
 
@@ -67,3 +68,10 @@ def test_flags_of_a_copy_that_is_kept_stay(use: str) -> None:
     flags = "for p in frozen.parameters():\n            p.requires_grad = False"
     body = f"frozen = deepcopy(self.other.head)\n        {flags}\n        {use}"
     assert convert(NET.format(f"{body}\n        out = frozen(x)")).gaps
+
+
+def test_a_copy_of_what_may_be_a_function_is_a_gap() -> None:
+    assert (
+        "gradients end at"
+        in convert(NET.format("frozen = deepcopy(self.given)\n        out = frozen(x)")).gaps[0].reason
+    )

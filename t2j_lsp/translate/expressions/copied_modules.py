@@ -6,8 +6,9 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.module_methods import running_methods
-from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
-from t2j_lsp.translate.rule.facts import Qual, is_tensor
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module, layer_names
+from t2j_lsp.translate.rule.facts import AnyModule, Qual, is_tensor
+from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.source.assignments import target_of
 
@@ -16,6 +17,8 @@ from .copying import Copier
 from .handlers import ExpressionRenderer
 
 DEEP_COPY = "copy.deepcopy"
+_WALKS = ("parameters", "named_parameters")
+_UNSURE = "gradients end at a copy's parameters, and whether this has some isn't known: jax.lax.stop_gradient ends them"
 
 
 def copied(ctx: Context, renderer: ExpressionRenderer, copier: Copier, node: ast.Call) -> Piece | None:
@@ -24,10 +27,26 @@ def copied(ctx: Context, renderer: ExpressionRenderer, copier: Copier, node: ast
     if function is None or function.name == "__init__" or len(node.args) != 1 or node.keywords:
         return None
     fact, target = ctx.fact(node.args[0]), target_of(node, ctx.source.parents)
-    is_called = isinstance(target, ast.Name) and _calls(function, target.id)
+    name = target.id if isinstance(target, ast.Name) else ""
+    is_called = bool(name) and _calls(function, name)
     if not is_called and not (_runs(ctx, function) and (is_module(fact) or is_tensor(fact))):
         return None
+    if any(one in LAYERS and LAYERS[one].function for one in layer_names(fact)):
+        if isinstance(fact, AnyModule):
+            ctx.report.gap(node, DEEP_COPY, "unsure", _UNSURE)
+        return None  # a function in JAX, which holds nothing
+    if not is_module(fact) and not is_tensor(fact) and not _is_walked(function, name):
+        ctx.report.gap(node, DEEP_COPY, "unsure", _UNSURE)
+        return None
     return Piece(f"{renderer.need('jax')}.lax.stop_gradient({copier.copy_arguments(node).text})")
+
+
+def _is_walked(function: FunctionInfo, name: str) -> bool:
+    """Whether a function walks over the parameters of what it has under a name."""
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in _WALKS and isinstance(n.value, ast.Name) and n.value.id == name
+        for n in symbols.walk(function.node)
+    )
 
 
 def is_local_copy(ctx: Context, function: FunctionInfo | None, module: ast.expr, freezing: ast.stmt) -> bool:

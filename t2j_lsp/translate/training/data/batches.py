@@ -28,6 +28,7 @@ from .batch_loops import (
     names_in,
     zipped,
 )
+from .batch_uses import BatchUses
 from .device_moves import DeviceMoves
 from .padded_ids import PaddedIds
 from .sample_parts import TEXTS, SampleParts, is_mixed
@@ -177,7 +178,8 @@ class Batches:
         """The variables of a loop that are texts or tensors, as far as is known."""
         parts = self._of_zipped(loop) or [batch_targets(loop)]
         several = [part for part in parts if len(part) > 1]
-        return {t.id for part in several for index, t in enumerate(part) if self.samples.part(index) == UNKNOWN}
+        names = {t.id for part in several for index, t in enumerate(part) if self.samples.part(index) == UNKNOWN}
+        return {name for name in names if not BatchUses(self.ctx.inference).is_tensor(loop, name)}
 
     def _is_read(self, loop: ast.For, name: str) -> bool:
         """Whether a loop's variable is read where it means something: ``_`` of ``for images, _`` need be no array."""

@@ -215,8 +215,9 @@ class _Roles:
             self._assume(targets[0], self._structure(loop, targets[0].id))
             return
         for index, target in enumerate(targets):
-            if surely or self.uses.is_tensor(loop, target.id):
-                self._assume(target, self.samples.part(index) if len(targets) > 1 else TENSOR)
+            used = self.uses.is_tensor(loop, target.id)
+            if surely or used:
+                self._assume(target, self.samples.part(index) if len(targets) > 1 and not used else TENSOR)
 
     def _next_batch(self, node: ast.Assign) -> None:
         """``x, y = next(batches)``, and ``batch = next(batches)``, of an iterator over a loader."""

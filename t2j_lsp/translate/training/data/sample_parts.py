@@ -144,11 +144,21 @@ class SampleParts:
 
     def _made(self, info: FunctionInfo) -> Iterator[tuple[Key, Fact]]:
         """The parts that a function gives a tuple or a dict."""
-        match info.result:
-            case Tuple(items=items):
-                yield from enumerate(items)
+        given = list(self._returned(info))
+        if not given and isinstance(info.result, Tuple):
+            given = [info.result]
+        for one in given:
+            yield from enumerate(one.items)
         for node in symbols.walk(info.node):
             yield from self._named(node)
+
+    def _returned(self, info: FunctionInfo) -> Iterator[Tuple]:
+        """The tuples that a function gives: ``return x, y`` where it trains, and ``return x, name``."""
+        for node in symbols.walk(info.node):
+            if isinstance(node, ast.Return) and node.value is not None:
+                around = symbols.nearest(ast.FunctionDef, node, self.inference.source.parents)
+                if around is info.node and isinstance(fact := self._fact(node.value), Tuple):
+                    yield fact
 
     def _named(self, node: ast.AST) -> Iterator[tuple[Key, Fact]]:
         """What a dict that is written out, or the assignment of an item, has under names."""

@@ -129,3 +129,29 @@ def test_an_iterator_that_is_made_anew_is_not_used_up() -> None:
     clipped = CLIPPED.replace("    nn.utils", "    params = model.parameters()\n    nn.utils")
     gaps = reasons("params = model.parameters()\nopt = torch.optim.SGD(params, lr=0.1)\n" + clipped)
     assert not any("uses up" in reason for reason in gaps)
+
+
+FOLDS = """
+def fit(net, opt):
+    loss = net(x).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    {given}
+
+
+for fold in range(2):
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    model = fit(model, opt)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "converts"),
+    [("return net", True), ("return Net()", False), ("net = Net()\n    return net", False)],
+)
+def test_a_function_that_returns_the_module_it_is_given_replaces_none(given: str, converts: bool) -> None:
+    converted = convert(HEAD.rpartition("model = Net()")[0] + FOLDS.format(given=given))
+
+    assert ["is replaced after" in gap.reason for gap in converted.gaps] == [True] * (not converts)

@@ -146,19 +146,23 @@ class SampleParts:
         """The parts that a function gives a tuple or a dict."""
         given = list(self._returned(info))
         if not given and isinstance(info.result, Tuple):
-            given = [info.result]
-        for one in given:
-            yield from enumerate(one.items)
+            given = list(enumerate(info.result.items))
+        yield from given
         for node in symbols.walk(info.node):
             yield from self._named(node)
 
-    def _returned(self, info: FunctionInfo) -> Iterator[Tuple]:
-        """The tuples that a function gives: ``return x, y`` where it trains, and ``return x, name``."""
+    def _returned(self, info: FunctionInfo) -> Iterator[tuple[int, Fact]]:
+        """The parts of tuples that a function gives: ``return x, y`` where it trains, and ``return x, name``."""
         for node in symbols.walk(info.node):
-            if isinstance(node, ast.Return) and node.value is not None:
-                around = symbols.nearest(ast.FunctionDef, node, self.inference.source.parents)
-                if around is info.node and isinstance(fact := self._fact(node.value), Tuple):
-                    yield fact
+            if not isinstance(node, ast.Return) or node.value is None:
+                continue
+            if symbols.nearest(ast.FunctionDef, node, self.inference.source.parents) is not info.node:
+                continue
+            for way in _ways(node.value):
+                if isinstance(way, ast.Tuple) and not any(isinstance(item, ast.Starred) for item in way.elts):
+                    yield from ((at, self._fact(one)) for at, item in enumerate(way.elts) for one in _ways(item))
+                elif isinstance(fact := self._fact(way), Tuple):
+                    yield from enumerate(fact.items)
 
     def _named(self, node: ast.AST) -> Iterator[tuple[Key, Fact]]:
         """What a dict that is written out, or the assignment of an item, has under names."""
@@ -208,6 +212,11 @@ class SampleParts:
 
     def _fact(self, node: ast.AST) -> Fact:
         return self.inference.facts.get(node, UNKNOWN)
+
+
+def _ways(node: ast.expr) -> list[ast.expr]:
+    """What an expression may give, by its conditions."""
+    return [*_ways(node.body), *_ways(node.orelse)] if isinstance(node, ast.IfExp) else [node]
 
 
 _OF_TEXTS = frozenset(dir(str)) | frozenset(dir(list))

@@ -223,7 +223,7 @@ class LostParameters:
         fact = self.ctx.fact(value)
         if not is_module(fact) and not (isinstance(fact, Tensor) and fact.variable) or is_loss(fact):
             return False
-        if ast.unparse(same_module(value)) == target:
+        if ast.unparse(same_module(value)) == target or self._gives_back(value, target):
             return False
         if not isinstance(value, ast.Call) or not value.args or ast.unparse(same_module(value.args[0])) != target:
             return True
@@ -231,6 +231,17 @@ class LostParameters:
         if not isinstance(made, Qual) or not is_torch(made.name):
             return True
         return made.name.startswith("torch.nn.") and not (isinstance(fact, AnyModule) and fact.wrapped is not None)
+
+    def _gives_back(self, value: ast.expr, module: str) -> bool:
+        """Whether a function of the file returns the module that it is handed: ``model = train(model, loader)``."""
+        info = called_function(self.ctx.fact(value.func)) if isinstance(value, ast.Call) else None
+        if info is None or info.external or not isinstance(value, ast.Call) or info.node.decorator_list:
+            return False
+        handed = {p.arg for p, given in bound_arguments(value, info) if ast.unparse(given) == module}
+        inside = [*symbols.walk(info.node)]
+        returned = {ast.unparse(n.value) if n.value is not None else "" for n in inside if isinstance(n, ast.Return)}
+        stored = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        return len(returned) == 1 and returned <= handed - stored
 
 
 def gives_once(node: ast.expr, ctx: Context) -> bool:

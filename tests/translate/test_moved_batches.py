@@ -61,6 +61,12 @@ def test_what_is_moved_in_place_is_converted_there() -> None:
     assert "batch = tuple(jnp.asarray(t) for t in batch)" in code
 
 
+@pytest.mark.parametrize("device", ["'cuda'", "'cpu'", "device"])
+def test_a_batch_is_moved_in_front_of_the_step_whatever_the_device_is_called(device: str) -> None:
+    code = converted("x, y", f"x, y = x.to({device}), y.to({device})")
+    assert "\n    x, y = np.asarray(x), np.asarray(y)\n" in code
+
+
 ADDED = """\
 import torch
 import torch.nn as nn

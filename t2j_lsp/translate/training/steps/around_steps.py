@@ -16,6 +16,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.tensors import is_array_tree
+from t2j_lsp.translate.training.data.batch_loops import is_move
 from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.step_calls import Item, Refused
 
@@ -110,6 +111,9 @@ class AroundSteps:
         values = self._values(node)
         if not values or not self._may_join(update, index) or not all(map(self.code.is_computed, values)):
             return False
+        handlers = self.ctx.plan.expression_handlers
+        if any(n in handlers and is_move(n) for n in symbols.walk(node)):
+            return False  # a batch of PyTorch's becomes arrays here: ``x = x.to("cuda")``
         own = flow.writes(node) if isinstance(node, ast.With) else set[str]()
         read = (n for value in values for n in self.code.variables(value) if flow.variable(n) not in own)
         if not all(map(self.code.is_passed, read)):

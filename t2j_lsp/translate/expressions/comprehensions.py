@@ -14,6 +14,7 @@ from t2j_lsp.translate.rule.pieces import Piece, bracket, slot
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
+from .hashed_arrays import report_hashed
 from .known_values import KnownValues
 
 PICKED = Gate(words=frozenset({"filter"}))
@@ -61,8 +62,13 @@ class Comprehensions:
             parameters.append("rngs" if given.kwonlyargs or given.vararg else "*, rngs")
         return Piece(f"lambda {', '.join(parameters)}: {body}", piece.precedence)
 
+    def display(self, node: ast.Dict | ast.Set) -> None:
+        """``{x: 1}``."""
+        report_hashed(self.ctx, node)
+
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Piece:
         """A comprehension, without conditions that always hold in JAX."""
+        report_hashed(self.ctx, node)
         with not_hoistable(self.ctx):
             for condition in (c for generator in node.generators for c in generator.ifs):
                 if self._always_trained(condition):

@@ -21,6 +21,7 @@ from .copying import Copier
 from .fold import asked_platforms, fold
 from .given_values import is_given
 from .handlers import ExpressionRenderer
+from .hashed_arrays import report_hashed
 from .made_or_given import MADE_OR_GIVEN, is_no_activation, is_no_maker, makes, values_given
 from .truth import Truth
 from .truth_of_items import report_asked_items
@@ -209,6 +210,7 @@ class Operators:
                 types = [f"{bracket(self.renderer.argument(_held(part)), ATOM)}.dtype" for part in (one, other)]
                 return Piece(f"{types[0]} {'==' if isinstance(op, ast.Eq) else '!='} {types[1]}", precedence(node))
         report_asked_items(self.truth.ctx, self.truth.code, node)
+        report_hashed(self.truth.ctx, node)
         facts = [self.inference.fact(part) for part in node.comparators]
         asked = asked_platforms(node, self.inference.fact)
         if asked is not None:

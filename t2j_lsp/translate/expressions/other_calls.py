@@ -32,6 +32,7 @@ from .copied_modules import DEEP_COPY, copied
 from .copying import Copier
 from .given_numbers import report_given_numbers
 from .handlers import ExpressionRenderer
+from .hashed_arrays import report_hashed
 from .in_place import InPlace
 from .known_values import KnownValues
 from .layers import Layers
@@ -109,6 +110,7 @@ class OtherCalls:
                 return self._function_call(node, fact.info.takes_rngs)
             case _:
                 report_asked_items(self.ctx, self.code(), node)
+                report_hashed(self.ctx, node)
                 report_unseen_namespace(self.ctx, node)
                 report_keywords(self.ctx, node, fact)
                 self._default_function(node, fact)

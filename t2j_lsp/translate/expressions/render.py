@@ -77,6 +77,8 @@ class Renderer:
             ast.Tuple: lambda: (self.kinds.together,),
             ast.IfExp: lambda: (self.operators.conditional,),
             ast.Lambda: lambda: (self.comprehensions.function,),
+            ast.Dict: lambda: (self.comprehensions.display,),
+            ast.Set: lambda: (self.comprehensions.display,),
             ast.ListComp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
             ast.SetComp: lambda: (self.operators.filtered, self.comprehensions.comprehension),
             ast.DictComp: lambda: (

@@ -21,6 +21,7 @@ from t2j_lsp.translate.source.walked import walked_by
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
+from .hashed_arrays import report_hashed
 from .known_values import KnownValues
 
 CUT_BY_VALUES = "a slice whose bounds are array values fails under jit: use jax.lax.dynamic_slice, or a mask"
@@ -46,6 +47,7 @@ class Subscripts:
             return Piece(part.text, part.precedence)
         if node in old_items(self.ctx.inference):
             self.ctx.report.gap(node, "Tensor.data", "torch-only", OLD_ITEM)
+        report_hashed(self.ctx, node)
         held = self.ctx.fact(node.value)
         if held == PACKED:
             self.ctx.report.gap(node, "PackedSequence.__getitem__", "torch-only", UNPADDED)

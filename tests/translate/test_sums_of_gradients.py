@@ -128,9 +128,9 @@ def test_they_are_what_the_unbound_functions_add(tied: bool) -> None:
     code = translate(text).code
     helper = "bound_jit_graph" if tied else "bound_jit"
     options = "graph=True, graph_updates=False" if tied else "graph=False"
-    binding = f"nnx.jit_partial(step, *modules, {options})"
+    binding = f"functools.partial(nnx.jit_partial, {options})"
     assert f"{helper}(accumulate_gradients, model)" in code and binding in code
     both: list[dict[str, Any]] = [{}, {}]
     exec(code, both[0])
-    exec(code.replace(binding, "lambda *arrays: nnx.jit(step)(*modules, *arrays)"), both[1])
+    exec(code.replace(binding, "lambda step, *modules: lambda *arrays: nnx.jit(step)(*modules, *arrays)"), both[1])
     assert both[0]["seen"] == pytest.approx(both[1]["seen"], rel=1e-4) and len(set(both[0]["seen"])) == 12

@@ -104,11 +104,7 @@ def test_the_step_of_a_function_with_its_loop() -> None:
     assert between("mnist", "def train_step", "        if batch_idx") == (
         """\
 def train_step(model, optimizer, data, target):
-    def loss_fn(model):
-        output = model(data)
-        return nll_loss(output, target)
-
-    loss, grads = nnx.value_and_grad(loss_fn)(model)
+    loss, grads = nnx.value_and_grad(lambda model: nll_loss(model(data), target))(model)
     optimizer.update(model, grads)
     return loss
 
@@ -177,18 +173,18 @@ def test_gradients_that_add_up_are_a_variable_of_the_loop() -> None:
         """\
 for epoch in range(2):
     model.train()
-    grads = zero_gradients(model)
+    grads = bound_jit(zero_step, model)()
     for step, (inputs, targets) in enumerate(loader):
         inputs, targets = np.asarray(inputs), np.asarray(targets)
-        loss, grads = accumulate_gradients(model, grads, inputs, targets)
+        loss, grads = bound_jit(accumulate_gradients, model)(grads, inputs, targets)
         losses.append(loss.item() * ACCUMULATION_STEPS)
 
         if (step + 1) % ACCUMULATION_STEPS == 0:
             norm = grad_norm(grads)
             grads = clip_grad_norm(grads, MAX_NORM)
             norms.append(norm.item())
-            apply_gradients(model, optimizer, grads)
-            grads = zero_gradients(model)
+            bound_jit(apply_step, model, optimizer)(grads)
+            grads = bound_jit(zero_step, model)()
             rates.append(float(scheduler(optimizer.step.item())))
 """
     )

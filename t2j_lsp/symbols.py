@@ -349,6 +349,11 @@ def nearest(kind: type[Kind], node: ast.AST, parents: Mapping[ast.AST, ast.AST])
     return next((at for at in with_ancestors(node, parents) if isinstance(at, kind)), None)
 
 
+def function_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The innermost function that a node stands in; None at the module level."""
+    return next((at for at in ancestors(node, parents) if isinstance(at, FunctionNode)), None)
+
+
 def statement_of_the_file(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.stmt:
     """The statement of the top level that a node is or stands in."""
     *_, outer = (at for at in with_ancestors(node, parents) if isinstance(at, ast.stmt))

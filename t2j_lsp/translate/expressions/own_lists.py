@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import FunctionNode, ancestors, with_ancestors
+from t2j_lsp.symbols import ancestors, function_around, with_ancestors
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 
@@ -23,7 +23,7 @@ def is_own_list(ctx: Context, node: ast.expr) -> bool:
     What is read behind the place that is asked about is read from the list as it is bound then.
     """
     parents = ctx.source.parents
-    function = next((at for at in ancestors(node, parents) if isinstance(at, FunctionNode)), None)
+    function = function_around(node, parents)
     if not isinstance(node, ast.Name) or function is None:
         return False
     names = [n for n in symbols.walk(function) if isinstance(n, ast.Name) and n.id == node.id]

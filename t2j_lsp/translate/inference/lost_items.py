@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import FunctionNode, ancestors
+from t2j_lsp.symbols import function_around
 from t2j_lsp.translate.rule.facts import Qual, Tensor
 from t2j_lsp.translate.rule.names import TENSOR_ONLY, is_torch
 
@@ -75,7 +75,7 @@ def _lost(loop: ast.For, names: set[str], inference: Inference) -> Iterator[tupl
                     writes[statement] = name
     if not writes:
         return
-    around = next((at for at in ancestors(loop, parents) if isinstance(at, FunctionNode)), inference.source.tree)
+    around = function_around(loop, parents) or inference.source.tree
     for name in set(writes.values()):
         written = [statement for statement, what in writes.items() if what == name]
         if not _is_read(name, loop, around, written):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from weakref import WeakKeyDictionary
 
-from t2j_lsp.symbols import FunctionNode, ancestors
+from t2j_lsp.symbols import function_around
 from t2j_lsp.translate.rule.facts import Tensor
 
 from .file import Inference
@@ -45,4 +45,4 @@ def _is_scalar(inference: Inference, node: ast.expr, tensor: ast.expr, losses: s
 
 
 def _function(inference: Inference, node: ast.AST) -> ast.AST | None:
-    return next((at for at in ancestors(node, inference.source.parents) if isinstance(at, FunctionNode)), None)
+    return function_around(node, inference.source.parents)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import FunctionNode, ancestors
+from t2j_lsp.symbols import FunctionNode, ancestors, function_around
 from t2j_lsp.translate.expressions.walk_order import WALKING
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
@@ -230,7 +230,7 @@ class Stacks:
 
     def _use(self, node: ast.Attribute, stack: Stack) -> None:
         parent = self.parents.get(node)
-        function = next((at for at in ancestors(node, self.parents) if isinstance(at, FunctionNode)), None)
+        function = function_around(node, self.parents)
         own = isinstance(node.value, ast.Name) and node.value.id == "self"
         if not own or function not in [m.node for m in stack.info.methods.values()] or function.name == "__init__":
             raise NotAStack(f"{ast.unparse(node)} is used outside of the methods of {stack.info.name}")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from t2j_lsp.contract import ChannelsLast
-from t2j_lsp.symbols import FunctionNode, all_parameters, ancestors, positional_parameters, walk
+from t2j_lsp.symbols import all_parameters, function_around, positional_parameters, walk
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.copying import Headers
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, StatementRewriter
@@ -171,10 +171,7 @@ class Functions:
 
     def _sets_seed(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         """Whether one of its own statements made a generator."""
-        return any(
-            next((at for at in ancestors(one, self.ctx.source.parents) if isinstance(at, FunctionNode)), None) is node
-            for one in self.ctx.rngs.seeds
-        )
+        return any(function_around(one, self.ctx.source.parents) is node for one in self.ctx.rngs.seeds)
 
     def _say_layout(self, node: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> None:
         """A comment on what a function takes and gives channels-last."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import FunctionNode, ancestors
+from t2j_lsp.symbols import ancestors, function_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Scalar, Tuple
@@ -151,7 +151,7 @@ def _is_sorted(node: ast.expr) -> bool:
 
 def shown_dicts(source: Source, loop: ast.For, names: Set[str]) -> Iterator[ast.Name]:
     """Where a program shows such a batch, or its keys, as a whole: an `OrderedDict` shows itself as one."""
-    around = next((a for a in ancestors(loop, source.parents) if isinstance(a, FunctionNode)), source.tree)
+    around = function_around(loop, source.parents) or source.tree
     for node in symbols.walk(around) if names else ():
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
             whole: ast.AST = node

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import FunctionNode, ancestors, named_parameters
+from t2j_lsp.symbols import FunctionNode, function_around, named_parameters
 from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults, facts_given
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import is_known
@@ -99,7 +99,7 @@ class HeldNumbers:
 
     def _variable(self, node: ast.Name, name: str, known: Mapping[str, PassedValue], depth: int) -> NumbersIn:
         """What every assignment of a variable gives it, and what is put into it."""
-        function = self._function(node)
+        function = function_around(node, self.inference.source.parents)
         if (name, function) in self.open:
             return NumbersIn(number=True)  # temp = temp * 2 is what it was
         given: list[NumbersIn] = [self.of(known[name].value, known[name].known, depth)] if name in known else []
@@ -161,12 +161,12 @@ class HeldNumbers:
         given = {parameter.arg: PassedValue(default, {}) for parameter, default in defaults(info)}
         given |= {parameter.arg: PassedValue(value, known) for parameter, value in bound_arguments(call, info)}
         returns = [n for n in symbols.walk(info.node) if isinstance(n, ast.Return) and n.value is not None]
-        own = [n.value for n in returns if n.value is not None and self._function(n) is info.node]
+        own = [
+            n.value
+            for n in returns
+            if n.value is not None and function_around(n, self.inference.source.parents) is info.node
+        ]
         return _joined([self.of(value, given, depth) for value in own])
-
-    def _function(self, node: ast.AST) -> ast.AST | None:
-        """The function that a node stands in."""
-        return next((a for a in ancestors(node, self.inference.source.parents) if isinstance(a, FunctionNode)), None)
 
 
 def _joined(values: Sequence[NumbersIn]) -> NumbersIn:

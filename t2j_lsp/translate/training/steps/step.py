@@ -22,11 +22,11 @@ from t2j_lsp.translate.training.program.text import converted, lead_comments, re
 from .bare_step import BareComposer
 from .compiled_function import CompiledFunction, StepScope
 from .composed_step import Composer, StepBody, UpdateStep, base_of
-from .given_numbers import GivenNumbers
 from .inputs import Inputs
 from .loss_shapes import LossShapes
 from .parameter_loops import limits as limits_of
 from .partly_given import PartlyGiven, none_first
+from .restored_numbers import RestoredNumbers
 from .shared_draws import draw_once
 from .update import Update
 
@@ -99,8 +99,8 @@ class StepWriter:
         if not update.once:
             self._numbers(update, parts).lines(update.live)
 
-    def _numbers(self, update: Update, parts: Sequence[ast.AST]) -> GivenNumbers:
-        return GivenNumbers(self.ctx, parts, update.items[update.slice.call].node)
+    def _numbers(self, update: Update, parts: Sequence[ast.AST]) -> RestoredNumbers:
+        return RestoredNumbers(self.ctx, parts, update.items[update.slice.call].node)
 
     def _check_losses(self, update: Update) -> None:
         """Raises Refused if what stays in front of the step changes what a loss reads that is differentiated before."""

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import FunctionNode, ancestors
+from t2j_lsp.symbols import function_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.array_classes import is_data, is_named_tuple
 from t2j_lsp.translate.rule.definitions import Instance
@@ -25,19 +25,15 @@ HOLDS_NUMBERS = (
 _SHOWING = frozenset({"print", "str", "format"})
 
 
-class GivenNumbers:
+class RestoredNumbers:
     """Which of the results of a step's ``parts`` are numbers, or hold some."""
 
     def __init__(self, context: Context, parts: Sequence[ast.AST], place: ast.AST) -> None:
         self.ctx = context
         self.parts = parts
         self.numbers = HeldNumbers(context.inference)
-        self.scope = self._function(place) or context.source.tree
+        self.scope = function_around(place, context.source.parents) or context.source.tree
         self.inside = {node for part in parts for node in symbols.walk(part)}
-
-    def _function(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The function that a node stands in."""
-        return next((a for a in ancestors(node, self.ctx.source.parents) if isinstance(a, FunctionNode)), None)
 
     def lines(self, results: Sequence[str]) -> list[str]:
         """The statements behind the call that make them numbers again. Raises Refused."""
@@ -96,7 +92,7 @@ class GivenNumbers:
         for node in symbols.walk(self.scope) if name != "self" else self.ctx.source.nodes:
             if not isinstance(node, ast.expr) or node in self.inside or not _is_loaded(node) or _root(node) != name:
                 continue
-            function = self._function(node)
+            function = function_around(node, self.ctx.source.parents)
             if function is not None and function is not self.scope and name in self.ctx.source.symbols.bound(function):
                 continue  # another variable
             text = ast.unparse(node)

@@ -111,3 +111,12 @@ def test_the_lines_stand_in_their_order_each_time() -> None:
         printed.append(["n" if line[0].isdigit() else line for line in out.getvalue().splitlines()])
     assert printed[1] == printed[0] and len(printed[0]) == 12
     assert printed[0][:4] == ["hidden sees { 4", "epoch 0", "hidden sees { 4", "n"]
+
+
+@pytest.mark.parametrize("other", ["loss = net(x).square().mean()", "tell(x)\n    loss = net(x).square().mean()"])
+def test_what_is_printed_between_the_forward_pass_and_the_step_keeps_its_place(other: str) -> None:
+    between = 'loss = net(x).square().mean()\n    print("between")'
+    text = SCRIPT.replace("loss = net(x).square().mean()", between)
+
+    assert ["another order" in gap.reason for gap in translate(text).gaps] == [True]
+    assert not translate(SCRIPT.replace("loss = net(x).square().mean()", f'print("in front")\n    {other}')).gaps

@@ -9,6 +9,8 @@ from collections.abc import Container, Iterator, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
+from t2j_lsp.translate.inference.call_sites import reached_functions
+from t2j_lsp.translate.inference.host_random import PRINTS, prints_in_forward
 from t2j_lsp.translate.rule.array_classes import GIVES_OBJECT, has_opaque
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 from t2j_lsp.translate.training.program.dict_order import DictOrder
@@ -90,6 +92,7 @@ class StepWriter:
         parts, order = self._parts(update, moved), DictOrder(self.ctx)
         self.inputs(update)
         self._check_losses(update)
+        self._check_prints(update, parts)
         for name in update.live:
             order.loses(name, parts)
         inside = [n for part in parts for n in symbols.walk(part) if isinstance(n, ast.Name) and n.id in update.live]
@@ -132,6 +135,18 @@ class StepWriter:
         adding = CompiledFunction(at, [*inputs.values()], "\n".join(map(ast.unparse, parts)), (), place)
         updating = CompiledFunction(at, [module], "", [finder.optimizer(one.text)], place)
         return adding.is_bound and updating.is_bound
+
+    def _check_prints(self, update: Update, parts: Sequence[ast.AST]) -> None:
+        """Raises Refused if what the step prints would stand behind what is printed after it."""
+        inference, made = self.ctx.inference, update.slice
+        gone = {*made.moved, *made.split, *made.delayed}
+        staying = [i for i in range(min(gone, default=made.call), made.call) if i not in gone]
+        if not inference.has(PRINTS) or not any(map(_prints, (update.items[i].node for i in staying))):
+            return
+        calls = (n for part in parts for n in symbols.walk(part) if isinstance(n, ast.Call))
+        modules = any(prints_in_forward(inference, self.ctx.fact(call.func)) for call in calls)
+        if modules or any(_prints(info.node) for info in reached_functions(inference, parts)):
+            raise Refused(SWAPPED)
 
     def inputs(self, update: Update) -> dict[str, Input]:
         """What the step is passed. Raises Refused."""
@@ -219,6 +234,12 @@ class StepWriter:
             one.kind = "limit"
             inputs.setdefault(text, one)
         renamed([*target.values()], given, self.ctx)
+
+
+def _prints(node: ast.AST) -> bool:
+    """Whether some code prints."""
+    calls = (n for n in symbols.walk(node) if isinstance(n, ast.Call))
+    return any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
 
 
 def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> None:

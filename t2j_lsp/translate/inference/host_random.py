@@ -52,7 +52,7 @@ def prints_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
     """The prints that a module makes when it is called."""
     if not inference.has(PRINTS):
         return []
-    return [n for n in _passes(inference).host_calls(called) if _prints(n)]
+    return [n for n in _passes(inference).host_calls(called) if is_print(n)]
 
 
 def taken_out_in_forward(inference: Inference, called: Fact) -> list[ast.Call]:
@@ -97,8 +97,9 @@ def takes_out(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> bool:
     return isinstance(fact, Tensor) or unknown and node.func.attr != "tolist" and not node.args
 
 
-def _prints(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id == "print"
+def is_print(node: ast.AST) -> bool:
+    """Whether a node is a call of Python's ``print``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
 
 
 def prints_an_array(inference: Inference, node: ast.Call) -> bool:
@@ -196,7 +197,7 @@ class _Passes:
         unknown = False
         for node in (n for n in symbols.walk(code) if isinstance(n, ast.Call)):
             fact = self.facts.get(node.func, UNKNOWN)
-            if _prints(node) or is_host_draw(fact) or takes_out(node, self.facts):
+            if is_print(node) or is_host_draw(fact) or takes_out(node, self.facts):
                 calls.append(node)
             function = called_function(fact) or method_called(node, self.facts)
             if function is not None:

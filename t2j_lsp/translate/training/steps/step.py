@@ -10,7 +10,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.inference.call_sites import reached_functions
-from t2j_lsp.translate.inference.host_random import PRINTS, prints_in_forward
+from t2j_lsp.translate.inference.host_random import PRINTS, is_print, prints_in_forward
 from t2j_lsp.translate.rule.array_classes import GIVES_OBJECT, has_opaque
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 from t2j_lsp.translate.training.program.dict_order import DictOrder
@@ -238,8 +238,7 @@ class StepWriter:
 
 def _prints(node: ast.AST) -> bool:
     """Whether some code prints."""
-    calls = (n for n in symbols.walk(node) if isinstance(n, ast.Call))
-    return any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
+    return any(map(is_print, symbols.walk(node)))
 
 
 def renamed(inputs: Sequence[Input], parts: Sequence[ast.AST], ctx: Context) -> None:

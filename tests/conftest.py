@@ -58,7 +58,6 @@ KINDS = (
     ("tests/translate/test_outcomes.py::test_every_outcome", "corpus"),
     ("tests/translate/test_proof.py::test_nothing_fails_in_our_own_corpora", "corpus"),
     ("tests/translate/test_walk.py::test_a_pass_that_is_left_out", "corpus"),
-    ("tests/translate/test_whole_programs", "corpus"),
     ("tests/helpers", "jax"),
     ("tests/rules", "jax"),
     ("tests/test_pairs", "jax"),

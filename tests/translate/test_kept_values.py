@@ -141,3 +141,38 @@ def test_a_mode_that_is_read_by_name(asked: str) -> None:
     code = HEAD.replace("* gain\n\n\nx =", f"* (2 if {asked} else 1)\n\n\nx =")
     assert any("no attribute of this name" in reason for reason in reasons(code))
     assert not reasons(code.replace(asked, "self.training"))
+
+
+HOOKED = """\
+import torch
+from torch import nn
+
+kept = {}
+
+
+def keep_as(name):
+    def hook(module, args, output):
+        kept[name] = output.detach()
+
+    return hook
+
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(3):
+    loss = net(torch.ones(2, 3)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+handle = net[0].register_forward_hook(keep_as("first"))
+out = net(torch.ones(2, 3))
+handle.remove()
+print(kept["first"].shape)
+"""
+
+
+def test_a_hook_that_a_function_makes_is_run_by_no_step() -> None:
+    handed = HOOKED.replace("net = nn.Sequential(", "more = keep_as('more')\nnet = nn.Sequential(")
+
+    assert not convert(HOOKED).gaps
+    assert ["hook changes kept" in gap.reason for gap in convert(handed).gaps] == [True]

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors
+from t2j_lsp.symbols import ancestors, function_around
 from t2j_lsp.translate.inference.call_sites import called_function
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.module_methods import HOOKING
 from t2j_lsp.translate.inference.rngs import draws_from_module
 from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import Qual, Tensor
@@ -76,9 +77,22 @@ class KeptValues:
             case ast.Call(func=func) if func is not node:
                 called = self.inference.fact(func)
                 return isinstance(called, Class | Function) or called == _PARTIAL
+            case ast.Return() if self._makes_hooks(parent):
+                return False
             case ast.Assign() | ast.Dict() | ast.List() | ast.Tuple() | ast.IfExp() | ast.arguments() | ast.Return():
                 return not isinstance(getattr(node, "ctx", None), ast.Store)
         return False
+
+    def _makes_hooks(self, returned: ast.Return) -> bool:
+        """Whether all that a function returns is registered: ``layer.register_forward_hook(keep_as("conv"))``."""
+        maker = function_around(returned, self.source.parents)
+        calls = [n for n in self.source.nodes if isinstance(n, ast.Call)]
+        made = [n for n in calls if (info := called_function(self.inference.fact(n.func))) and info.node is maker]
+        takers = [self.source.parents.get(call) for call in made]
+        return bool(made) and all(
+            isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr in HOOKING
+            for one in takers
+        )
 
     def _changes(self, name: ast.Name, inside: set[ast.AST], given: ast.expr | None) -> bool:
         """Whether what is read from outside gets another value while the program runs."""

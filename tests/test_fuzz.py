@@ -54,7 +54,9 @@ def small_sources() -> tuple[str, ...]:
     return tuple(text for text in texts if 200 < len(text) <= SMALL)
 
 
-NEVER_IN_JAX = re.compile(r"\bis_(scripting|tracing|compiling|dynamo_compiling|in_onnx_export)\b|\bhas_torch_function")
+NEVER_IN_JAX = re.compile(
+    r"\bis_(scripting|tracing|compiling|dynamo_compiling|in_onnx_export)\b|\bhas_torch_function|\.device != \w+\.device"
+)
 """Conditions that are known to be false in JAX: their branches go, with the strings in them."""
 
 

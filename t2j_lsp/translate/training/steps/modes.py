@@ -135,7 +135,8 @@ class Modes:
     ) -> bool:
         """Whether a function that is called sets a module to a mode, as what it does last with modes."""
         body = info.node.body
-        known = all(is_torch(getattr(self.ctx.fact(_called_by(d)), "name", "")) for d in info.node.decorator_list)
+        made_by = map(self.ctx.fact, map(symbols.called_decorator, info.node.decorator_list))
+        known = all(is_torch(getattr(fact, "name", "")) for fact in made_by)
         if not isinstance(info.node, ast.FunctionDef) or not known or self._catches_errors:
             return False
         last = max((i for i, statement in enumerate(body) if self.changes(statement)), default=None)
@@ -276,10 +277,6 @@ def _name(node: ast.AST) -> str | None:
 def _context(node: ast.AST) -> ast.expr_context:
     context: ast.expr_context = getattr(node, "ctx", ast.Load())
     return context
-
-
-def _called_by(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:

@@ -106,10 +106,10 @@ class _ScopePasses:
             return None
         self._before(made)
         made.live = self._live(made)
-        held = HeldNumbers(self.ctx.inference)
-        if any(held.assigned(name, made.parts).has_numbers for name in made.live):
-            return None  # which would come back as arrays
-        return made if self._is_more(made) and self.writer.inputs(made) is not None else None
+        if not self._is_more(made) or self.writer.inputs(made) is None:
+            return None
+        held = HeldNumbers(self.ctx.inference)  # numbers would come back as arrays
+        return None if any(held.assigned(name, made.parts).has_numbers for name in made.live) else made
 
     def _behind(self, block: Sequence[ast.stmt], first: int) -> Pass:
         """The forward pass and what follows from it."""

@@ -8,6 +8,7 @@ import pytest
 
 from t2j_lsp import convert
 from t2j_lsp.files.sources import neighbours
+from t2j_lsp.translate.rewrites.own_optimizers import GOES
 
 from .kernel_optimizers import ALL
 from .optimizer_classes import program
@@ -135,7 +136,37 @@ def test_functions_of_other_files_are_read(tmp_path: Path) -> None:
     assert not convert(f"{use}optimizer = Own(model.parameters())\n", resolve=neighbours(tmp_path / "use.py")).gaps
 
 
-def test_functions_that_a_file_exports_stay() -> None:
+LISTS = {
+    "__all__ = ['Own', 'kernel']": "__all__ = ['Own']",
+    "__all__ = ['kernel', 'Own']": "__all__ = ['Own']",
+    "__all__ = ('kernel', 'Own', 'value_of')": "__all__ = ('Own', 'value_of')",
+    "__all__ = [\n    'Own',\n    'kernel',\n    'scaled_',\n]": "__all__ = [\n    'Own',\n    'scaled_',\n]",
+    "__all__ = [\n    'Own',\n    'kernel',\n]": "__all__ = [\n    'Own',\n]",
+    "__all__ = ['Own'] + ['value_of', 'kernel']": "__all__ = ['Own'] + ['value_of']",
+}
+
+
+@pytest.mark.parametrize("listed", LISTS)
+def test_a_list_of_what_a_file_exports_goes_without_functions_that_the_optimizer_has(listed: str) -> None:
     source = USES.replace("from helpers import scaled_, value_of\n", HELPERS.replace("import torch\n", ""))
     assert "def kernel" not in convert(source).code
-    assert "def kernel" in convert(source + "\n\n__all__ = ['Own', 'kernel']\n").code
+    done = convert(f"{source}\n\n{listed}\n")
+    assert "def kernel" not in done.code
+    assert f"\n{LISTS[listed]}\n" in done.code
+    assert ("kernel", GOES) in [(note.name, note.reason) for note in done.findings]
+    assert all(f"def {name}" in done.code for name in ("value_of", "scaled_") if name in LISTS[listed])
+
+
+def test_a_function_stays_that_is_exported_otherwise() -> None:
+    source = USES.replace("from helpers import scaled_, value_of\n", HELPERS.replace("import torch\n", ""))
+    assert "def kernel" in convert(source + "\n\n__all__ = ['kernel']\n").code
+
+
+def test_an_exported_function_that_is_used_elsewhere_is_a_gap_there(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text(HELPERS)
+    (tmp_path / "own.py").write_text(USES + "\n\n__all__ = ['Own', 'kernel']\n")
+    given = "([torch.ones(2)], [torch.ones(2)], [torch.zeros(())], lr=0.1)"
+    for imports in ("from own import kernel\n\nkernel", "from own import *\n\nkernel"):
+        gone = f"import torch\n{imports}{given}\n"
+        gaps = convert(gone, resolve=neighbours(tmp_path / "gone.py")).gaps
+        assert any("optimizer" in gap.reason for gap in gaps), imports

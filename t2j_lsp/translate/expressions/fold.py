@@ -18,15 +18,17 @@ _GENERATOR = Object("generator")
 
 
 def _has_rule(owner: ast.expr, name: str, inference: Inference) -> bool | None:
-    """``hasattr(F, "scaled_dot_product_attention")`` asks for PyTorch's version: a name with a rule is there."""
+    """``hasattr(F, "scaled_dot_product_attention")`` asks for PyTorch's version: a name that rules know is there.
+
+    So is one that they refuse, and a module that holds such names: ``hasattr(torch, "compiler")``.
+    """
     fact = inference.fact(owner)
     if not isinstance(fact, Qual) or not is_torch(fact.name):
         return None
     full = canonical(f"{fact.name}.{name}")
-    rule = REGISTRY.get(full)
-    if rule is None:  # "mps" of torch.backends, "xpu" of torch
-        rule = REGISTRY.get(f"{full}.is_available")
-    return True if full in LAYERS or (rule is not None and rule.emit is not None) else None
+    if full in LAYERS or full in REGISTRY.rules or full in REGISTRY.prefixes:
+        return True
+    return True if any(known.startswith(f"{full}.") for known in (*REGISTRY.rules, *REGISTRY.prefixes)) else None
 
 
 def _of_devices(node: ast.Compare, inference: Inference) -> bool | None:

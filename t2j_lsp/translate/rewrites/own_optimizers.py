@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import ast
 
+from t2j_lsp.contract import Finding, Severity
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.own_optimizers import STEP_WORD, imported_functions, is_own_optimizer
+from t2j_lsp.translate.source.optimizer_classes.exports import exported, without_names
 from t2j_lsp.translate.source.optimizer_classes.function import function_text, left_over
 from t2j_lsp.translate.source.optimizer_classes.unfit import Unfit
 from t2j_lsp.translate.source.positions import first_line
-from t2j_lsp.translate.source.rearranged import Edits, Fragment, RearrangedText
+from t2j_lsp.translate.source.rearranged import Edits, Fragment, Rearranged, RearrangedText
 
+GOES = (
+    "it wrote into the lists that an optimizer's step handed it; the optimizer has what it did, and __all__ no more it"
+)
 NEEDS = Gate(words=frozenset({STEP_WORD}))
 
 
@@ -33,9 +38,17 @@ def with_optimizer_classes_as_functions(inference: Inference) -> RearrangedText 
         texts[info.node] = text
         start, end = source.span(info.node)
         edits.append((start, end, [Fragment(text.replace("\n", source.newline), start, end)]))
-    for function in left_over(source, texts):
+    gone = left_over(source, texts)
+    for function in gone:
         first = first_line(function)
         while first > 1 and not source.line_text(first - 1).strip():
             first -= 1
         edits.append((source.starts[first - 1], source.line_end(function.end_lineno or function.lineno), []))
-    return RearrangedText.of(source.text, edits)
+    listed = exported(source)
+    edits += without_names(source, [function.name for function in gone])
+    notes = [
+        Finding(source.contract_span(listed[f.name]), f.name, "note", Severity.NOTE, GOES)
+        for f in gone
+        if f.name in listed
+    ]
+    return RearrangedText((Rearranged.of(source.text, edits),), tuple(notes)) if edits else None

@@ -17,6 +17,7 @@ from .axes import AxesCheck
 from .branches import made_at_first, without_continues
 from .collecting import with_collecting_methods
 from .constructor import RATE, read_constructor
+from .exports import exported, is_listed
 from .functions import Imported, KnownFunctions, nothing_imported
 from .kept_values import computed_anew, kept_option
 from .kernels import KernelsInStep
@@ -113,18 +114,22 @@ def unparsed_block(lines: Lines, new: ast.stmt, old: ast.stmt) -> list[str]:
 
 
 def left_over(source: Source, texts: Mapping[ast.ClassDef, str]) -> list[ast.FunctionDef]:
-    """The functions that some classes handed tensors to, where only these use them, and not what stands for them."""
+    """The functions that some classes handed tensors to, where only these use them, and not what stands for them.
+
+    One that a file exports has no other form: it writes into tensors of lists that it is handed.
+    """
     functions = {s.name: s for s in source.tree.body if isinstance(s, ast.FunctionDef)}
     kept = {n.id for text in texts.values() for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-    exported = (n for s in source.tree.body if _exports(s) for n in symbols.walk(s) if isinstance(n, ast.Constant))
-    kept |= {str(n.value) for n in exported}
+    listed = exported(source)
     gone: list[ast.ClassDef | ast.FunctionDef] = []
     waiting: set[str] = set()
     for node in texts:
         methods = {s.name: s for s in node.body if isinstance(s, ast.FunctionDef)}
-        if handed := _with_kernels(methods, KnownFunctions(functions))[0].inside:
+        kernels = _with_kernels(methods, KnownFunctions(functions))[0]
+        if kernels.inside:
             gone.append(node)
-            waiting |= handed | functions.keys() & {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
+            kept |= {n for n, at in listed.items() if n not in kernels.given_lists or not is_listed(source, at)}
+            waiting |= kernels.inside | functions.keys() & {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
     while waiting:
         inside = {n for node in gone for n in symbols.walk(node)}
         name = waiting.pop()
@@ -134,13 +139,6 @@ def left_over(source: Source, texts: Mapping[ast.ClassDef, str]) -> list[ast.Fun
                 name
             }
     return [node for node in gone if isinstance(node, ast.FunctionDef)]
-
-
-def _exports(node: ast.stmt) -> bool:
-    """``__all__ = [...]``."""
-    return isinstance(node, ast.Assign | ast.AugAssign) and any(
-        isinstance(n, ast.Name) and n.id == "__all__" for n in symbols.walk(node)
-    )
 
 
 def _is_of_base(method: ast.FunctionDef, name: str, source: Source) -> bool:

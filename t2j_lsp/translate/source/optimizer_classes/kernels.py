@@ -35,6 +35,8 @@ class KernelsInStep:
         self.functions = functions
         self.inside: set[str] = set()
         """The functions that are put in, by their names."""
+        self.given_lists: set[str] = set()
+        """Those of them that lists are handed to."""
         self._calling: list[str] = []
         self.nested: list[ast.FunctionDef] = []
         """The functions that stood in these."""
@@ -145,6 +147,8 @@ class KernelsInStep:
                 known[parameter] = held
                 if otherwise is not None or held in missing:
                     absent[parameter] = otherwise if otherwise is not None else missing[held]
+        if known and name in self.inside:
+            self.given_lists.add(name)
         body = answered([_Absence(known, absent).visit(s) for s in copy.deepcopy(function.body)])
         if name not in self.functions.own:
             for inner in (n for s in body for n in ast.walk(s) if isinstance(n, ast.stmt | ast.expr)):

@@ -230,10 +230,24 @@ def test_modules_that_share_variables_are_bound_as_graphs(tie: str) -> None:
     assert (weights[0] is weights[1]) != ("both" in tie)
 
 
+@pytest.mark.jax
+@pytest.mark.parametrize("initial", ["pass", "self.last = None", "self.last = torch.zeros(1)", "self.last = 0"])
+@pytest.mark.parametrize("tie", ["pass", TIE])
+def test_values_that_nothing_reads_make_no_difference(initial: str, tie: str) -> None:
+    text = tied(f"{tie}\n        {initial}", "self.last = x.mean()", "    model(torch.ones(2, 4))\n")
+    code = translate(text).code
+    assert ("bound_jit_graph(" if tie == TIE else "bound_jit(") in code
+    both: list[dict[str, Any]] = [{}, {}]
+    exec(code, both[0])
+    options = "graph=True, graph_updates=False" if tie == TIE else "graph=False"
+    exec(code.replace(BINDING.replace("graph=False", options), UNBOUND), both[1])
+    assert both[0]["seen"] == pytest.approx(both[1]["seen"], rel=1e-4) and len(set(both[0]["seen"])) > 6
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        tied(first="self.last = x"),
+        tied(first="x, self.last = x + (getattr(self, 'last', 0)), x"),
         tied(f"{TIE}; self.seen = []", "self.seen.append(1)"),
         tied(f"{TIE}; self.scale = 1.0", "x = x * self.scale", "    model.scale = 0.5 * model.scale\n"),
         tied(behind="    model.eval()\n"),

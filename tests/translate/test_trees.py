@@ -68,7 +68,31 @@ NO_TREES = {
     "a layer that is repeated": (LAYERS, "nn.ModuleList([nn.Linear(4, 4)] * 2)"),
     "a layer that a function gives": (LAYERS, "nn.ModuleList([same(), same()])"),
     "a layer of a function": (DROP, f"        self.given_by = same()\n{DROP}"),
-    "a value that is kept": (RETURN, f"        self.last = x\n{RETURN}"),
+    "a value that is kept": (RETURN, f"        y = self.last\n        self.last = x\n{RETURN}"),
+    "a value that is asked for by its name": (
+        RETURN,
+        f"        self.last = x\n        getattr(self, 'last')\n{RETURN}",
+    ),
+    "a layer that is set anew": (RETURN, f"        self.last = nn.Linear(4, 4)\n{RETURN}"),
+    "a value that is kept at times": (
+        RETURN,
+        f"        if x is None:\n            self.last = x\n{RETURN} + self.last",
+    ),
+    "a value that a function reads later": (RETURN, f"        self.last = x\n        f = lambda: self.last\n{RETURN}"),
+    "a value that another method reads": (
+        RETURN,
+        f"        self.last = x\n{RETURN}\n\n    def loss(self):\n        return self.last.sum()",
+    ),
+    "a value that grows": (RETURN, f"        self.steps += 1\n{RETURN}"),
+    "a value of an item": (RETURN, f"        self.last['x'] = x\n{RETURN}"),
+    "values that a method appends": (
+        RETURN,
+        f"        self.log(x)\n{RETURN}\n\n    def log(self, x):\n        self.seen.append(x)",
+    ),
+    "a method that all modules have": (
+        RETURN,
+        f"{RETURN}\n\n    def train(self, mode=True):\n        self.seen.append(mode)",
+    ),
     "a list that grows": (RETURN, f"        self.seen.append(x)\n{RETURN}"),
     "a module that is handed in": (DROP, f"        self.given = given\n{DROP}"),
     "a weight that is tied from outside": (MADE, MADE + TIED.format("model")),
@@ -82,7 +106,7 @@ NO_TREES = {
     ),
     "a layer that a method keeps when it is called": (
         RETURN,
-        f"        self.widen(4)\n{RETURN}\n\n    def widen(self, n):\n        self.width = n",
+        f"        self.widen(4)\n{RETURN} * self.width\n\n    def widen(self, n):\n        self.width = n",
     ),
     "parts that are kept": (DROP, f"        self.all = list(self.modules())\n{DROP}"),
     "what a function keeps and gives": (DROP, f"        self.first = noted(nn.Linear(4, 4))\n{DROP}"),
@@ -146,6 +170,9 @@ TREES = {
         "        self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)\n"
         f"        for fc in (self.one, self.other):\n            nn.init.zeros_(fc.bias)\n{DROP}",
     ),
+    "a value that nothing reads": (RETURN, f"        y, self.last = x, x.mean()\n        self.seen = x\n{RETURN}"),
+    "a value that the same call reads": (RETURN, f"        self.last = x\n{RETURN} + 0 * self.last.mean()"),
+    "a method that nothing calls": (RETURN, f"{RETURN}\n\n    def log(self, x):\n        self.seen.append(x)"),
     "a module that draws": (RETURN, "        return self.head(F.dropout(x, 0.5, self.training))"),
     "a module that calls itself": (RETURN, f"{RETURN}\n\n    def act(self, x):\n        return self(x)"),
     "a module that is made for it": (
@@ -351,3 +378,96 @@ def test_a_function_of_arrays_that_a_module_is_given_changes_none(function: str,
     source = HEAD + APPLY + SCRIPT.replace("Net()", f"nn.Sequential(Apply({function}), nn.Linear(4, 1))")
     assert ("graph=False" in code_of(source)) == trees
     assert "graph=False" not in code_of(source.replace("optimizer =", "model[0].function = given\noptimizer =", 1))
+
+
+def test_what_a_compiled_step_does_not_keep_is_said() -> None:
+    translation = translate((HEAD + SCRIPT).replace(RETURN, f"        self.last = x\n{RETURN}"))
+    said = [note.reason for note in translation.notes if "self.last" in note.reason]
+    assert said == ["compiled steps leave self.last as it was: nothing in this file reads what earlier calls set"]
+
+
+CLONES = """\
+import copy
+import torch
+import torch.nn as nn
+
+
+def clones(module, n):
+    return nn.ModuleList([copy.deepcopy(module) for _ in range(n)])
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linears = clones(nn.Linear(4, 4), 2)
+        self.drop = nn.Dropout(0.1)
+        self.attn = None
+
+    def forward(self, x):
+        self.attn = torch.softmax(self.linears[0](x), dim=-1)
+        return self.linears[1](self.drop(self.attn))
+
+
+class Layer(nn.Module):
+    def __init__(self, attention):
+        super().__init__()
+        self.attention = attention
+
+    def forward(self, x):
+        return x + self.attention(x)
+
+
+class Net(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layers = clones(layer, 2)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def run_epoch(batches, model, optimizer):
+    for x in batches:
+        loss = ((model(x) - 1) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+c = copy.deepcopy
+model = Net(Layer(c(Attention())))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for epoch in range(2):
+    model.train()
+    print(run_epoch([torch.ones(3, 4)], model, optimizer))
+    model.eval()
+    print(model(torch.ones(3, 4)).mean().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "bound"),
+    [
+        ("", "", True),
+        ("    model.train()\n", "", False),  # the second epoch's steps are in evaluation mode
+        ("    print(run", "    model.eval()\n    print(run", True),
+        ("    model.eval()\n", "    model.eval()\n    run_epoch([torch.zeros(3, 4)], model, optimizer)\n", False),
+        ("print(run_epoch(", "print(model.eval() is None, run_epoch(", False),
+        ("    for x in batches:\n", "    for x in batches:\n        model.eval()\n", True),
+        ("    return loss", "    model.eval()\n    return loss", False),
+        ("    return loss", "    model = model.eval()\n    return loss", False),
+        ("    return loss", "    other.eval()\n    return loss", False),
+        ("for epoch", "print(run_epoch)\nfor epoch", False),
+        ("        return x + self", "        self.seen = [x]\n        return x + self", False),
+        ("print(model(", "print(model.layers[0].attention.attn, model(", False),
+        ("Net(Layer(", "Net(made_by_others() or Layer(", False),
+    ],
+)
+def test_copies_of_what_a_constructor_is_given_are_bound(old: str, new: str, bound: bool) -> None:
+    assert old in CLONES
+    code = code_of(CLONES.replace(old, new, 1))
+    assert ("bound_jit_graph(train_step, model, optimizer)(x)" in code) == bound
+    assert ("@nnx.jit\ndef train_step" in code) != bound

@@ -82,7 +82,7 @@ class Objects:
     @cached_property
     def trees(self) -> Trees:
         """Which modules of the file are trees."""
-        return Trees(self.ctx)
+        return Trees(self.ctx, lambda node: (value for value, _ in self.sources(node, self.scope(node))))
 
     def statements(self, scope: VariableScope) -> list[ast.stmt]:
         """The statements of a scope, those in nested blocks too, without those of nested functions and classes."""

@@ -38,6 +38,11 @@ class SingleRuns:
         named = len(self._named(info)) == 1 and not info.node.decorator_list
         return len(calls) == 1 and named and self.runs_once(calls[0], depth)
 
+    def all_calls(self, info: FunctionInfo) -> list[ast.Call]:
+        """The calls of a function, if the file names it in no other way."""
+        calls = [*self.objects.calls(info)]
+        return calls if len(self._named(info)) == len(calls) and not info.node.decorator_list else []
+
     def runs_inside(self, node: ast.AST, depth: int = 0) -> ast.stmt | None:
         """A statement that runs once and in which a node is evaluated whenever it is; None where there may be none.
 
@@ -49,8 +54,8 @@ class SingleRuns:
         info = self.inference.functions.get(function)
         if info is None:
             return None
-        calls = [*self.objects.calls(info)]
-        if not calls or len(self._named(info)) != len(calls) or info.node.decorator_list:
+        calls = self.all_calls(info)
+        if not calls:
             return None
         if len(calls) == 1 and self.runs_once(calls[0]):
             return outer

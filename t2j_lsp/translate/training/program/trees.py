@@ -19,7 +19,9 @@ from t2j_lsp.translate.rule.facts import AnyModule, Fact, Layer, ListOf, Object,
 from t2j_lsp.translate.rule.facts import Tuple as TupleFact
 from t2j_lsp.translate.rule.layer import LAYERS
 
+from .copied_modules import CopiedModules, Sources
 from .new_modules import NewModules
+from .unseen_changes import UnseenChanges
 
 _REFLECTION = frozenset({"setattr", "delattr", "vars", "globals", "exec"})
 _CHANGES = frozenset({"append", "extend", "insert", "pop", "clear", "update", "remove", "setdefault", "popitem", "add"})
@@ -34,17 +36,20 @@ _MAKES = frozenset({"apply", "register_buffer"})
 class Trees:
     """Looks at modules and the classes that they are made of."""
 
-    def __init__(self, context: Context, tied: bool = False) -> None:
+    def __init__(self, context: Context, sources: Sources = lambda _: (None,), tied: bool = False) -> None:
         """``tied`` asks for less: variables may stand twice."""
         self.ctx = context
+        self.sources = sources
         self.tied = tied
+        self.copies = CopiedModules(context, sources)
+        self.unseen = UnseenChanges(context)
         self.new = NewModules(context, self.is_tree)
         self._known: dict[ClassInfo, bool] = {}
 
     @cached_property
     def graphs(self) -> Trees:
         """The same of all modules that stay as they are when they are called, trees or not."""
-        return Trees(self.ctx, tied=True)
+        return Trees(self.ctx, self.sources, True)
 
     def is_tree(self, fact: Fact) -> bool:
         """Whether no variable stands twice in a module, and no call of it sets anything but variables."""
@@ -89,15 +94,22 @@ class Trees:
 
     def _layer(self, layer: Layer) -> bool:
         if layer.name in CONTAINERS:
-            if self.tied and layer.items is not None and all(map(self.is_tree, layer.items)):
+            copied = self.copies.copied(layer) if self.tied else None
+            items = copied if copied is not None else layer.items
+            if self.tied and items is not None and all(map(self.is_tree, items)):
                 return True
             return layer.node is not None and not layer.node.keywords and all(map(self.new.is_new, layer.node.args))
         return layer.name in LAYERS and (self.tied or layer.node is None or self.new.made_in_place(layer.node))
 
     def _class(self, info: ClassInfo) -> bool:
+        """Whether a class makes trees; of one that holds itself, whether no call sets more."""
         if info not in self._known:
-            self._known[info] = False  # of a class that holds itself
-            self._known[info] = all(map(self._own, info.ancestry()))
+            before = dict(self._known)
+            self._known[info] = self.tied
+            made = all(map(self._own, info.ancestry()))
+            if self.tied and not made:  # what was said of others may rest on this one
+                self._known = before | {one: False for one, known in self._known.items() if not known}
+            self._known[info] = made
         return self._known[info]
 
     def _own(self, info: ClassInfo) -> bool:
@@ -107,6 +119,8 @@ class Trees:
             return False
         constructing = self._constructors(info)
         for name, method in info.methods.items():
+            if self.unseen.is_uncalled(name):
+                continue
             if any(self._is_obstacle(node, name in constructing, info) for node in symbols.walk(method.node)):
                 return False
         return all(self._attribute(fact) for fact in info.attributes.values())
@@ -143,7 +157,8 @@ class Trees:
         """Whether a node may set what is no variable when the module is called, or make a variable stand twice."""
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             deep = not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
-            return _of_self(node) and (deep and not self.tied or not constructing)
+            sets = _of_self(node) and (deep and not self.tied or not constructing)
+            return sets and not self.unseen.is_unread(node, info)
         if isinstance(node, ast.Call) and self._of_every_module(node, constructing, info):
             return False
         if isinstance(node, ast.Call) and is_module(self.ctx.fact(node)) and not self.new.constructs(node):

@@ -8,14 +8,15 @@ of them; the call stays as it is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from functools import cached_property
 
+from t2j_lsp import symbols
 from t2j_lsp.symbols import nearest
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.call_sites import called_function
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.rngs import makes_rngs
-from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.rule.definitions import FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import ListOf, Qual
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.folding.classes import INHERITED, LIST_METHODS
@@ -102,12 +103,34 @@ class BoundCalls:
         def apart(other: ast.expr) -> bool:
             return bool(module.places) and self.allocations.are_trees([module.places, [other]], "")
 
-        return plain or any(self.modes.is_set_before(place, module.text, kind, apart=apart) for kind in kinds)
+        return plain or any(self._is_set(place, module.text, kind, apart) for kind in kinds)
+
+    def _is_set(self, place: ast.stmt, module: str, kind: str, apart: Callable[[ast.expr], bool]) -> bool:
+        """Whether a mode is set in front of a place, or of each call of its function that is given the module."""
+        if self.modes.is_set_before(place, module, kind, apart=apart):
+            return True
+        info = self.objects.scope(place).function
+        if info is None or any(map(self.modes.changes, info.node.body)) or self._is_stored(module, info):
+            return False
+        calls = [(call, dict(bound_arguments(call, info))) for call in self.runs.all_calls(info)]
+        given = [(call, value) for call, values in calls for p, value in values.items() if p.arg == module]
+        return 0 < len(calls) == len(given) and all(self._is_set_for(*one, kind, apart) for one in given)
+
+    def _is_set_for(self, call: ast.Call, value: ast.expr, kind: str, apart: Callable[[ast.expr], bool]) -> bool:
+        """Whether the mode of what a call is given is set in front of the statement that it stands in."""
+        statement = nearest(ast.stmt, call, self.ctx.source.parents)
+        if not isinstance(value, ast.Name) or statement is None or self.modes.changes(statement):
+            return False
+        return self.modes.is_set_before(statement, value.id, kind, apart=apart)
+
+    def _is_stored(self, name: str, info: FunctionInfo) -> bool:
+        named = (n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id == name)
+        return any(not isinstance(n.ctx, ast.Load) for n in named)
 
     @cached_property
     def _changes_structure(self) -> bool:
         """Whether parts of a module are added, set or deleted anywhere but in a constructor."""
-        return any(self._changes_parts(node) and not self._is_constructing(node) for node in self.ctx.source.nodes)
+        return any(self._changes_parts(node) and not self._is_apart(node) for node in self.ctx.source.nodes)
 
     def _changes_parts(self, node: ast.AST) -> bool:
         match node:
@@ -127,6 +150,9 @@ class BoundCalls:
             fact = fact.item
         return is_module(fact) or isinstance(node, ast.Attribute | ast.Subscript) and self._is_part(node.value)
 
-    def _is_constructing(self, node: ast.AST) -> bool:
+    def _is_apart(self, node: ast.AST) -> bool:
+        """Whether code stands in a constructor, or in a method that the file doesn't call."""
         function = nearest(ast.FunctionDef, node, self.ctx.source.parents)
-        return function is not None and function.name == "__init__"
+        if function is None:
+            return False
+        return function.name == "__init__" or self.objects.trees.unseen.is_uncalled(function.name)

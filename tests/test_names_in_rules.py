@@ -71,6 +71,8 @@ METHOD_TABLES = {
     ("inference/attributes.py", "AttributeFacts"): OF_TENSORS,
     ("expressions/in_place.py", "InPlace"): OF_TENSORS,
     ("expressions/copying.py", "Copier"): "attributes of JAX's arrays",
+    ("source/folding/own_gradients.py", "_OF_ONE"): "functions of jax.numpy",
+    ("source/folding/own_gradients.py", "_OF_MORE"): "methods of JAX's arrays",
     ("inference/numpy_attributes.py", "_values"): "attributes of NumPy's arrays",
     ("inference/numpy_memory.py", "_WRITING"): "methods of NumPy's arrays",
     ("inference/calls.py", "_DRAWN_BY"): "functions of numpy.random",

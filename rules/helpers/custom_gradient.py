@@ -66,3 +66,31 @@ class Function:
         function = jax.custom_vjp(forward)
         function.defvjp(keep, backward)
         return function(*(arguments[i] for i in places))
+
+
+class FunctionOfOne:
+    """PyTorch's `autograd.Function`: `apply` gives what `forward` computes, with the gradient that `backward` gives.
+
+    Of one array, and one array again; `forward` keeps arrays for `backward` by `save_for_backward`.
+    """
+
+    saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *arrays: Any) -> None:
+        self.saved_tensors = arrays
+
+    @classmethod
+    def apply(cls, x: Any) -> Any:
+        """Calls `forward` with a context and `x`; of a Variable, with its array."""
+        context: Any = cls()
+
+        def keep(x: jax.Array) -> Any:
+            return context.forward(context, x), context.saved_tensors
+
+        def backward(saved: tuple[Any, ...], gradient: jax.Array) -> Any:
+            context.saved_tensors = saved
+            return (summed_like(context.backward(context, gradient), x),)
+
+        function = jax.custom_vjp(lambda x: context.forward(context, x))
+        function.defvjp(keep, backward)
+        return function(x[...])

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 from flax import nnx
 
 
@@ -100,6 +101,8 @@ def vector_norm(
     The gradient of zeros is 0. "fro" is the norm of order 2.
     """
     order = 2.0 if ord == "fro" else float(ord)
+    if order == 2 and (axis is None or isinstance(axis, int)):
+        return optax.safe_norm(x, 0, axis=axis, keepdims=keepdims)
     nonzero = jnp.asarray(x) != 0  # of a parameter, too: a Variable is compared as a whole
     if order == 0:
         return jnp.sum(nonzero, axis=axis, keepdims=keepdims).astype(jnp.abs(x).dtype)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from .math import vector_norm
 
@@ -104,6 +105,8 @@ def updated_running_stats(
 
 def normalize(x: jax.Array, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12) -> jax.Array:
     """`F.normalize`: x / max(||x||_p, eps), the norm taken over `dim`."""
+    if p == 2 and isinstance(dim, int):
+        return x / optax.safe_norm(x, eps, axis=dim, keepdims=True)
     norm = vector_norm(x, p, dim, keepdims=True)
     return x / jnp.where(norm < eps, eps, norm)
 

@@ -5,11 +5,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import torch
 from flax import nnx
 
 from t2j_lsp import convert
-from t2j_lsp.rules.helpers.custom_gradient import Function
+from t2j_lsp.rules.helpers.custom_gradient import Function, FunctionOfOne
 
 
 def scaled(base: Any, wide: Any, exp: Any) -> Any:
@@ -120,3 +121,54 @@ def test_a_variable_is_differentiated_by() -> None:
 
     gradients = nnx.jit(nnx.grad(lambda layer, x: layer(x).sum()))(Layer(), jnp.ones((4, 1, 3)))
     np.testing.assert_array_equal(gradients["shift"][...], np.full((2, 1), 12.0))
+
+
+def rounded(base: Any, wide: Any) -> Any:
+    """Rounds, with a gradient of its own, one for each row of what is broadcast."""
+
+    class Rounded(base):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            kept = x * 2
+            ctx.save_for_backward(x, kept)
+            return wide(x) + wide(kept)
+
+        @staticmethod
+        def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+            x, kept = ctx.saved_tensors
+            return gradient * (x + kept)
+
+    return Rounded
+
+
+@pytest.mark.parametrize("kind", [jnp.asarray, nnx.Param, np.asarray])
+def test_a_function_of_one_array_has_the_gradient_that_backward_gives(kind: Any) -> None:
+    x = np.random.default_rng(1).normal(size=(3, 1))
+    tensor = torch.tensor(x, requires_grad=True)
+    (rounded(torch.autograd.Function, torch.round).apply(tensor) ** 2).sum().backward()
+
+    def total(x: Any) -> jax.Array:
+        return jnp.sum(rounded(FunctionOfOne, jnp.round).apply(kind(x)) ** 2)
+
+    function = total if kind is np.asarray else jax.jit(jax.grad(total))
+    expected = (
+        tensor.grad
+        if kind is not np.asarray
+        else (rounded(torch.autograd.Function, torch.round).apply(tensor) ** 2).sum()
+    )
+    np.testing.assert_allclose(function(jnp.asarray(x)), expected.detach().numpy(), rtol=1e-12)
+
+
+def test_its_gradient_is_summed_over_what_was_broadcast() -> None:
+    class Wide(FunctionOfOne):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            return x * jnp.ones((2, 3))
+
+        @staticmethod
+        def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+            return gradient * 2
+
+    x = jnp.ones((2, 1), jnp.float32)
+    gradient = jax.grad(lambda x: Wide.apply(x).sum())(x)
+    assert gradient.tolist() == [[6], [6]] and gradient.dtype == jnp.float32

@@ -174,3 +174,28 @@ def test_a_class_of_the_file_is_none_of_what_an_import_of_everything_brings() ->
     translation = translate("from torch.nn import *\n\n\nclass Linear:\n    pass\n\n\nmade = Linear()\n")
     assert "made = Linear()" in translation.code and "nnx.Linear" not in translation.code
     assert translation.code.count("class Linear") == 1
+
+
+@pytest.mark.parametrize(
+    ("import_", "use", "wanted"),
+    [
+        ("import itertools", "itertools.chain(a.parameters(), b.parameters())", ""),
+        ("from itertools import chain", "chain(a.parameters(), b.parameters())", ""),
+        ("from itertools import chain, count", "chain(a.parameters(), b.parameters())", "from itertools import count"),
+        (
+            "import itertools",
+            "itertools.chain(a.parameters(), b.parameters())\nprint(eval('1 + 1'))",
+            "import itertools",
+        ),
+    ],
+)
+def test_what_only_pytorchs_way_needed_of_python_goes(import_: str, use: str, wanted: str) -> None:
+    source = f"{import_}\nimport torch\na, b = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)\nboth = {use}\n"
+    code = translate(source + "opt = torch.optim.SGD(both, lr=0.1)\n").code
+    assert [line for line in code.splitlines() if "itertools" in line] == ([wanted] if wanted else [])
+
+
+def test_what_python_has_stays_where_it_was_never_read_or_a_helper_reads_it() -> None:
+    source = "import time\nimport math\nimport torch\nimport torch.nn.functional as F\n\n\ndef f(x):\n"
+    code = translate(source + "    return F.gaussian_nll_loss(x, x, x * math.e - x, full=True)\n").code
+    assert "import time\nimport math\n" in code

@@ -52,3 +52,14 @@ def test_one_order_serves_all_who_ask() -> None:
     walked = definitions(NET.format(IN_ORDER["walked"] + "net.load_state_dict(torch.load('net.pt'))\n"))
     assert parameters(walked["saved_places"]) == ["module", "prefix"]
     assert "ordered" not in ast.unparse(walked["load_state_dict"])
+
+
+@pytest.mark.parametrize("case", ["saved", "saved and loaded", "asked for one array"])
+def test_files_of_states_alone_need_no_pickler(case: str) -> None:
+    made = definitions(NET.format(ANY_ORDER[case]))
+    assert "ArrayPickler" not in made and "pickle.dump(jax.device_get(value), file)" in ast.unparse(made["save_pickle"])
+
+
+@pytest.mark.parametrize("source", [DICT, ANY_ORDER["saved by a name"], FUNCTION, IN_ORDER["walked"]])
+def test_files_with_anything_else_or_in_pytorchs_order_have_one(source: str) -> None:
+    assert "ArrayPickler" in definitions(NET.format(source))

@@ -231,12 +231,12 @@ OWN_GRADIENT = """
 class Twice(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return 2 * x
+        ctx.factor = 2
+        return ctx.factor * x
 
     @staticmethod
     def backward(ctx, grad{}):
-        return 2 * grad
+        return ctx.factor * grad
 """
 
 

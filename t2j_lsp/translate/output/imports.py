@@ -105,7 +105,8 @@ def edit_imports(ctx: Context, read: Counter[str], needs: NeededNames, output: W
     if output is not None and _renames_imports(ctx.source):
         defined |= rebound(ctx.source, output.tree, loads)
     used = Counter({name: count for name, count in read.items() if name not in defined})
-    _remove_unused(ctx, used)
+    asked = {bound_by(aliased(line, needs)) for helper in everything for line in helper.imports}
+    _remove_unused(ctx, used, asked)
     if output is not None and ctx.options.used_elsewhere is not None:
         drop_unread_names(ctx, used, loads)
     beside: list[str] = []
@@ -177,9 +178,15 @@ def _renames_imports(source: Source) -> bool:
     return any(isinstance(target, ast.Name) and target.id in imported for target in assigned)
 
 
-def _remove_unused(ctx: Context, used: Counter[str]) -> None:
-    """Take out torch imports whose names the output doesn't read any more."""
+def _remove_unused(ctx: Context, used: Counter[str], asked: set[str]) -> None:
+    """Take out imports whose names the output doesn't read any more: torch's, and those of Python that it did read.
+
+    ``asked`` are names that helpers read.
+    """
     gone: set[ast.AST] = set()
+    idle = {symbols.bound_as(a) for n in _top_imports(ctx.source) if _is_standard(n) for a in n.names}
+    idle = idle - used.keys() - asked if not used.keys() & {"eval", "exec", "globals"} else set()
+    idle &= loads(ctx.source.tree).keys() if idle else idle
     for node in ctx.source.nodes:
         if _only_imports_torch(_ways(ctx, node), used):
             assert isinstance(node, ast.stmt)
@@ -187,7 +194,7 @@ def _remove_unused(ctx: Context, used: Counter[str]) -> None:
             ctx.edits.drop(*ctx.source.span(node))
             ctx.edits.delete(node)
         elif isinstance(node, ast.Import | ast.ImportFrom) and node not in gone:
-            _prune(ctx, node, used)
+            _prune(ctx, node, used, idle if _is_standard(node) and node in ctx.source.tree.body else set())
 
 
 def _ways(ctx: Context, node: ast.AST) -> list[ast.stmt]:
@@ -218,14 +225,14 @@ def _only_imports_torch(statements: list[ast.stmt], used: Counter[str]) -> bool:
     return any(map(_imports_torch, imports)) and not any(used[name] for name in names)
 
 
-def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str]) -> None:
+def _prune(ctx: Context, node: ast.Import | ast.ImportFrom, used: Counter[str], idle: set[str]) -> None:
     top = isinstance(node, ast.ImportFrom) and node.level == 0
     kept: list[int] = []
     for index, alias in enumerate(node.names):
         name = f"{_module(node)}.{alias.name}" if top else alias.name
         torch = (top or isinstance(node, ast.Import)) and is_torch(canonical(name))
         bound = symbols.bound_as(alias)
-        if not torch or alias.name == "*" and _star_needed(ctx) or used[bound] > 0:
+        if bound not in idle and (not torch or alias.name == "*" and _star_needed(ctx) or used[bound] > 0):
             kept.append(index)
     if not kept:
         ctx.edits.delete(node)

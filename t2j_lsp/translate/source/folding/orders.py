@@ -1,4 +1,7 @@
-"""States of modules that are only saved, and loaded by name: nobody asks for the order of their names."""
+"""States of modules that are only saved, and loaded by name: nobody asks for the order of their names.
+
+Where files hold nothing but such states, JAX makes them numpy's arrays by itself, in alphabetical order.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from .uses import HelperUses, Index
 STATE, PLACES = "torch_arrays", "saved_places"
 """The helpers that give a module's state, and the places of what is in it."""
 _ORDERED, _IF_LOOSE = "ordered: bool = True", ", ordered=not strict"
+_OF_ANYTHING, _OF_STATES = "ArrayPickler(file).dump(value)", "pickle.dump(jax.device_get(value), file)"
 _SAVES, _LOADS, _READS = "save_pickle", "load_state_dict", ("read_pickle", "read_plain_pickle", "load_pickle")
 DEEPEST = 6
 """Names and functions of the file through which a value is followed."""
@@ -27,9 +31,22 @@ def without_idle_order(
     if not others and (STATE not in texts or _Saved(user, written).all(uses[STATE])):
         if STATE in texts:
             changed[STATE] = texts[STATE].replace(_ORDERED, _ORDERED.replace("True", "False"))
+            if _SAVES in texts and _are_states(uses[_SAVES], written):
+                changed[_SAVES] = texts[_SAVES].replace(_OF_ANYTHING, _OF_STATES)
     elif _LOADS in texts:
         changed[_LOADS] = texts[_LOADS].replace(_IF_LOOSE, "")
     return changed
+
+
+def _are_states(saves: HelperUses, written: Mapping[str, str]) -> bool:
+    """Whether every file is of one module's state."""
+    first = [call.node.args[0] for call in saves.calls if call.node.args]
+    made = [value.func for value in first if isinstance(value, ast.Call)]
+    return (
+        saves.known
+        and all(isinstance(func, ast.Name) and func.id == written.get(STATE) for func in made)
+        and len(made) == len(saves.calls)
+    )
 
 
 class _Saved:

@@ -33,6 +33,7 @@ from .literals import is_literal, literal
 from .merging import merged
 from .options import without_idle_options
 from .orders import PLACES, without_idle_order
+from .own_gradients import BASE, of_one_array
 from .pairing import paired
 from .partials import as_partial
 from .paths import of_paths
@@ -85,6 +86,8 @@ def specialised(
         definitions = {name: definition(text) for name, text in texts.items()}
         for name, axes in label_axes(UseFinder(index, definitions, written).uses, written, labels):
             texts[name] = of_labels(texts[name], name, axes)
+    if BASE in texts:
+        texts = of_one_array(texts, index, written)
     if PLACES in texts:
         definitions = {name: definition(text) for name, text in texts.items()}
         texts = without_idle_order(texts, UseFinder(index, definitions, written).uses, index, written)

@@ -18,6 +18,7 @@ DEFAULTS: dict[str, dict[str, bool | int | float]] = {
     "nnx.GroupNorm": {"use_bias": True, "use_scale": True},
     "nnx.LayerNorm": {"use_bias": True, "use_scale": True},
     "jax.lax.scan": {"reverse": False},
+    "optax.safe_norm": {"keepdims": False},
     "optax.softmax_cross_entropy_with_integer_labels": {"axis": -1},
 }
 """What Flax's layers and JAX's functions take where nothing is passed; a test compares it with the installed ones."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Tensor, is_number
 
@@ -107,8 +108,31 @@ class GivenArrays:
         computed = [s for s in dropped if not isinstance(s.value, ast.Call)]
         within = {inner for place in (node, *computed) for inner in symbols.walk(place)}
         rest = self.statements[self.statements.index(node) + 1 :]
-        for inner in (n for place in [*repeated(node, parents), *rest] for n in symbols.walk(place)):
+        again = (n for place in repeated(node, parents) for n in symbols.walk(place))
+        other = _of_other_rounds(node, parents)
+        for inner in (*(n for n in again if n not in other), *(n for place in rest for n in symbols.walk(place))):
             loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
             if loaded and inner not in within and not only_written(inner, parents):
                 return False
         return True
+
+
+def _of_other_rounds(node: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> set[ast.AST]:
+    """Names of what loops around a statement go over: in a later round they are other items."""
+    names, read = set[str](), set[str]()
+    other, again = set[ast.AST](), set[ast.AST]()
+    for place in symbols.ancestors(node, parents):
+        if isinstance(place, FunctionNode):
+            break
+        if isinstance(place, ast.For):
+            targets = symbols.bound_names([place.target])
+            names = targets | (names if read & targets else set())
+            read = {n.id for n in symbols.walk(place.iter) if isinstance(n, ast.Name)}
+        elif isinstance(place, ast.While):
+            names, read = set(), set()
+        else:
+            continue
+        inside = {n for part in place.body for n in symbols.walk(part) if isinstance(n, ast.Name)}
+        other |= {n for n in inside if n.id in names}
+        again |= {n for n in inside if n.id not in names}
+    return other - again

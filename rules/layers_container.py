@@ -8,7 +8,8 @@ from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import Call, rule
 
-from ._arguments import flag_of
+from ._arguments import flag_of, without_stop_gradient
+from ._unknown_values import has_gradient
 
 PARAMETER = Tensor(variable=True)
 
@@ -35,14 +36,18 @@ trait(Trait.MAKES_PARAMETER, "torch.nn.Parameter")
 def parameter(call: Call) -> Piece:
     """A parameter without gradient is state that is saved and not trained: a buffer."""
     trained = call.literal("requires_grad")
+    outside = not call.site.in_module and not call.site.without_gradient
+    is_cut = outside and has_gradient(call["data"].node, call)  # PyTorch's parameter is a leaf
+    data = without_stop_gradient(call["data"]) if is_cut else call["data"].piece
+    held = "jax.lax.stop_gradient({data})" if is_cut else "{data}"
     if trained is True:
-        return call.emit("nnx.Param({data})")
+        return call.emit(f"nnx.Param({held})", data=data)
     if trained is False:
-        return call.emit("Buffer({data})")
+        return call.emit(f"Buffer({held})", data=data)
     other = flag_of(call["requires_grad"], call)
     if other is not None:  # a variable of the same kind, frozen or trained
-        return call.emit("{other}.replace({data})", other=Piece(other))
-    return call.emit("(nnx.Param if {requires_grad} else Buffer)({data})")
+        return call.emit(f"{{other}}.replace({held})", other=Piece(other), data=data)
+    return call.emit(f"(nnx.Param if {{requires_grad}} else Buffer)({held})", data=data)
 
 
 @rule("torch.nn.Buffer(data, persistent=True)", jax="Buffer(data)", result=lambda call: PARAMETER)

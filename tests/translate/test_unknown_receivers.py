@@ -157,3 +157,30 @@ def test_what_is_moved_or_cast_to_something_unknown_is_a_gap() -> None:
     assert [gap.name for gap in convert(text).gaps] == ["torch.Tensor.to"]
     own = f"{HEAD}class Unit:\n    def to(self, other):\n        return other\n\n\n"
     assert not convert(text.replace(HEAD, own)).gaps
+
+
+@pytest.mark.parametrize(
+    ("lines", "method"),
+    [
+        ("return (x == i).nonzero().squeeze(1)", "nonzero"),
+        ("x = x.flatten()\n    return (x == i).nonzero()[0]", "nonzero"),
+        ("keep = ~(x == i)\n    return keep.nonzero()", "nonzero"),
+        ("y = x.flatten()\n    return y.repeat(i)", "repeat"),
+        ("y = x[0] * i\n    return y.std()", "std"),
+    ],
+)
+def test_what_is_computed_of_parameters_may_be_a_tensor_or_an_array(lines: str, method: str) -> None:
+    gaps = convert("import numpy as np\n" + HEAD + f"def f(x, i):\n    {lines}\n").gaps
+    assert [gap.name for gap in gaps] == [f"torch.Tensor.{method}"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "groups = x.groupby('a')\n    return groups.size()",
+        "with open(x) as f:\n        text = f.read()\n    return text.view()",
+        "y = np.asarray(x)\n    return (y == i).nonzero()[0]",
+    ],
+)
+def test_what_is_computed_of_others_objects_stays(lines: str) -> None:
+    assert not convert("import numpy as np\n" + HEAD + f"def f(x, i):\n    {lines}\n").gaps

@@ -9,6 +9,7 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.module_methods import calls_forward, forward_is_of_modules
 from t2j_lsp.translate.rule.definitions import Class, Instance, is_module
 from t2j_lsp.translate.rule.facts import (
+    NONE,
     AnyModule,
     Fact,
     Layer,
@@ -74,7 +75,7 @@ class CalledMethods:
         if (
             self.ctx.inference.imports_torch
             and not (isinstance(owner, Qual) and not is_torch(owner.name))
-            and not isinstance(owner, Scalar | Object)
+            and (owner == NONE or not isinstance(owner, Scalar | Object))
         ):
             if (func.attr in MODULE_ONLY or self.methods().resets(func)) and not node.args or self._of_module(node):
                 return self.methods().method(node, func, AnyModule())

@@ -122,6 +122,9 @@ class Subscripts:
     def _may_be_mask(self, index: ast.expr, follow: bool = True) -> bool:
         """Whether an index is an array of booleans, or what a comparison of unknown values gives, also by a name."""
         fact = self.ctx.fact(index)
+        if isinstance(fact, ListOf):
+            listed = self.code.origin(index)
+            return isinstance(listed, ast.ListComp) and not _is_of_text(listed.elt) and self._may_be_mask(listed.elt)
         if isinstance(fact, Tensor) or is_known(fact):
             return is_mask(index, self.ctx.inference.facts)
         match index:
@@ -153,9 +156,23 @@ class Subscripts:
         return self._array(part) if self._picks(part) else self.renderer.render(part).text
 
     def _array(self, part: ast.expr) -> str:
-        """An index that is a list, as an array: of integers, where it begins without any and may stay so."""
+        """An index that is a list, as an array: of integers, where it begins without any and may stay so.
+
+        A mask is NumPy's, whose values are known where JAX traces what it picks from.
+        """
         begins_empty = isinstance(part, ast.Name) and is_empty(self.code.origin(part))
-        return f"{self.renderer.need('jnp')}.array({self.renderer.render(part).text}{', int' if begins_empty else ''})"
+        library = self.renderer.need("np" if self._is_list_of_truths(part) else "jnp")
+        return f"{library}.array({self.renderer.render(part).text}{', int' if begins_empty else ''})"
+
+    def _is_list_of_truths(self, part: ast.expr) -> bool:
+        if is_known(item := element(self.ctx.fact(part))):
+            return isinstance(item, Scalar) and item.kind == "bool"
+        match self.code.origin(part):
+            case ast.ListComp(elt=item):
+                return _is_truth(item)
+            case ast.List(elts=[_, *_] as items):
+                return all(map(_is_truth, items))
+        return False
 
     def _shows_array(self, part: ast.expr) -> bool:
         """Whether only arrays take such an index, where a file has no others: ``x[[0, 2]]``."""
@@ -200,6 +217,22 @@ def _is_list(node: ast.expr) -> bool:
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def _is_truth(node: ast.expr) -> bool:
+    """Whether a value is True or False: a comparison, ``not x``, one of these constants."""
+    match node:
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
+            return True
+        case ast.BoolOp(values=values):
+            return all(map(_is_truth, values))
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("bool", "isinstance")
+
+
+def _is_of_text(node: ast.expr) -> bool:
+    """Whether a value is compared with a text: ``kind == "train"``."""
+    sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+    return any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in sides)
 
 
 def _same(one: ast.expr, other: ast.expr) -> bool:

@@ -20,6 +20,7 @@ from t2j_lsp.translate.rule.names import (
 )
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY, Rule, member_rule
+from t2j_lsp.translate.source.assignments import values_of_name
 from t2j_lsp.translate.source.walked import walked_by
 
 from .context import Context
@@ -111,7 +112,7 @@ class TensorMethods:
         if ambiguous and (self.code.among_tensors or self._is_passed(node)):
             reason = f"JAX arrays have no .{name}(): if this is a tensor, annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
-        elif other and (isinstance(owner, UnknownParameter) or self.code.among_tensors):
+        elif other and (self._comes_of_parameters(func.value) or self.code.among_tensors):
             reason = f"if this is a tensor, .{name}() means something else in JAX: annotate it as torch.Tensor"
             self.ctx.report.gap(node, f"torch.Tensor.{name}", "unsure", reason)
         return None
@@ -171,6 +172,28 @@ class TensorMethods:
             parts = [inner for part in parts for inner in _operands(part)]
         named = [part for part in parts if not isinstance(part, ast.Constant)]
         return bool(named) and all(isinstance(self._walked(part), UnknownParameter) for part in named)
+
+    def _comes_of_parameters(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether a value is a parameter that nothing is known of, or is computed of one: ``x.flatten()[0] == i``."""
+        fact = self._walked(node)
+        if isinstance(fact, UnknownParameter):
+            return not seen or not fact.foreign
+        if fact != UNKNOWN and not isinstance(node, ast.Compare):
+            return False
+        match node:
+            case ast.Name() if node.id not in seen and self.code.function is not None:
+                inner = values_of_name(self.code.function.node, node.id)
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if not means_other_on_arrays(name, node):
+                inner = [owner]
+            case ast.Subscript(value=owner) | ast.UnaryOp(operand=owner):
+                inner = [owner]
+            case ast.Compare(left=left, comparators=others):
+                inner = [left, *others]
+            case ast.BinOp(left=left, right=right):
+                inner = [left, right]
+            case _:
+                return False
+        return any(self._comes_of_parameters(one, seen | {ast.unparse(node)}) for one in inner)
 
     def _walked(self, node: ast.expr) -> Fact:
         """What is known of an expression, or of what a loop or comprehension walks whose variable it is."""

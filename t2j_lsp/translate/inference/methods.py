@@ -72,6 +72,7 @@ class Methods:
 
     def method(self, node: ast.Call, func: ast.Attribute, arguments: list[Fact], env: Env) -> Fact:
         owner = self.state.facts.get(func.value, UNKNOWN)
+        owner = UNKNOWN if owner == NONE else owner  # None has no methods: ``self.net``, which a subclass gives
         name = func.attr
         if name == RESET and self._resets_a_layer(func, owner):
             self.state.note_built()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from t2j_lsp import symbols
+
 
 def one_by_one(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """The targets that a target is made of, each with its value; the whole where a value is not written for each."""
@@ -22,6 +24,12 @@ def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
         case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
             return one_by_one(target, value)
     return []
+
+
+def values_of_name(function: ast.AST, name: str) -> list[ast.expr]:
+    """What assignments in a function give a name."""
+    pairs = (pair for node in symbols.walk(function) for pair in assigned(node))
+    return [value for target, value in pairs if isinstance(target, ast.Name) and target.id == name]
 
 
 def target_of(value: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.expr | None:

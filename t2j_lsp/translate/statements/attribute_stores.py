@@ -31,6 +31,7 @@ from .kept_states import keeps_state
 from .plain_values import PlainValues
 from .replaced_modules import ReplacedModules
 from .stores import Stores
+from .unknown_attributes import is_used_as_module
 from .unpacked_states import mark_unpacked
 
 UNREGISTERED = (
@@ -172,7 +173,7 @@ class AttributeStores:
             and owner.cls.info.is_module
             and self._begins(node, target, owner, node.value)
             or owner.cls.info.is_module
-            and is_record(value)
+            and (is_record(value) or self._is_module_behind(node, target, owner))
         ):
             text = self.renderer.render(node.value).text
             self.ctx.edits.replace(node.value, f"{self.renderer.need('nnx')}.data({text})")
@@ -288,6 +289,11 @@ class AttributeStores:
         if not is_module(self.ctx.fact(value)) and self._unknown_to_constructors(target, owner):
             return True
         return not self.plain.is_function(value) and self.plain.comes_behind(node, target, owner)
+
+    def _is_module_behind(self, node: ast.Assign, target: ast.Attribute, owner: Instance) -> bool:
+        """Whether something unknown that comes behind a plain value is a module by what its class calls of it."""
+        behind = not is_known(self.ctx.fact(node.value)) and self.plain.comes_behind(node, target, owner)
+        return behind and is_used_as_module(self.ctx, node, target, owner.cls.info)
 
     def _unknown_to_constructors(self, target: ast.Attribute, owner: Instance) -> bool:
         """Whether no constructor gives the attribute, so that it begins to be in a transformed call, on a copy."""

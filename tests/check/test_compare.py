@@ -36,6 +36,7 @@ def kinds(torch: Any, jax: Any, name: str = "output") -> list[str]:
         (None, None),
         ("a", "a"),
         ("cpu", "cpu:0"),  # the text of a device
+        ("Tensor(torch.float32)", "Tensor(float32)"),  # and that of a dtype
         (np.zeros(3), np.full(3, 1e-15)),
         (2.5, np.asarray(2.5)),
         (np.array([-(2**63), 1]), np.array([2**31 - 1, 1], np.int32)),  # NaN and infinity, cast to integers

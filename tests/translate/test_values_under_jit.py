@@ -39,6 +39,17 @@ SAID = {
     "what an object draws when it is called": (
         "class Noise:\n    def __call__(self, n):\n        return torch.rand(n)\n"
     ),
+    "what a lambda of the module level draws": "noisy = lambda x: x + torch.rand(3)\n",
+    "a function that draws in a table": (
+        "def noisy(x):\n    return x + torch.randn_like(x)\n\n\nTABLE = {'noisy': noisy, 'none': abs}\n"
+    ),
+    "a function of pairs of tensors": (
+        "def f(pairs: list[tuple[torch.Tensor, torch.Tensor]]):\n"
+        "    return [x * y.abs().max().item() for x, y in pairs]\n"
+    ),
+    "a function of tensors with numbers": (
+        "def f(pairs: list[tuple[torch.Tensor, int]]):\n    return [x * x.max().item() for x, n in pairs]\n"
+    ),
     "what a module keeps in a dict": (
         "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.kept = {}\n\n"
         "    def forward(self, x):\n        self.kept = {'gone': torch.rand(len(x)) < 0.5}\n"
@@ -122,6 +133,11 @@ CONDITIONS = {
     "one of two": "def f(x, y):\n    return y if 1 - x.abs().min() > 0 else torch.exp(y)\n",
 }
 UNSAID = {
+    "a lambda of the module level that makes a layer": "make = lambda n: torch.nn.Linear(n, 2)\n",
+    "a function that makes layers, in a table": (
+        "def make(n):\n    return torch.nn.Linear(n, 2)\n\n\nTABLE = {'linear': make, 'none': abs}\n"
+    ),
+    "what the module level draws": "start = torch.rand(3)\n",
     "numpy's array that only a constructor computes with": (
         "class Net(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
         "        self.t = np.arange(n) / n\n        self.make()\n\n    def make(self):\n"

@@ -156,7 +156,7 @@ class LibraryObjects:
         if self.ctx.scope.annotation or self._in_isinstance(node):
             return None
         text = self.copier.generic(node).text
-        return Piece(f"{self.renderer.need('functools')}.partial({text}, rngs={rngs_expression(self.ctx)})")
+        return Piece(f"{self.renderer.need('functools')}.partial({text}, rngs={rngs_expression(self.ctx, node)})")
 
     def _key(self, name: str, table: ast.Dict, piece: Piece) -> Piece:
         """A dtype as a key of a dict: jnp.float32 has another hash than the dtype of an array."""

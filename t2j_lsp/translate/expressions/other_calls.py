@@ -30,6 +30,7 @@ from .context import Context
 from .copied_constructors import CopiedConstructors
 from .copied_modules import DEEP_COPY, copied
 from .copying import Copier
+from .dtype_texts import report_dtype_text
 from .given_numbers import report_given_numbers
 from .handlers import ExpressionRenderer
 from .hashed_arrays import report_hashed
@@ -111,6 +112,7 @@ class OtherCalls:
             case _:
                 report_asked_items(self.ctx, self.code(), node)
                 report_hashed(self.ctx, node)
+                report_dtype_text(self.ctx, node)
                 report_unseen_namespace(self.ctx, node)
                 report_keywords(self.ctx, node, fact)
                 self._default_function(node, fact)

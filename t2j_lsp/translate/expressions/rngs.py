@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from t2j_lsp.symbols import FunctionNode, positional_parameters, scopes_around
-from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo
+from t2j_lsp.symbols import FunctionNode, ancestors, positional_parameters, scopes_around
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import UNKNOWN
 from t2j_lsp.translate.rule.own_generators import own_generator
 
 from .context import Context
@@ -27,7 +28,9 @@ def rngs_expression(ctx: Context, draw: ast.AST | None = None) -> str:
         _check_free(ctx, ctx.source.symbols.module if function is None else ctx.source.symbols.within(function.node))
         if ctx.rngs.module is None and ctx.scope.statement is not None and not ctx.report.quiet:
             ctx.rngs.module = ctx.scope.statement.node
-        if function is not None and function.name == "__call__" and ctx.scope.statement is not None:
+        if ctx.scope.statement is not None and (
+            function.name == "__call__" if function is not None else _is_called_later(ctx, draw)
+        ):
             ctx.report.note(ctx.scope.statement.node, "rngs", "value-needed", UNDER_JIT)
         return "rngs"
     if (kept := _kept_by_owner(function)) is not None:
@@ -38,6 +41,16 @@ def rngs_expression(ctx: Context, draw: ast.AST | None = None) -> str:
         ctx.rngs.drawing.add(function.node)
     _check_free(ctx, ctx.source.symbols.within(function.node))
     return "rngs"
+
+
+def _is_called_later(ctx: Context, draw: ast.AST | None) -> bool:
+    """Whether what draws at the module level is a function of its own: a lambda, or a function that is handed on."""
+    if draw is None or is_module(ctx.inference.facts.get(draw, UNKNOWN)):
+        return False
+    fact = ctx.inference.facts.get(draw)
+    if isinstance(fact, Function):
+        return fact.info.draws and not fact.info.builds
+    return any(isinstance(around, ast.Lambda) for around in ancestors(draw, ctx.source.parents))
 
 
 def seeded_generator(ctx: Context) -> str | None:

@@ -11,7 +11,7 @@ from t2j_lsp.translate.inference.call_sites import called_by_modules
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter, is_known
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Scalar, Tensor, Tuple
-from t2j_lsp.translate.rule.join import element
+from t2j_lsp.translate.rule.join import holds_tensor
 from t2j_lsp.translate.rule.names import OPERATOR_METHODS, only_tensor
 
 from .context import Context
@@ -148,8 +148,8 @@ class TensorCode:
 
 
 def _holds_tensors(fact: Fact) -> bool:
-    """Whether a value is a list or tuple of tensors."""
-    return isinstance(fact, ListOf | Tuple) and isinstance(element(fact), Tensor)
+    """Whether a value is a list or tuple of tensors, or of such: ``list[tuple[Tensor, Tensor]]``."""
+    return isinstance(fact, ListOf | Tuple) and holds_tensor(fact)
 
 
 def _parameters(function: FunctionInfo) -> list[ast.arg]:

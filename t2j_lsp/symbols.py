@@ -427,14 +427,18 @@ def blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(node, name, None)
-            if inner:
-                yield from blocks(inner)
-        for handler in getattr(node, "handlers", []):
-            yield from blocks(handler.body)
-        for case in getattr(node, "cases", []):
-            yield from blocks(case.body)
+        for inner in own_blocks(node):
+            yield from blocks(inner)
+
+
+def own_blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The lists of statements of a compound statement itself, in source order but for handlers and cases."""
+    for name in ("body", "orelse", "finalbody"):
+        inner = getattr(node, name, None)
+        if inner:
+            yield inner
+    for part in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+        yield part.body
 
 
 _Walks = dict[ast.AST, list[ast.AST]]

@@ -18,6 +18,21 @@ TOLD = {
         "def g(a, b):\n        a += b\n        return b * 2, b\n    y, z = x * 2, x * 3\n    w = y\n"
         "    y, z = g(y, z)\n    return y + z + w"
     ),
+    "a name in a case": (
+        "match flag:\n        case True:\n            y = x\n            y.add_(1)\n"
+        "        case _:\n            y = x * 2\n    return x, y"
+    ),
+    "a write in a case": "y = x\n    match flag:\n        case True:\n            y.add_(1)\n    return x, y",
+    "a write in a case of a loop": (
+        "for row in xs:\n        y = row\n        match flag:\n            case True:\n                y.mul_(2)\n"
+        "        print(row.sum())"
+    ),
+    "a write in a handler": (
+        "y = x\n    try:\n        print(y)\n    except ValueError:\n        y.add_(1)\n    return x, y"
+    ),
+    "a read that ends a try": (
+        "y = x\n    try:\n        y.add_(1)\n    finally:\n        print(x.sum())\n    return y"
+    ),
     "an entry of a dict": "y, kept = x * 2, {}\n    kept['a'] = y\n    y += 1\n    return kept",
     "a dict": "y = x * 2\n    kept = {'a': y}\n    y += 1\n    return kept",
     "a list": "y = x * 2\n    kept = [y]\n    y += 1\n    return kept",

@@ -119,11 +119,9 @@ class Declarations:
                     self.state.env[node.name] = named_function(made) if node.decorator_list else made.fact
                 case ast.Try() if is_fallback(node):
                     self._declare_fallback(node)
-                case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
-                    for field in ("body", "orelse", "finalbody"):
-                        self.declare(getattr(node, field, []))
-                    for handler in getattr(node, "handlers", []):
-                        self.declare(handler.body)
+                case ast.If() | ast.Try() | ast.TryStar() | ast.With() | ast.For() | ast.While() | ast.Match():
+                    for block in symbols.own_blocks(node):
+                        self.declare(block)
 
     def _declare_fallback(self, node: ast.Try) -> None:
         self.declare(node.body)

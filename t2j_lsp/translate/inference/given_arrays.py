@@ -14,7 +14,7 @@ from .file import Inference
 from .fillers import filled
 from .forward_pass import is_known
 from .places import Env, Reached, overlap
-from .statement_reads import only_written, repeated
+from .statement_reads import only_written, repeated, statements_after
 from .written_parameters import Write
 
 _LOST = (
@@ -107,14 +107,19 @@ class GivenArrays:
         names = {name for name, other in env.items() if overlap(other.reach(), places)}
         computed = [s for s in dropped if not isinstance(s.value, ast.Call)]
         within = {inner for place in (node, *computed) for inner in symbols.walk(place)}
-        rest = self.statements[self.statements.index(node) + 1 :]
-        again = (n for place in repeated(node, parents) for n in symbols.walk(place))
+        around = self.info.node if self.info is not None else self.inference.source.tree
+        after = [*repeated(node, parents), *statements_after(node, around, self.inference.source)]
         other = _of_other_rounds(node, parents)
-        for inner in (*(n for n in again if n not in other), *(n for place in rest for n in symbols.walk(place))):
+        behind = {n for n in other if _position(n) > _position(node)}
+        for inner in (n for place in after for n in symbols.walk(place) if n not in other or n in behind):
             loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
             if loaded and inner not in within and not only_written(inner, parents):
                 return False
         return True
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    return node.lineno, node.col_offset  # type: ignore[attr-defined]
 
 
 def _of_other_rounds(node: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> set[ast.AST]:

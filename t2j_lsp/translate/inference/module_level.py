@@ -79,8 +79,7 @@ class ModuleLevel:
         return self._tells[info.node]
 
 
-_BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
-_FIELDS = ("body", "orelse", "finalbody")
+_BLOCKS = (ast.If, ast.Try, ast.TryStar, ast.With, ast.For, ast.While, ast.Match)
 
 
 def _within(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -88,10 +87,8 @@ def _within(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         yield statement
         if isinstance(statement, _BLOCKS):
-            for name in _FIELDS:
-                yield from _within(getattr(statement, name, ()))
-            for handler in getattr(statement, "handlers", ()):
-                yield from _within(handler.body)
+            for block in symbols.own_blocks(statement):
+                yield from _within(block)
 
 
 def _bound_by(statement: ast.stmt) -> set[str]:
@@ -125,16 +122,15 @@ def _cut(statement: ast.stmt, name: str) -> ast.stmt | None:
     if name not in _bound_by(statement):
         return None
     block = copy(statement)
-    for field_name in _FIELDS:
+    for field_name in ("body", "orelse", "finalbody"):
         if hasattr(block, field_name):
             setattr(block, field_name, list(_cut_all(getattr(block, field_name), name)))
-    if isinstance(block, ast.Try):
-        handlers = []
-        for handler in block.handlers:
-            kept_handler = copy(handler)
-            kept_handler.body = list(_cut_all(handler.body, name))
-            handlers.append(kept_handler)
-        block.handlers = handlers
+    for field_name in ("handlers", "cases"):
+        if hasattr(block, field_name):
+            parts = [copy(part) for part in getattr(block, field_name)]
+            for part in parts:
+                part.body = list(_cut_all(part.body, name))
+            setattr(block, field_name, parts)
     return block
 
 

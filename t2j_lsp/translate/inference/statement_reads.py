@@ -22,12 +22,8 @@ def flatten(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         yield node
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        for field in ("body", "orelse", "finalbody"):
-            inner = getattr(node, field, None)
-            if isinstance(inner, list):
-                yield from flatten(inner)
-        for handler in getattr(node, "handlers", []):
-            yield from flatten(handler.body)
+        for block in symbols.own_blocks(node):
+            yield from flatten(block)
 
 
 def header(node: ast.stmt) -> Iterator[ast.AST]:
@@ -40,7 +36,7 @@ def header(node: ast.stmt) -> Iterator[ast.AST]:
 
 def _own_parts(node: ast.stmt) -> list[ast.AST]:
     """A statement, or the expressions of a compound one, without the statements inside it."""
-    return [node] if not hasattr(node, "body") else list(header(node))
+    return list(header(node)) if hasattr(node, "body") or isinstance(node, ast.Match) else [node]
 
 
 def calls_of(node: ast.stmt) -> Iterator[ast.Call]:
@@ -96,18 +92,28 @@ def targets_of(node: ast.stmt) -> Iterator[ast.expr]:
 def statements_after(node: ast.stmt, function: ast.AST, source: Source) -> Iterator[ast.stmt]:
     """The statements that may run after one: not those of other branches, but those of a loop around it again."""
     place: ast.AST = node
-    while place is not function and isinstance(place, ast.stmt):
-        block = source.block_of(place) or []
+    while place is not function and isinstance(place, ast.stmt | ast.match_case | ast.ExceptHandler):
+        block = (source.block_of(place) or []) if isinstance(place, ast.stmt) else []
         for later in block[block.index(place) + 1 :] if place in block else []:
             yield from flatten([later])
             if isinstance(later, ast.Return | ast.Raise):
                 return
         parent = source.parents.get(place)
+        if isinstance(parent, ast.Try | ast.TryStar):
+            yield from flatten(_behind_in_try(parent, place))
         if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
             yield from flatten(parent.body)
             if isinstance(parent, ast.While):
                 yield parent
         place = parent if parent is not None else function
+
+
+def _behind_in_try(around: ast.Try | ast.TryStar, place: ast.AST) -> list[ast.stmt]:
+    """The statements of other blocks of a ``try`` that may run behind what stands in one."""
+    handlers = [statement for handler in around.handlers for statement in handler.body]
+    if place in around.body:
+        return [*handlers, *around.orelse, *around.finalbody]
+    return [] if place in around.finalbody else around.finalbody
 
 
 def repeated(node: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:

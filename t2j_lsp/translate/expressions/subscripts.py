@@ -165,8 +165,8 @@ class Subscripts:
         return f"{library}.array({self.renderer.render(part).text}{', int' if begins_empty else ''})"
 
     def _is_list_of_truths(self, part: ast.expr) -> bool:
-        if is_known(item := element(self.ctx.fact(part))):
-            return isinstance(item, Scalar) and item.kind == "bool"
+        if is_known(known := element(self.ctx.fact(part))):
+            return isinstance(known, Scalar) and known.kind == "bool"
         match self.code.origin(part):
             case ast.ListComp(elt=item):
                 return _is_truth(item)

@@ -124,17 +124,17 @@ def _position(node: ast.AST) -> tuple[int, int]:
 
 def _of_other_rounds(node: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> set[ast.AST]:
     """Names of what loops around a statement go over: in a later round they are other items."""
-    names, read = set[str](), set[str]()
+    names, read = frozenset[str](), set[str]()
     other, again = set[ast.AST](), set[ast.AST]()
     for place in symbols.ancestors(node, parents):
         if isinstance(place, FunctionNode):
             break
         if isinstance(place, ast.For):
             targets = symbols.bound_names([place.target])
-            names = targets | (names if read & targets else set())
+            names = targets | (names if read & targets else frozenset())
             read = {n.id for n in symbols.walk(place.iter) if isinstance(n, ast.Name)}
         elif isinstance(place, ast.While):
-            names, read = set(), set()
+            names, read = frozenset(), set()
         else:
             continue
         inside = {n for part in place.body for n in symbols.walk(part) if isinstance(n, ast.Name)}

@@ -72,7 +72,7 @@ def takes_next(inference: Inference, node: ast.AST, code: Sequence[ast.AST]) -> 
     text, named = ast.unparse(taken), 0
     for part in code:
         named += sum(isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == text for n in symbols.walk(part))
-    return named == 1 and any(_always(node, part, inference) for part in code)
+    return named == 1 and any(always(node, part, inference) for part in code)
 
 
 def asked_number(
@@ -88,7 +88,7 @@ def asked_number(
         return None
     if info.owner is None or info.owner.acts_as_module or not gives_number(inference, call):
         return None
-    if not evaluated_once(call, inference.source.parents) or not any(_always(call, part, inference) for part in code):
+    if not evaluated_once(call, inference.source.parents) or not any(always(call, part, inference) for part in code):
         return None
     given = [n for argument in (*call.args, *call.keywords) for n in symbols.walk(argument) if isinstance(n, ast.expr)]
     if any(isinstance(fact := inference.fact(n), Tensor) or is_module(fact) for n in given):
@@ -108,7 +108,7 @@ def _changes(node: ast.Attribute | ast.Call, inference: Inference) -> bool:
     return grows or called_function(inference.fact(node.func)) is not None
 
 
-def _always(node: ast.AST, code: ast.AST, inference: Inference) -> bool:
+def always(node: ast.AST, code: ast.AST, inference: Inference) -> bool:
     """Whether no statement around a part of some code decides about it, or repeats it."""
     for around in (node, *ancestors(node, inference.source.parents)):
         if around is code:

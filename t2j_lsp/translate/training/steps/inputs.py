@@ -44,6 +44,7 @@ from t2j_lsp.translate.training.program.static_values import (
 )
 from t2j_lsp.translate.training.program.step_calls import Refused
 
+from .host_numbers import name_of_number
 from .host_values import is_numpy
 from .made_inputs import MadeInputs, as_said, held
 
@@ -185,27 +186,31 @@ class Inputs:
                 inputs[text] = Input(self._name(text), text, one.kind)
             inputs[text].places += [place for place in one.places if place not in inputs[text].places]
 
-    def _made(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
+    def _made(self, node: ast.expr, exposed: set[str]) -> ast.expr | None:
         """What is made of a variable where code is called, and passed in its place."""
         return self.made.of(node, exposed)
 
-    def _add_made(self, node: ast.expr, made: ast.Call | ast.Subscript, inputs: dict[str, Input]) -> None:
+    def _add_made(self, node: ast.expr, made: ast.expr, inputs: dict[str, Input]) -> None:
         text = ast.unparse(made)
         if text not in inputs:
             inputs[text] = Input(self._name_of_made(node, made), text, "array", given=text)
         if made not in inputs[text].places:
             inputs[text].places.append(made)
 
-    def _name_of_made(self, node: ast.expr, made: ast.Call | ast.Subscript) -> str:
+    def _name_of_made(self, node: ast.expr, made: ast.expr) -> str:
         if isinstance(made, ast.Subscript):
             if isinstance(made.slice, ast.Constant) and isinstance(key := made.slice.value, str) and key.isidentifier():
                 return self._name(f".{key}")  # batch["image"]
             return self._name_of_part(made, held(made) or node)
+        if name := name_of_number(self.ctx.inference, made):
+            return self._name(f".{name}")
+        if not isinstance(made, ast.Call):
+            return self._name_of_part(made, node)
         if made.args and isinstance(made.args[0], ast.Attribute) and made.args[0] is not node:
             return self._name(f".{made.args[0].attr}")  # torch.tensor(batch.reward)
         return self._name(".batch") if self.made.next_of(node) is not None else self._name_of_part(made, node)
 
-    def _name_of_part(self, part: ast.Call | ast.Subscript, value: ast.expr) -> str:
+    def _name_of_part(self, part: ast.expr, value: ast.expr) -> str:
         """The name of the value that something is made of, where nothing else of it is read."""
         name, text = ast.unparse(value), ast.unparse(part)
         reads = [n for at in self.parts for n in symbols.walk(at) if isinstance(n, ast.Name) and n.id == name]

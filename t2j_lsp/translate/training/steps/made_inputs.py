@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, MixedDict, 
 from t2j_lsp.translate.training.data.sample_parts import is_mixed
 from t2j_lsp.translate.training.program.flow import DataFlow
 
+from .host_numbers import host_number
 from .host_values import asked_number, is_numpy, made_of_host_values, made_of_value, makes_array, takes_next
 
 
@@ -37,7 +38,7 @@ class MadeInputs:
         self.parts: Sequence[ast.AST] = ()
         """The code that moves into the step."""
 
-    def of(self, node: ast.expr, exposed: set[str]) -> ast.Call | ast.Subscript | None:
+    def of(self, node: ast.expr, exposed: set[str]) -> ast.expr | None:
         """What is passed in place of a variable: an array that is made of it, a part of the array that it is."""
         made = (
             self.next_of(node)
@@ -45,6 +46,7 @@ class MadeInputs:
             or self._part_of_batch(node)
             or self._made_of_values(node, exposed)
             or self._part_of_array(node, exposed)
+            or host_number(self.ctx.inference, self.flow, node, self.parts, exposed)
         )
         inside = symbols.walk(made) if made is not None else ()
         return None if any(isinstance(n, ast.expr) and self.is_trained(ast.unparse(n)) for n in inside) else made

@@ -52,7 +52,7 @@ for step in range(9):
     seen.append(loss.item())
 """
 BOUND = """\
-grads = bound_jit(zero_step, model)()
+grads = zeros = bound_jit(zero_step, model)()
 for step in range(9):
     if step % 3 == 0:
         seen.append(estimate().item())
@@ -60,7 +60,7 @@ for step in range(9):
         loss, grads = bound_jit(accumulate_gradients, model)(grads, x)
     grads = clip_grad_norm(grads, 0.5)
     bound_jit(apply_step, model, optimizer)(grads)
-    grads = bound_jit(zero_step, model)()
+    grads = zeros
     seen.append(loss.item())
 """
 TIED = "self.parts.first.weight = self.parts.last.weight"
@@ -134,3 +134,46 @@ def test_they_are_what_the_unbound_functions_add(tied: bool) -> None:
     exec(code, both[0])
     exec(code.replace(binding, "lambda step, *modules: lambda *arrays: nnx.jit(step)(*modules, *arrays)"), both[1])
     assert both[0]["seen"] == pytest.approx(both[1]["seen"], rel=1e-4) and len(set(both[0]["seen"])) == 12
+
+
+AGAIN = """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batches = [torch.ones(2, 4)] * 4
+
+
+def train():
+    {first}
+    for i, x in enumerate(batches):
+        loss = model(x).square().mean()
+        loss.backward()
+        if i % 2:
+            optimizer.step()
+            {second}
+    {third}
+
+
+for _ in range(2):
+    train()
+"""
+ZERO = "optimizer.zero_grad()"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "made", "again"),
+    [
+        ("pass", ZERO, "pass", 1, 1),
+        (ZERO, ZERO, "pass", 1, 1),
+        (ZERO, "pass", "pass", 1, 0),
+        (ZERO, ZERO, ZERO, 1, 2),
+        (f"if len(batches) > 3:\n        {ZERO}", ZERO, "pass", 3, 0),
+    ],
+)
+def test_zeros_are_made_once(first: str, second: str, third: str, made: int, again: int) -> None:
+    translation = translate(AGAIN.format(first=first, second=second, third=third))
+    assert not translation.gaps
+    assert translation.code.count("bound_jit(zero_step, model)()") == made
+    assert translation.code.count("grads = zeros\n") == again

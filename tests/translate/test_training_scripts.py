@@ -173,7 +173,7 @@ def test_gradients_that_add_up_are_a_variable_of_the_loop() -> None:
         """\
 for epoch in range(2):
     model.train()
-    grads = bound_jit(zero_step, model)()
+    grads = zeros = bound_jit(zero_step, model)()
     for step, (inputs, targets) in enumerate(loader):
         inputs, targets = np.asarray(inputs), np.asarray(targets)
         loss, grads = bound_jit(accumulate_gradients, model)(grads, inputs, targets)
@@ -184,7 +184,7 @@ for epoch in range(2):
             grads = clip_grad_norm(grads, MAX_NORM)
             norms.append(norm.item())
             bound_jit(apply_step, model, optimizer)(grads)
-            grads = bound_jit(zero_step, model)()
+            grads = zeros
             rates.append(float(scheduler(optimizer.step.item())))
 """
     )

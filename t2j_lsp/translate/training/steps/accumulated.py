@@ -81,8 +81,13 @@ class AddedGradients:
         one.updates.append(update)
         update.edited = any(p.edit is not None for p in step_calls)
         parts = [p for p in step_calls if p not in cleared]
-        self._handle_parts(parts, update)
-        if root is not None and not zeroed and not cleared:
+        starts = root is not None and not zeroed and not cleared
+        first = root if starts else self._first([p.node for p in parts if p.kind == "zero"])
+        again = [p.node for p in parts if p.kind == "zero" and p.node is not first]
+        if first is not None and again and all(self._comes_behind(node, first) for node in again):
+            update.zeros = self.ctx.names.fresh("zeros")
+        self._handle_parts(parts, update, first)
+        if root is not None and starts:
             left = steps[0].node if self._leaves_gradients(steps[0]) else None
             self._start(root, update, left)
 
@@ -138,16 +143,24 @@ class AddedGradients:
                     out.append(step_call)
         return out
 
-    def _handle_parts(self, step_calls: list[StepCall], update: Update) -> None:
+    def _first(self, zeros: Sequence[ast.stmt]) -> ast.stmt | None:
+        """What zeroes the gradients in front of all else that does."""
+        return next((zero for zero in zeros if all(z is zero or self._comes_first(zero, z) for z in zeros)), None)
+
+    def _comes_behind(self, node: ast.stmt, first: ast.stmt) -> bool:
+        return node in set(symbols.walk(first)) or self._comes_first(first, node)
+
+    def _handle_parts(self, step_calls: list[StepCall], update: Update, first: ast.stmt | None) -> None:
         """Zeroing, clipping and stepping as operations on the variable that holds the gradients."""
         for step_call in step_calls:
             if not self.ctx.source.starts_line(step_call.node):
                 raise Refused("Several statements of the loop stand on one line.")
             if step_call.kind != "backward":
-                self.ctx.plan.on_statement(step_call.node, self._part(step_call, update))
+                again = step_call.node is not first
+                self.ctx.plan.on_statement(step_call.node, self._part(step_call, update, again))
                 self.used.add(step_call.node)
 
-    def _part(self, step_call: StepCall, update: Update) -> StatementHandler:
+    def _part(self, step_call: StepCall, update: Update, again: bool) -> StatementHandler:
         optimizer, module, grads = update.optimized[0].text, update.optimized[0].modules[0], update.grads
 
         def handler(statements: StatementRewriter) -> None:
@@ -155,7 +168,7 @@ class AddedGradients:
             self.ctx.report.count_converted()
             match step_call.kind:
                 case "zero":
-                    lines = [f"{grads} = {self._zeros(update, need)}"]
+                    lines = [f"{grads} = {update.zeros}" if update.zeros and again else self._zeros(update, need)]
                 case "clip":
                     lines = clipped(self.ctx, step_call, grads, module, statements)
                 case "step" if update.arrays:
@@ -174,11 +187,13 @@ class AddedGradients:
         return handler
 
     def _zeros(self, update: Update, need: Callable[[str], str]) -> str:
-        """What gradients that add up begin with."""
+        """The statement that gives gradients what they begin with."""
         module = update.optimized[0].modules[0]
         if update.arrays:
-            return f"{need(self.allocations.helper('bound_jit', module))}({need('zero_step')}, {module})()"
-        return f"{need('zero_gradients')}({module})"
+            zeros = f"{need(self.allocations.helper('bound_jit', module))}({need('zero_step')}, {module})()"
+        else:
+            zeros = f"{need('zero_gradients')}({module})"
+        return " = ".join(filter(None, [update.grads, update.zeros, zeros]))
 
     def _leaves_gradients(self, step: StepCall) -> bool:
         """Whether a function may be called again with gradients that no step has used: it is given its optimizer, and
@@ -202,7 +217,7 @@ class AddedGradients:
             if left is not None:
                 self.ctx.report.note(left, "torch.optim.Optimizer", "note", LEFT_OVER)
             zeros = self._zeros(update, statements.renderer.need)
-            self.ctx.edits.insert_before(root, [f"{update.grads} = {zeros}"], priority=-2)
+            self.ctx.edits.insert_before(root, [zeros], priority=-2)
             if inner is not None:
                 inner(statements)
             else:

@@ -70,6 +70,8 @@ class Update:
     condition: ast.If | None = None
     grads: str = ""
     """The variable that gradients are added up in, or wait in."""
+    zeros: str = ""
+    """The variable of zeros that they begin with, if they begin again."""
     step: int = 0
     """The item of the step, where the update is made in its place."""
     name: str = ""

@@ -43,10 +43,15 @@ def _is_read(node: ast.AST, name: str) -> TypeGuard[ast.expr]:
 
 def must_be_static(places: list[ast.expr], inference: Inference) -> bool:
     """Whether a value is used where jit needs a Python value: in shapes, ranges, conditions, as an option."""
+    return bool(static_places(places, inference))
+
+
+def static_places(places: list[ast.expr], inference: Inference) -> list[ast.expr]:
+    """Where a value is used so, in the code itself and in functions that are given it."""
     followed = [*places, *_reads_in_functions(places, inference, numbers=True)]
-    if any(_static_place(place, inference) for place in followed):
-        return True
-    return any(_is_counted_to(place, inference) for place in _reads_in_functions(places, inference))
+    static = [place for place in followed if _static_place(place, inference)]
+    others = (place for place in _reads_in_functions(places, inference) if place not in static)
+    return static + [place for place in others if _is_counted_to(place, inference)]
 
 
 def items_decide(places: list[ast.expr], inference: Inference) -> bool:

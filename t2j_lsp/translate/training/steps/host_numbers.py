@@ -10,7 +10,7 @@ import ast
 from collections.abc import Container, Sequence
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.rule.facts import Qual, Scalar, Tensor
 from t2j_lsp.translate.source.evaluation import evaluated_once
@@ -56,12 +56,28 @@ def _is_plain(inference: Inference, flow: DataFlow, node: ast.expr, exposed: Con
             )
         case ast.Call(func=func, keywords=[], args=args):
             builtin = isinstance(func, ast.Name) and func.id in _BUILTINS and func.id not in inference.env
-            known = builtin or _is_math(inference, func)
+            known = builtin or _is_math(inference, func) or _is_of_numbers(inference, func)
             return known and all(_is_plain(inference, flow, one, exposed) for one in args)
         case ast.Constant():
-            return isinstance(node.value, int | float)
+            return isinstance(node.value, int | float | str)
     parts = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
     return isinstance(node, _PARTS) and all(_is_plain(inference, flow, one, exposed) for one in parts)
+
+
+def _is_of_numbers(inference: Inference, func: ast.expr) -> bool:
+    """Whether a function of the file computes with nothing but numbers, and changes nothing."""
+    info = called_function(inference.fact(func))
+    if info is None or info.owner is not None or info.external or info.node.decorator_list:
+        return False
+    inner = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Global | ast.Nonlocal | ast.Yield | ast.YieldFrom
+    for node in symbols.walk(info.node):
+        if node is not info.node and isinstance(node, inner):
+            return False
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            return False
+        if isinstance(node, ast.Call) and not _of_numbers(inference, node):
+            return False
+    return True
 
 
 def _is_math(inference: Inference, node: ast.expr) -> bool:
@@ -71,7 +87,11 @@ def _is_math(inference: Inference, node: ast.expr) -> bool:
 
 def name_of_number(inference: Inference, number: ast.expr) -> str:
     """What a step calls a number: as the parameter of the function of the file that it is given for."""
-    if isinstance(number, ast.Subscript) or isinstance(number, ast.Call) and not _of_numbers(inference, number):
+    if (
+        isinstance(number, ast.Subscript)
+        or isinstance(number, ast.Call)
+        and not (_of_numbers(inference, number) or _is_of_numbers(inference, number.func))
+    ):
         return ""
     call = inference.source.parents.get(number)
     if isinstance(call, ast.keyword):
@@ -83,4 +103,5 @@ def name_of_number(inference: Inference, number: ast.expr) -> str:
 
 
 def _of_numbers(inference: Inference, call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id in _BUILTINS or _is_math(inference, call.func)
+    builtin = isinstance(call.func, ast.Name) and call.func.id in _BUILTINS and call.func.id not in inference.env
+    return builtin or _is_math(inference, call.func)

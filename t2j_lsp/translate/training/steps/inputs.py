@@ -46,7 +46,8 @@ from t2j_lsp.translate.training.program.step_calls import Refused
 
 from .host_numbers import name_of_number
 from .host_values import is_numpy
-from .made_inputs import MadeInputs, as_said, held
+from .made_inputs import MadeInputs, as_said, held, pairs_positions
+from .traced_extremes import TracedExtremes
 
 PLACES = "device", "dtype", "generator"
 """Kinds of values that say where and how arrays are made, which JAX's code seldom does."""
@@ -70,6 +71,7 @@ class Inputs:
             self.local |= context.source.symbols.bound(function.node)
         self.taken: set[str] = set()
         self.parts: Sequence[ast.AST] = ()
+        self.extremes = TracedExtremes(context.inference, context.plan)
         self.made = MadeInputs(context, flow, self._is_constant, lambda text: text in objects.trained.leaves)
 
     def of(self, parts: Sequence[ast.AST], modules: Iterable[str], kept: Iterable[str] = ()) -> dict[str, Input]:
@@ -343,7 +345,7 @@ class Inputs:
             return "module" if self.objects.trained.is_model(place) else "array"
         if is_module(known):
             return "function" if is_loss(known) or known == AnyModule() and names_loss(place) else "module"
-        if is_numpy(known) and self._pairs_positions(place):
+        if is_numpy(known) and pairs_positions(self.ctx.inference, place):
             return "array"
         if isinstance(known, Object) and not stands_alone(known):
             raise Refused(f"the loss is computed with {ast.unparse(place)}, {as_said(known)}")
@@ -361,15 +363,6 @@ class Inputs:
                 f"the loss is computed with {ast.unparse(place)}, whose object can't be passed to a compiled function"
             )
         return "array"
-
-    def _pairs_positions(self, place: ast.expr) -> bool:
-        """Whether a value picks elements along with another one, ``q[rows, actions]``: positions, and no mask."""
-        listed = self.ctx.source.parents.get(place)
-        around = self.ctx.source.parents.get(listed) if isinstance(listed, ast.Tuple) else None
-        if not isinstance(listed, ast.Tuple) or not isinstance(around, ast.Subscript) or around.slice is not listed:
-            return False
-        arrays = [one for one in listed.elts if is_numpy(fact := self.ctx.fact(one)) or isinstance(fact, Tensor)]
-        return isinstance(self.ctx.fact(around.value), Tensor) and len(arrays) > 1
 
     def _value_kind(self, one: Input) -> Kind:
         """Whether a value is traced, or known when the step is traced."""
@@ -395,7 +388,8 @@ class Inputs:
                 return "function"
             raise Refused(f"a function calls {one.text}, of which it isn't known whether it is a module")
         if any(isinstance(f, Scalar) or f == UNKNOWN or isinstance(f, UnknownParameter) for f in facts):
-            return "static" if must_be_static(one.places, self.ctx.inference) else "array"
+            static = must_be_static(one.places, self.ctx.inference)
+            return "static" if static and not self.extremes.take(one.places) else "array"
         return "array"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.call_sites import reached_functions
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter, is_known
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.facts import STR, UNKNOWN, Fact, ListOf, MixedDict, Object, Qual, Scalar, Tensor, Tuple
@@ -182,6 +183,16 @@ def held(part: ast.Subscript) -> ast.Name | None:
         case ast.Call(func=ast.Attribute(value=ast.Name() as name), args=[], keywords=[]):
             return name
     return None
+
+
+def pairs_positions(inference: Inference, place: ast.expr) -> bool:
+    """Whether a value picks elements along with another one, ``q[rows, actions]``: positions, and no mask."""
+    listed = inference.source.parents.get(place)
+    around = inference.source.parents.get(listed) if isinstance(listed, ast.Tuple) else None
+    if not isinstance(listed, ast.Tuple) or not isinstance(around, ast.Subscript) or around.slice is not listed:
+        return False
+    arrays = [one for one in listed.elts if is_numpy(fact := inference.fact(one)) or isinstance(fact, Tensor)]
+    return isinstance(inference.fact(around.value), Tensor) and len(arrays) > 1
 
 
 def _is_whole(fact: Fact) -> bool:

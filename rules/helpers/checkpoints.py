@@ -75,6 +75,13 @@ class StateDict(UserDict[str, Any]):
         value = self.data[name]
         return value() if isinstance(value, functools.partial) else value
 
+    def write(self, name: str, value: Any) -> None:
+        """Writes into the module what PyTorch copies into a tensor of its state, in its dtype and shape."""
+        variable, is_kernel = self.data[name].args
+        old = torch_array(variable, is_kernel)
+        array = jnp.broadcast_to(jnp.asarray(value, old.dtype), old.shape)
+        variable.set_value(jnp.moveaxis(array, (0, 1), (-1, -2)) if is_kernel else array)
+
     def keys(self) -> KeysView[str]:
         """The names, which show themselves as PyTorch's do."""
         return OrderedDict.fromkeys(self.data).keys()

@@ -9,8 +9,8 @@ from functools import cache
 from typing import cast
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.inference.attributes import MODULE_NAMES
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
+from t2j_lsp.translate.inference.module_states import MODULE_NAMES
 from t2j_lsp.translate.rule.facts import Fact, Layer
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, assigned, bracket

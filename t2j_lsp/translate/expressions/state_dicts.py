@@ -6,6 +6,7 @@ import ast
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.inference.module_states import copied_into
 
 from .state_order import in_torch_order
 from .walk_order import order_matters, reads_of
@@ -27,6 +28,8 @@ def problem_of_state(inference: Inference, call: ast.Call) -> str | None:
         match parents.get(use):
             case ast.Attribute(attr=name) as method if name in WALKS and isinstance(parents.get(method), ast.Call):
                 walk = parents[method]
+                if only_copies(inference, walk):
+                    continue
                 if not ordered and order_matters(inference, walk):
                     return _ORDER
                 if (reason := _of_walk(inference, walk)) is not None:
@@ -40,6 +43,8 @@ def problem_of_state(inference: Inference, call: ast.Call) -> str | None:
                 return _ORDER
             case ast.Call(func=ast.Name(id="dict")) as copied if not is_used_at_once(inference, copied):
                 return _FOLLOWS
+            case ast.Subscript(ctx=ast.Load()) as item if copies_into(inference, item):
+                continue
             case ast.Subscript(ctx=ast.Load()) as item:
                 if _is_written(inference, item):
                     return _WRITES
@@ -48,12 +53,48 @@ def problem_of_state(inference: Inference, call: ast.Call) -> str | None:
     return None
 
 
+def copies_into(inference: Inference, item: ast.Subscript) -> bool:
+    """Whether a tensor of a state is what a statement copies another one into."""
+    statement = symbols.nearest(ast.Expr, item, inference.source.parents)
+    one = copied_into(inference.source, inference.fact, statement) if statement is not None else None
+    return one is not None and item.value is one[0] and item.slice is one[1]
+
+
+def only_copies(inference: Inference, walk: ast.AST) -> bool:
+    """Whether a loop over a state, or over two of them, computes tensors, copies them into a state, and does no more.
+
+    Each tensor is met once, in whatever order they come.
+    """
+    loop = inference.source.parents.get(walk)
+    if isinstance(loop, ast.Call) and isinstance(loop.func, ast.Name) and loop.func.id == "zip":
+        loop = inference.source.parents.get(loop)
+    if not isinstance(loop, ast.For) or loop.orelse:
+        return False
+    copies = [copied_into(inference.source, inference.fact, s) for s in symbols.walk(loop) if isinstance(s, ast.stmt)]
+    return any(copies) and all(_computes(inference, s) for s in loop.body)
+
+
+def _computes(inference: Inference, node: ast.stmt) -> bool:
+    match node:
+        case ast.If(body=body, orelse=orelse):
+            return all(_computes(inference, s) for s in [*body, *orelse])
+        case ast.Assign(targets=[ast.Name()]) | ast.Pass() | ast.Continue():
+            return True
+    return copied_into(inference.source, inference.fact, node) is not None
+
+
 def _of_walk(inference: Inference, walk: ast.AST) -> str | None:
     """What is wrong with a loop or comprehension over the tensors."""
     loop = inference.source.parents.get(walk)
     if not isinstance(loop, ast.For | ast.comprehension) or loop.iter is not walk:
         return None
-    names = {n.id for n in symbols.walk(loop.target) if isinstance(n, ast.Name)}
+    match walk, loop.target:
+        case ast.Call(func=ast.Attribute(attr="keys")), _:
+            return None
+        case ast.Call(func=ast.Attribute(attr="items")), ast.Tuple(elts=[ast.Name(), ast.Name() as tensor]):
+            names = {tensor.id}
+        case _:
+            names = {n.id for n in symbols.walk(loop.target) if isinstance(n, ast.Name)}
     body: ast.AST = loop if isinstance(loop, ast.For) else inference.source.parents[loop]
     for node in symbols.walk(body):
         if isinstance(node, ast.Name) and node.id in names and _is_written(inference, node):

@@ -10,7 +10,7 @@ from t2j_lsp.translate.rule.definitions import Function, is_module
 from t2j_lsp.translate.rule.facts import Qual
 
 from .own_files import SAVES
-from .state_dicts import WALKS, is_used_at_once, may_train
+from .state_dicts import WALKS, copies_into, is_used_at_once, may_train
 from .walk_order import reads_of
 
 _COPIES = ("copy.deepcopy", "copy.copy")
@@ -36,8 +36,8 @@ def _is_read_at_once(inference: Inference, state: ast.expr) -> bool:
             return _is_walked(inference, parents[method])
         case ast.For() | ast.comprehension():
             return _is_walked(inference, state)
-        case ast.Subscript(ctx=ast.Load()):
-            return True
+        case ast.Subscript(ctx=ast.Load()) as item:
+            return not copies_into(inference, item)
         case ast.Call(func=ast.Attribute(attr="load_state_dict"), args=[given]) if given is state:
             return True
         case _:

@@ -35,13 +35,12 @@ from t2j_lsp.translate.rule.names import only_tensor
 from .bodies import Bodies
 from .evidence import ParameterEvidence
 from .forward_pass import CONTAINERS, State, UnknownParameter, contents
+from .module_states import MODULE_NAMES
 
 _FIELDS = tuple(names_with(one) for one in (Trait.FIRST_FIELD, Trait.SECOND_FIELD, Trait.THIRD_FIELD))
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
 _OF_RECURRENT = re.compile(r"(weight|bias)_(ih|hh|hr)(_l\d+(_reverse)?)?")
 """Parameters of recurrent layers and cells: `weight_ih_l0`."""
-MODULE_NAMES = frozenset({"module", "model", "net", "layer"})
-"""A parameter of one of these names that is asked for its mode is a module."""
 
 
 class AttributeFacts:

@@ -295,7 +295,7 @@ class LibraryCalls:
         if name == "itertools.chain" and not any(isinstance(a, ast.Starred) for a in node.args):
             return ListOf(join_all([element(one) for one in arguments]))
         if name in ("copy.copy", "copy.deepcopy") and arguments:
-            return arguments[0]
+            return self.evidence().copied(node, arguments[0])
         if name in _PARAMETERS:
             inner = arguments[0] if arguments else TENSOR
             return replace(inner, variable=True) if isinstance(inner, Tensor) else Tensor(variable=True)

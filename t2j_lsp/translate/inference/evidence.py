@@ -8,13 +8,14 @@ import re
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.binding import bind
 from t2j_lsp.translate.rule.definitions import Function, FunctionInfo, is_module_class
-from t2j_lsp.translate.rule.facts import INT, NONE, TENSOR, UNKNOWN, Fact, ModuleClass, Tensor
+from t2j_lsp.translate.rule.facts import INT, NONE, TENSOR, UNKNOWN, AnyModule, Fact, ModuleClass, Tensor
 from t2j_lsp.translate.rule.join import join_all, lambdas
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.text import Source
 
 from .forward_pass import State, UnknownParameter
+from .module_states import MODULE_NAMES, evaluates_copy
 from .repeated_sizes import RepeatedSizes
 
 _SIZES = frozenset(
@@ -66,6 +67,13 @@ class ParameterEvidence:
         """A module is called on the value: a tensor, unless methods that only others have are called on it, too."""
         if isinstance(fact, UnknownParameter):
             self.add_weak(fact)
+
+    def copied(self, node: ast.Call, fact: Fact) -> Fact:
+        """What a copy is: a module where a parameter that is called so is copied and told to evaluate."""
+        if isinstance(fact, UnknownParameter) and fact.name in MODULE_NAMES and evaluates_copy(self.source, node):
+            self.add(fact, AnyModule())
+            return AnyModule()
+        return fact
 
     def gives_tensor(self, node: ast.expr | None) -> None:
         """``torch.mean(x.var(axis=0))``: the method gives what only a tensor's gives, so ``x`` is one.

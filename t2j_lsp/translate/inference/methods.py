@@ -45,7 +45,9 @@ from .evidence import ParameterEvidence
 from .forward_pass import Env, State, UnknownParameter
 from .item_stores import is_mask
 from .module_methods import RESET, ModuleMethodFacts, calls_forward, forward_is_of_modules, resets_layers
+from .module_states import MODULE_NAMES, is_modules_state
 
+_STATE = "state_dict"
 _OF_ARRAYS = names_with(Trait.VALUE)
 """Methods of an array of NumPy whose value is none."""
 _OF_TEXTS: dict[str, Fact] = {
@@ -79,6 +81,9 @@ class Methods:
         if name in MODULE_HOOKS and not is_module(owner) and not isinstance(owner, Instance | Class):
             return self.modules.method(AnyModule(), name, arguments, node)
         if name in MODULE_ONLY and not arguments and (owner == UNKNOWN or isinstance(owner, UnknownParameter)):
+            self.evidence.add(owner, AnyModule())
+            return self.modules.method(AnyModule(), name, arguments, node)
+        if name == _STATE and self._has_state_of_module(node, owner):
             self.evidence.add(owner, AnyModule())
             return self.modules.method(AnyModule(), name, arguments, node)
         if name in names_with(Trait.TO_DEVICE) and owner == UNKNOWN and node in self.evidence.source.moved_modules:
@@ -134,6 +139,16 @@ class Methods:
             return UNKNOWN
         self.state.note_random(node, rule.name, rule)
         return rule_result(rule, node, [owner, *arguments], self.state.facts, method=True)
+
+    def _has_state_of_module(self, node: ast.Call, owner: Fact) -> bool:
+        """Whether a parameter that is called a model gives names of tensors, and no class of the file has such names.
+
+        Classes that keep averages of a model's parameters have states of their own.
+        """
+        if not isinstance(owner, UnknownParameter) or owner.name not in MODULE_NAMES or node.args or node.keywords:
+            return False
+        own = any(_STATE in info.methods for info in self.state.classes.values())
+        return not own and is_modules_state(self.evidence.source, node)
 
     def _resets_a_layer(self, func: ast.Attribute, owner: Fact) -> bool:
         """Whether a layer of PyTorch's, or any module, draws its values anew: what no class of the file does."""

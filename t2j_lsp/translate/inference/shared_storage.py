@@ -22,6 +22,7 @@ from .fillers import written_for
 from .gates import Gate
 from .given_arrays import GivenArrays
 from .lost_items import writes_into_items, written_arrays
+from .module_states import copied_into
 from .numpy_memory import TENSOR, NumpyMemory, numpy_targets, other_side
 from .optimizer_steps import stays_variable, stepping_functions, steps
 from .places import NOWHERE, Env, Reached, is_state, joined, made_by, overlap
@@ -250,6 +251,8 @@ class _Function:
             shared = None if flag else self._read_beside(call, write, node, env) or self._read_later(write, node, env)
             if not sets_flag(call):
                 self._note_written(write)
+            if copied_into(self.inference.source, self.inference.fact, node) is not None:
+                continue
             if is_state(write.held):
                 self.writes[node] = _STATE
             elif shared is not None and self._may_be_rectified(call, node, env):

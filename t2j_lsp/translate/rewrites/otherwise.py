@@ -60,6 +60,7 @@ from .walked_sequentials import with_sequentials_walked
 from .weighted_backward import with_weighted_losses_summed
 from .wrapped_layers import with_layers_built_where_wrapped
 from .written_arguments import with_written_arguments_handed_back
+from .written_states import with_writes_into_states_copied
 
 _WAYS = (
     with_go_betweens_left_out,
@@ -110,6 +111,7 @@ _WAYS = (
     with_starred_tuples_named,
     with_statistics_updated_first,
     with_written_arguments_handed_back,
+    with_writes_into_states_copied,
     with_plain_forms,
 )
 

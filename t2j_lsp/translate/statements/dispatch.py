@@ -27,6 +27,7 @@ from .layer_parameters import LayerParameters
 from .module_loops import ModuleLoops
 from .module_statements import ModuleStatements
 from .no_gradient import NoGradient
+from .state_copies import StateCopies
 from .stores import Stores
 from .unwrapping import unwrap
 from .weight_tying import WeightTying
@@ -94,6 +95,7 @@ class Statements:
         modules = ModuleStatements(self.ctx, self.renderer, self.renderer.methods, self.renderer.variables)
         return (
             effects.dropped,
+            StateCopies(self.ctx, self.renderer).copy,
             effects.chosen,
             effects.seed,
             effects.seeded_by_function,

@@ -18,6 +18,7 @@ from .batch_statistics import with_statistics_updated_first
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .called_backward import with_backward_passes_as_methods
 from .children_by_name import with_children_by_name
+from .chosen_functions import with_chosen_functions_called_by_name
 from .chosen_optimizers import with_chosen_optimizers_as_branches
 from .class_patterns import with_class_patterns_as_conditions
 from .clipped_lists import with_clipped_lists_walked
@@ -105,6 +106,7 @@ _WAYS = (
     with_attributes_as_variables,
     with_attributes_of_a_call_as_variables,
     with_chosen_optimizers_as_branches,
+    with_chosen_functions_called_by_name,
     with_settings_as_keywords,
     with_makers_of_optimizers_inlined,
     with_seeds_as_statements,

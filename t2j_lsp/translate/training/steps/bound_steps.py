@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import with_ancestors
+from t2j_lsp.symbols import nearest, with_ancestors
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.rule.definitions import FunctionInfo
+from t2j_lsp.translate.source.positions import position
 from t2j_lsp.translate.training.program.cut_values import GROWING
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 from t2j_lsp.translate.training.program.single_runs import SingleRuns
@@ -35,10 +38,10 @@ class BoundSteps:
     def loop(self, place: ast.stmt, modules: Sequence[str], optimizers: Sequence[str]) -> ast.For | ast.While | None:
         """The loop in front of which the step at a place is bound; None if it can't be."""
         outermost = self._outermost(place)
-        if outermost is None or not self._runs_once:
+        if outermost is None or not self._runs_once and not all(map(self._is_new_in_each_call, optimizers)):
             return None
         names = [*modules, *optimizers]
-        if not all(name.isidentifier() and self._is_made_before(name, outermost) for name in names):
+        if not all(name.isidentifier() and self._stays(name, outermost) for name in names):
             return None
         if any(self._grows(node, modules) for node in symbols.walk(outermost)):
             return None
@@ -60,6 +63,42 @@ class BoundSteps:
         if info is None:
             return True
         return info.owner is None and info.outer is None and SingleRuns(self.objects).is_called_once(info)
+
+    def _is_new_in_each_call(self, optimizer: str) -> bool:
+        """Whether an optimizer is made for each call of the function, for each of which the step is compiled anyway."""
+        info = self.scope.function
+        if info is None or not optimizer.isidentifier():
+            return False
+        made = self.objects.constructors(ast.Name(optimizer, ast.Load()), self.scope)
+        inside = {*symbols.walk(info.node)}
+        if made and all(call in inside for call in made):
+            return True
+        return self._is_made_for_calls(optimizer, info)
+
+    def _is_made_for_calls(self, parameter: str, info: FunctionInfo) -> bool:
+        """Whether the calls of a function stand in one block, each behind what makes the optimizer that it is given."""
+        calls = sorted(SingleRuns(self.objects).all_calls(info), key=position)
+        statements = [nearest(ast.stmt, call, self.ctx.source.parents) for call in calls]
+        block = self.ctx.source.block_of(statements[0]) if statements and statements[0] is not None else None
+        last = 0
+        for call, statement in zip(calls, statements, strict=True):
+            given = next((value for one, value in bound_arguments(call, info) if one.arg == parameter), None)
+            if block is None or statement not in block or not isinstance(given, ast.Name):
+                return False
+            between = block[last : block.index(statement)]
+            made = (n for s in between if isinstance(s, ast.Assign) for n in symbols.walk(s) if isinstance(n, ast.Name))
+            if not any(n.id == given.id and isinstance(n.ctx, ast.Store) for n in made):
+                return False
+            last = block.index(statement)
+        return bool(calls)
+
+    def _stays(self, name: str, loop: ast.stmt) -> bool:
+        """Whether a variable has one value from a loop on; a parameter too, where each call binds the step."""
+        info = self.scope.function
+        if info is None or self._runs_once or name not in symbols.parameter_names(info.node):
+            return self._is_made_before(name, loop)
+        given = any(n.id == name and self.ctx.source.home(n) is info.node for n in self._stores)
+        return not given and not self._is_rebound(name)
 
     def _is_made_before(self, name: str, loop: ast.stmt) -> bool:
         """Whether a variable is given its only value by a statement of the scope's own block in front of a loop."""

@@ -81,9 +81,8 @@ class LBFGS:
                 evaluations += 1
             if evaluations >= self.max_eval or jnp.abs(grads).max() <= self.tolerance_grad:
                 break
-            if self.distance * jnp.abs(self.direction).max() <= self.tolerance_change:
-                break
-            if abs(loss - before) < self.tolerance_change:
+            moved = self.distance * jnp.abs(self.direction).max()
+            if moved <= self.tolerance_change or abs(loss - before) < self.tolerance_change:
                 break
         return first
 

@@ -52,7 +52,43 @@ def asked(line: str = "", head: str = "") -> set[str]:
     ],
 )
 def test_only_layers_of_the_program_are_asked_for(line: str, wanted: set[str]) -> None:
-    assert asked(line) == wanted
+    assert asked(f"{line}\n        self.scale = nn.Parameter(torch.ones(2))") == wanted
+
+
+OTHERS = {
+    "a parameter": "self.kernel = nn.Parameter(torch.ones(2))",
+    "a buffer": "self.register_buffer('mean', torch.zeros(2))",
+    "a layer": "self.embedding = nn.Linear(2, 2)",
+    "one by a name": "setattr(self, 'ker' + 'nel', nn.Parameter(torch.ones(2)))",
+    "one in a dict": "self.all = nn.ModuleDict({name: nn.Linear(2, 2) for name in ('a', 'b')})",
+    "one that is woven": "self.fc = nn.utils.parametrizations.weight_norm(self.fc)",
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_whose_a_name_is_is_asked_where_others_may_have_it(case: str) -> None:
+    assert "Linear" in asked(OTHERS[case])
+
+
+@pytest.mark.parametrize(
+    ("line", "renamed"),
+    [
+        ("", "('weight' if k == 'kernel' else k)"),
+        ("self.norm = nn.BatchNorm1d(2)", "TORCH_NAMES.get(k, k)"),
+        ("self.weights: Dict = {}", "('weight' if k == 'kernel' else k)"),
+    ],
+)
+def test_a_name_that_only_layers_have_says_whose_it_is(line: str, renamed: str) -> None:
+    code = convert("from typing import Dict\n" + NET.format(line)).code
+    (helper,) = (s for s in ast.parse(code).body if isinstance(s, ast.FunctionDef) and s.name == "saved_places")
+    assert f"yield (prefix + {renamed}, (v, k == 'kernel'))" in ast.unparse(helper)
+    assert "Linear" not in ast.unparse(helper)
+
+
+def test_batches_that_nobody_counts_are_not_asked_for() -> None:
+    load = "net.load_state_dict(torch.load('net.pt'))\n"
+    assert "batches_tracked" not in convert(NET.format("") + load).code
+    assert "batches_tracked" in convert(NET.format("self.norm = nn.BatchNorm1d(2)") + load).code
 
 
 @pytest.mark.parametrize(

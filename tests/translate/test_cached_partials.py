@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from t2j_lsp.translate.source.folding.partials import as_partial
-from t2j_lsp.translate.training.program.text import in_one
+from t2j_lsp.translate.training.program.text import in_one, returned_with
 
 BOUND = '''@functools.cache
 def bound(step, *modules):
@@ -70,3 +70,32 @@ def test_a_loss_is_returned_with_the_output_in_place() -> None:
 )
 def test_what_says_more_stays(lines: list[str]) -> None:
     assert in_one(lines, 60) == lines
+
+
+def test_a_loss_is_returned_beside_other_results_in_place() -> None:
+    lines = ["out = model(x)", "loss = f(out, y)", "return loss, (out, y)"]
+    assert returned_with(lines, 60) == ["out = model(x)", "return f(out, y), (out, y)"]
+    assert returned_with(["loss = a + 2 * b", "return loss, a"], 60) == ["return a + 2 * b, a"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["loss = f(out, y)", "return loss, (out, loss)"],
+        ["loss = f(out, y)", "return loss, loss.sum()"],
+        ["loss = f(out, y)", "return out, loss"],
+        ["loss = f(out, y)  # said", "return loss, out"],
+        ["loss = f(out, '#')", "return loss, out"],
+        ["loss = out, y", "return loss, out"],
+        ["loss = f if out else g", "return loss, out"],
+        ["loss = f(out, y)", "out = g(out)", "return loss, out"],
+        ["first = loss = f(out, y)", "return loss, out"],
+        ["loss = last = f(out, y)", "return loss, out"],
+        ["loss, out = f(out, y)", "return loss, out"],
+        ["loss += f(out, y)", "return loss, out"],
+        ["loss = a_long_name(out, y) + another_very_long_name(out, y)", "return loss, out"],
+        ["out = f(y)", "return loss, out"],
+    ],
+)
+def test_what_is_more_than_a_loss_beside_results_stays(lines: list[str]) -> None:
+    assert returned_with(lines, 60) == lines

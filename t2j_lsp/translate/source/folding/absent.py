@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 
@@ -32,6 +32,8 @@ HELD_BY: Mapping[str, tuple[str, ...]] = {
     "var": ("BatchNorm",),
 }
 """Attributes of layers, and which of the layers have them."""
+_BY_NAME = frozenset(("Dict", "setattr", "__setattr__", "__dict__", "vars", "register_parameter", "register_buffer"))
+"""What gives modules attributes of names that may be computed."""
 _OF_HELPERS = frozenset(("_names",))
 """Attributes by which helpers know classes of their own; Flax has no such names."""
 _DRAWING = frozenset(("Dropout", "SpectralNorm"))
@@ -66,9 +68,44 @@ def without_absent(texts: Mapping[str, str], user: ast.Module, named: Iterable[s
     unset = "persistent" not in words
     held = own.strings.union(*(one.stored for one in read))
     absent |= _OF_HELPERS - held
-    left = {name: _without(text, frozenset(absent), asked, unset) for name, text in texts.items()}
+    only_layers = {"SpectralNorm", "WeightNorm"} <= absent and _names_layers_only(user, held | words)
+    plain = {name: _with_plain_names(text, absent, only_layers) for name, text in texts.items()}
+    left = {name: _without(text, frozenset(absent), asked, unset) for name, text in plain.items()}
     short = tuple((name, table) for name, text in left.items() if name not in named and (table := _short_table(text)))
-    return {name: folded(text, short) for name, text in left.items()} if short else left
+    return {name: _of_kernels_alone(folded(text, short)) for name, text in left.items()} if short else left
+
+
+_ONE_NAME = '{"kernel": "weight"}'
+"""The names of layers of which only kernels have another one, as they are written in their place."""
+
+
+def _of_kernels_alone(text: str) -> str:
+    """A text in which that table is asked for a name, with a comparison instead."""
+    text = text.replace(f"{_ONE_NAME}.get(k, k)", '("weight" if k == "kernel" else k)')
+    return text.replace(f"item[0] not in {_ONE_NAME}", 'item[0] != "kernel"')
+
+
+_OF_LAYERS = "    names = TORCH_NAMES if isinstance(module, LAYERS_WITH_WEIGHTS) else {}\n"
+_KERNELS = " and k in names)"
+_COUNTED = '{k: v for k, v in state.items() if k in places or "batches_tracked" not in k}'
+"""What helpers say of the names that only layers have, and of the batches that only batch norms count."""
+
+
+def _with_plain_names(text: str, absent: Set[str], only_layers: bool) -> str:
+    """The text of a helper that need not ask whose a name is, nor for what only an absent layer saves."""
+    if only_layers and _OF_LAYERS in text:
+        text = text.replace(_OF_LAYERS, "").replace(_KERNELS, ")")
+        text = text.replace("names.get(k, k)", "TORCH_NAMES.get(k, k)").replace("not in names", "not in TORCH_NAMES")
+    return text.replace(_COUNTED, "state") if "BatchNorm" in absent else text
+
+
+def _names_layers_only(user: ast.Module, words: Set[str | None]) -> bool:
+    """Whether none but Flax's layers have attributes of the names that these have, as far as any code says."""
+    nodes = list(symbols.walk(user))
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    made = {n.id for n in nodes if isinstance(n, ast.Name)} - {"Dict"}
+    made |= {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+    return made.isdisjoint(_BY_NAME) and HELD_BY.keys().isdisjoint(words | stored)
 
 
 def _mentioned(read: Iterable[_Read], user: ast.Module) -> frozenset[str] | None:

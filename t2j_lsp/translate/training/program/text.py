@@ -101,6 +101,20 @@ def returned_at_once(lines: list[str]) -> list[str]:
     return lines
 
 
+def returned_with(lines: list[str], width: int) -> list[str]:
+    """The lines of a function that end ``return f(x), y`` where they were ``loss = f(x)`` and ``return loss, y``."""
+    match ast.parse("def f():\n" + "\n".join(indented(lines, " "))).body:
+        case [ast.FunctionDef(body=[*_, made, ast.Return(ast.Tuple([ast.Name(last), *others]))])]:
+            read = {n.id for one in others for n in ast.walk(one) if isinstance(n, ast.Name)}
+            plain = isinstance(made, ast.Assign) and not isinstance(made.value, ast.Tuple | ast.Lambda | ast.IfExp)
+            if plain and len(made.targets) == 1 and made.lineno == made.end_lineno == len(lines) and last not in read:
+                head, value = lines[-2][: len(last) + 3], lines[-2][len(last) + 3 :]
+                line = f"return {value}{lines[-1].removeprefix(f'return {last}')}"
+                if head == f"{last} = " and not re.search(rf"#|^{last} = ", value) and len(line) <= width:
+                    return [*lines[:-2], line]
+    return lines
+
+
 def in_one(lines: list[str], width: int) -> list[str]:
     """``return f(model(x), y)`` for ``output = model(x)`` and ``return f(output, y)``, if that fits; else the lines."""
     function = "def f():\n" + "\n".join(indented(lines, " ")) + "\n"

@@ -16,7 +16,7 @@ from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.named_modules import targets
 from t2j_lsp.translate.training.program.passed import Input
 from t2j_lsp.translate.training.program.step_calls import StepCall
-from t2j_lsp.translate.training.program.text import in_one, indented, returned_at_once
+from t2j_lsp.translate.training.program.text import in_one, indented, returned_at_once, returned_with
 
 from .bound_steps import BoundSteps
 from .clip_lines import clip_lines
@@ -195,7 +195,8 @@ class Composer:
         need, ordered = self.at.need, self.body.ordered
         results = [f"{need('OrderedDict')}({name})" if name in ordered else name for name in self.body.results]
         lines = [*self.body.lines, *before, f"return {total}{self._aux(', ', results)}"]
-        return lines if self.body.results else in_one(returned_at_once(lines), self.at.ctx.source.line_limit - 8)
+        width = self.at.ctx.source.line_limit - 8
+        return returned_with(lines, width) if self.body.results else in_one(returned_at_once(lines), width)
 
     def _aux(self, lead: str, results: Sequence[str] = ()) -> str:
         results = results or self.body.results

@@ -112,7 +112,7 @@ class Composer:
         decorators = decorators if not self.update.once and before is None else []
         taken = self.compiled.parameters(self._taken())
         lines = [*decorators, f"def {name}({taken}):"]
-        lines += indented([*self._differentiated(), *self._after()], "    ")
+        lines += indented(self._short([*self._differentiated(), *self._after()]), "    ")
         if before is None:
             return UpdateStep(name, lines, self._call(self.compiled.call(name, self._taken())))
         short = name if self.at.scope.function is None else self._local_name(self.at.scope.function, name)
@@ -172,6 +172,22 @@ class Composer:
         if targets == [self.loss] and self.loss not in wanted:
             return call
         return f"{', '.join(targets)} = {call}"
+
+    def _short(self, lines: list[str]) -> list[str]:
+        """The lines of the step, with one name for results that it only hands on, if their own make a line too long."""
+        head, given = f"({self.loss}{self._aux(', ')}), grads = ", self.body.results
+        aux = free(self.names | {self.loss, self.grads, *self._given()}, "aux", "results")
+        returned = {(self.loss, *given): f"{self.loss}, *{aux}", tuple(given): aux}.get(tuple(self.returned))
+        long = [
+            n for n, line in enumerate(lines) if line.startswith(head) and len(line) + 4 > self.at.ctx.source.line_limit
+        ]
+        if len(given) < 2 or returned is None or len(long) != 1 or lines[-1] != f"return {', '.join(self.returned)}":
+            return lines
+        behind = "\n".join(lines[long[0] + 1 : -1])
+        if any(re.search(rf"\b{name}\b", behind) for name in given):
+            return lines
+        short = f"({self.loss}, {aux}), grads = {lines[long[0]].removeprefix(head)}"
+        return [*lines[: long[0]], short, *lines[long[0] + 1 : -1], f"return {returned}"]
 
     # --- the loss -------------------------------------------------------------------------------------------------
 

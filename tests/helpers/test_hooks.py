@@ -9,7 +9,7 @@ import pytest
 import torch
 from flax import nnx
 
-from t2j_lsp.rules.helpers.hooks import forward_hook, forward_pre_hook
+from t2j_lsp.rules.helpers.hooks import HookHandle, forward_hook, forward_pre_hook, hooks_after
 
 pytestmark = pytest.mark.jax
 
@@ -60,3 +60,23 @@ def test_a_hooked_module_keeps_its_class_its_state_and_its_name() -> None:
     assert isinstance(layer, nnx.Linear)
     assert type(layer).__name__ == "Linear"
     assert set(nnx.state(nnx.clone(layer))) == {"kernel", "bias"}
+
+
+def test_hooks_after_calls_alone_see_the_same() -> None:
+    """What programs have that add no others."""
+
+    def story_of(module: Any, on_output: Any, call: Any) -> list[object]:
+        said: list[object] = []
+        first = on_output(module, lambda m, inputs, output: said.append((type(m).__name__[-7:], float(output))))
+        change = on_output(module, lambda m, inputs, output: output * 10)
+        on_output(module, lambda m, inputs, output: said.append(float(output)))
+        said.append(float(call(module)))
+        change.remove()
+        said.append(float(call(module)))
+        first.remove()
+        said.append(float(call(module)))
+        return said
+
+    own = story_of(Doubled(), lambda m, hook: HookHandle(hooks_after(m), hook), lambda m: m(jnp.array(3.0)))
+    torchs = story_of(TorchDoubled(), lambda m, hook: m.register_forward_hook(hook), lambda m: m(torch.tensor(3.0)))
+    assert own == torchs

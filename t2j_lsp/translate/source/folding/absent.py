@@ -110,6 +110,16 @@ def _names_layers_only(user: ast.Module, words: Set[str | None]) -> bool:
 
 def _mentioned(read: Iterable[_Read], user: ast.Module) -> frozenset[str] | None:
     """The classes of nnx that the code may make modules of; None if it may make modules of others."""
+    if not imports_only_libraries(user):
+        return None
+    if any(one.classes is None for one in read):
+        return None  # nnx itself is handed on
+    classes = frozenset(name for one in read for name in one.classes or ())
+    return classes if classes <= _PLAIN else None
+
+
+def imports_only_libraries(user: ast.Module) -> bool:
+    """Whether all that a file imports is Flax's ``nnx`` and libraries that make no module of Flax."""
     for node in symbols.walk(user):
         match node:
             case ast.ImportFrom(level=0, module="flax", names=[ast.alias(name="nnx", asname=None)]):
@@ -121,11 +131,8 @@ def _mentioned(read: Iterable[_Read], user: ast.Module) -> frozenset[str] | None
             case _:
                 continue
         if not roots or not _LIBRARIES.issuperset(roots):
-            return None
-    if any(one.classes is None for one in read):
-        return None  # nnx itself is handed on
-    classes = frozenset(name for one in read for name in one.classes or ())
-    return classes if classes <= _PLAIN else None
+            return False
+    return True
 
 
 @dataclass(frozen=True)

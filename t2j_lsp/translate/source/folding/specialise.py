@@ -26,6 +26,7 @@ from .docstrings import switched_off
 from .evaluation import evaluated, pure_functions
 from .given import given, known_calls, never_none, possible, tuple_length, value_kind, with_values, within
 from .hierarchy import merge_classes
+from .hooks import HOOKED, of_hooks_after_calls
 from .inlining import SHORT, expression_of, inlined
 from .joining import joined
 from .labels import label_axes, of_labels
@@ -86,6 +87,8 @@ def specialised(
         definitions = {name: definition(text) for name, text in texts.items()}
         for name, axes in label_axes(UseFinder(index, definitions, written).uses, written, labels):
             texts[name] = of_labels(texts[name], name, axes)
+    if index.is_program and HOOKED in texts:
+        texts = of_hooks_after_calls(texts, user)
     if BASE in texts:
         texts = of_one_array(texts, index, written)
     if PLACES in texts:

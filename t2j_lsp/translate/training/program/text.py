@@ -104,14 +104,17 @@ def returned_at_once(lines: list[str]) -> list[str]:
 def returned_with(lines: list[str], width: int) -> list[str]:
     """The lines of a function that end ``return f(x), y`` where they were ``loss = f(x)`` and ``return loss, y``."""
     match ast.parse("def f():\n" + "\n".join(indented(lines, " "))).body:
-        case [ast.FunctionDef(body=[*_, made, ast.Return(ast.Tuple([ast.Name(last), *others]))])]:
+        case [
+            ast.FunctionDef(
+                body=[*_, ast.Assign([ast.Name(name)]) as made, ast.Return(ast.Tuple([ast.Name(last), *others]))]
+            )
+        ] if name == last and made.lineno == made.end_lineno == len(lines):
             read = {n.id for one in others for n in ast.walk(one) if isinstance(n, ast.Name)}
-            plain = isinstance(made, ast.Assign) and not isinstance(made.value, ast.Tuple | ast.Lambda | ast.IfExp)
-            if plain and len(made.targets) == 1 and made.lineno == made.end_lineno == len(lines) and last not in read:
-                head, value = lines[-2][: len(last) + 3], lines[-2][len(last) + 3 :]
-                line = f"return {value}{lines[-1].removeprefix(f'return {last}')}"
-                if head == f"{last} = " and not re.search(rf"#|^{last} = ", value) and len(line) <= width:
-                    return [*lines[:-2], line]
+            head, value = lines[-2][: len(last) + 3], lines[-2][len(last) + 3 :]
+            plain = head == f"{last} = " and "#" not in value and last not in read
+            line = f"return {value}{lines[-1].removeprefix(f'return {last}')}"
+            if plain and not isinstance(made.value, ast.Tuple | ast.Lambda | ast.IfExp) and len(line) <= width:
+                return [*lines[:-2], line]
     return lines
 
 

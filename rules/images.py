@@ -6,8 +6,10 @@ So does what reads files: in the data pipeline it is PyTorch's, and anywhere els
 from __future__ import annotations
 
 from t2j_lsp.translate.rule.facts import Tensor
+from t2j_lsp.translate.rule.library import Trait, trait
 from t2j_lsp.translate.rule.record import Row, refuse
 
+trait(Trait.TAKES_SEQUENCES, "torchvision.transforms.Normalize", "torchvision.transforms.v2.Normalize")
 UTILS = "torchvision.utils"
 GRID = "nrow=8, padding=2, normalize=False, value_range=None, scale_each=False, pad_value=0.0"
 OPTIONS = ", ".join(f"{part.split('=')[0]}={{{part.split('=')[0]}?}}" for part in GRID.split(", "))

@@ -49,6 +49,7 @@ from .optional_scalers import with_optional_scalers_left_out
 from .parameter_names import with_parameters_under_their_names
 from .placeholders import without_placeholders
 from .plain_forms import with_plain_forms
+from .plain_sequences import with_sequences_handed_as_they_are
 from .renamed_to_itself import with_modes_as_statements
 from .script_hooks import with_script_hooks_left_out
 from .sorted_parameters import with_sorted_parameters_as_lists
@@ -114,6 +115,7 @@ _WAYS = (
     with_statistics_updated_first,
     with_written_arguments_handed_back,
     with_writes_into_states_copied,
+    with_sequences_handed_as_they_are,
     with_plain_forms,
 )
 

@@ -237,6 +237,7 @@ class Trait(Enum):
     SECOND_FIELD = "what the second is called: `.indices`"
     THIRD_FIELD = "what the third is called"
     SORTS_PARAMETERS = "a method that programs ask parameters, their names and dicts of them, to put them into groups"
+    TAKES_SEQUENCES = "a class of a package that makes tensors of the sequences it is given"
     NO_TENSOR = "a method that modules have and tensors have not"
     REDUCTION = "a method that takes an axis, and then whether to keep it"
     OTHER_ON_ARRAYS = "a method that arrays have too, and that does something else there"

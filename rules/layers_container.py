@@ -30,6 +30,15 @@ layer("torch.nn.ParameterDict(parameters=None)", helper="ModuleDict", base="nnx.
 
 
 trait(Trait.MAKES_PARAMETER, "torch.nn.Parameter")
+LEARNING = """
+Bilinear Embedding EmbeddingBag GRU GRUCell GroupNorm LSTM LSTMCell LayerNorm Linear MultiheadAttention PReLU RMSNorm
+RNN RNNCell SyncBatchNorm Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder
+TransformerEncoderLayer AdaptiveLogSoftmaxWithLoss LazyLinear
+"""
+"""The layers that have parameters, besides those of one, two and three dimensions."""
+CONVOLUTIONS = ("Conv", "ConvTranspose", "LazyConv", "LazyConvTranspose", "BatchNorm", "LazyBatchNorm")
+LEARNING_LAYERS = (*LEARNING.split(), *(f"{name}{n}d" for name in CONVOLUTIONS for n in (1, 2, 3)))
+trait(Trait.LEARNS, *(f"torch.nn.{name}" for name in LEARNING_LAYERS))
 
 
 @rule("torch.nn.Parameter(data, requires_grad=True)", jax="nnx.Param(data)", result=lambda call: PARAMETER)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.library import Trait, torch_class, trait
@@ -41,11 +42,16 @@ from ._optimizer_links import (
 SPEED = ("foreach", "fused", "capturable")
 
 
+NO_GRADIENT = (
+    "Some of its parameters are reached by no step, and have no gradient: PyTorch doesn't decay them, and optax would."
+    " Freeze them."
+)
 OPTIMIZER = "nnx.Optimizer({target}, {tx}, wrt={wrt})"
 
 
 def transformation(call: Call, links: Links, plan: OptimizerPlan, extra: dict[str, Piece]) -> str:
     """The optax transformation as a template. Raises Unsure."""
+    plan = _without_decay(call, plan)
     injected = tuple(n for n in INJECTED if n in plan.injected and n in call.arguments)
     group = plan.groups[0] if len(plan.groups) == 1 else None
     everything = Options(call, extra, injected, group, rate=plan.schedule, momentum=plan.momentum)
@@ -56,6 +62,35 @@ def transformation(call: Call, links: Links, plan: OptimizerPlan, extra: dict[st
     if not made.startswith(f"{head}(") or made.endswith("))"):
         raise Unsure("its class is a value, for which no function of optax with the same arguments stands")
     return plan.made_by + made.removeprefix(head)
+
+
+def _without_decay(call: Call, plan: OptimizerPlan) -> OptimizerPlan:
+    """The plan with a group of its own for what has no gradient, if the rest is decayed. Raises Unsure."""
+    if not plan.undecayed or "weight_decay" not in call.arguments:
+        return plan
+    averaged = "lambd" in call.arguments
+    if call["weight_decay"].literal == 0 and not plan.groups and not averaged:
+        return plan
+    if averaged or plan.groups and _still(call, plan) is None:
+        raise Unsure(NO_GRADIENT)
+    if plan.groups:
+        first, other = plan.groups
+        joined = f"({plan.undecayed}) or ({first.condition})"
+        if _still(call, plan) is other:
+            joined = f"({first.condition}) and not ({plan.undecayed})"
+        condition = ast.unparse(ast.parse(joined, mode="eval")).replace("'", '"')
+        return replace(plan, groups=(replace(first, condition=condition), other))
+    given = ast.parse(call["weight_decay"].piece.text, mode="eval").body
+    still, decaying = ({"weight_decay": value} for value in (ast.Constant(0), given))
+    return replace(plan, groups=(Group("unused", plan.undecayed, still), Group("used", None, decaying)))
+
+
+def _still(call: Call, plan: OptimizerPlan) -> Group | None:
+    """Which of two groups isn't decayed, if that is all that they differ in."""
+    if len(plan.groups) != 2 or any(set(g.options) != {"weight_decay"} for g in plan.groups):
+        return None
+    still = [g for g in plan.groups if Options(call, {}, group=g).zero("weight_decay")]
+    return still[0] if len(still) == 1 else None
 
 
 def chain(o: Options, links: Links) -> str:
@@ -135,15 +170,13 @@ def _labelled(group: Group, others: str) -> str:
 
 def _masked(o: Options, links: Links, plan: OptimizerPlan) -> str | None:
     """An optimizer whose groups only say what is decayed and what is not: a mask."""
-    if len(plan.groups) != 2 or any(set(g.options) != {"weight_decay"} for g in plan.groups):
-        return None
-    still = [Options(o.call, o.extra, group=g).zero("weight_decay") for g in plan.groups]
+    still = _still(o.call, plan)
     condition = plan.groups[0].condition or ""
-    if sum(still) != 1 or not condition:
+    if still is None or not condition:
         return None
-    if still[0]:
+    if still is plan.groups[0]:
         condition = _negated(condition)
-    decaying = plan.groups[still.index(False)]
+    decaying = next(g for g in plan.groups if g is not still)
     made = chain(Options(o.call, o.extra, o.injected, decaying, o.rate), links)
     mask = f"lambda params: jax.tree.map(lambda p: {condition.replace('parameter.', 'p.')}, params)"
     if not {"name", "torch_name"}.isdisjoint(plan.groups[0].reads):
@@ -297,5 +330,6 @@ for name, (signature, links, shown) in SIGNATURES.items():
     register(name, signature, links, shown)
 
 trait(Trait.PLAIN_STEPS, "torch.optim.SGD")
+trait(Trait.DECAYS, *(f"torch.optim.{name}" for name in ("AdamW", "Muon", "ASGD")))
 SCHEDULED = ("SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam")
 trait(Trait.TAKES_SCHEDULE, *(f"torch.optim.{name}" for name in SCHEDULED))

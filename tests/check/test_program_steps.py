@@ -100,3 +100,51 @@ def test_steps_that_end_within_a_compiled_step_are_made_to_its_end_on_both_sides
 
 def test_a_mistake_in_an_update_of_bare_tensors_is_found(run: Run) -> None:
     assert run(BARE, mistake=("lr=0.1", "lr=0.2")).verdict is VerdictKind.DIFFERENT
+
+
+UNREACHED = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+
+
+class Block(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc, self.spare = nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.gain = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return x + F.gelu(self.fc(x))
+
+
+class Net(nn.Module):
+    def __init__(self, dim=8):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(dim) for _ in range(2)])
+        self.head, self.bn = nn.Linear(dim, 3), nn.BatchNorm1d(dim)
+        self.pos = nn.Parameter(torch.randn(1, dim))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+net = Net()
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.05, weight_decay=0.5)
+x, y = torch.randn(32, 8), torch.randint(0, 3, (32,))
+for epoch in range(4):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(net(x), y)
+    loss.backward()
+    optimizer.step()
+print(loss.item(), net.pos.abs().sum().item(), net.blocks[1].spare.weight.abs().sum().item())
+"""
+
+
+def test_what_no_step_reaches_stays_as_it_is(run: Run) -> None:
+    report = run(UNREACHED)
+    assert report.verdict is VerdictKind.EQUIVALENT, report.reason

@@ -165,6 +165,8 @@ class Trait(Enum):
     EVALUATES_CLOSURE = "an optimizer that evaluates its closure several times for one step"
     BY_NAME = "a function of a module's arrays under PyTorch's names, in its layouts"
     PLAIN_STEPS = "an optimizer that without momentum or weight decay takes steps along the gradient only"
+    DECAYS = "an optimizer that decays parameters unless it is told not to"
+    LEARNS = "a layer that has parameters"
     TAKES_SCHEDULE = "an optimizer whose transformation in optax takes a schedule for its learning rate"
     TRACED_SCHEDULE = "a scheduler whose rate is a function of a count that JAX can trace"
     SCHEDULE_OF_FUNCTION = "a scheduler whose rate is a function of a count that it is given"

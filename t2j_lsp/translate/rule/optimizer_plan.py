@@ -58,6 +58,8 @@ class OptimizerPlan:
     """The variable of one that takes the place of the momentum, if it changes too."""
     groups: tuple[Group, ...] = ()
     """Parameter groups, the first that applies counts; empty for one group."""
+    undecayed: str = ""
+    """The condition on the names of parameters that have no gradient in PyTorch, which a zero in JAX would decay."""
     rate: str = ""
     """For a scheduler: the learning rate that its optimizer starts with."""
     holds_rate: bool = False

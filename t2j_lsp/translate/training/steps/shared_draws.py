@@ -19,8 +19,10 @@ from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.training.program.passed import Input
 from t2j_lsp.translate.training.program.slice import UpdateSlice
-from t2j_lsp.translate.training.program.step_calls import Item
+from t2j_lsp.translate.training.program.step_calls import Item, Refused
 from t2j_lsp.translate.training.program.text import converted, rendered
+
+from .update import Update
 
 NOISE = "noise"
 
@@ -71,3 +73,17 @@ def _draws(node: ast.AST, inference: Inference) -> Iterator[ast.Call]:
                 yield child
                 continue
         yield from _draws(child, inference)
+
+
+def check_shared(inference: Inference, updates: Sequence[Update]) -> None:
+    """Raises Refused if a forward pass that two updates need can't be written twice."""
+    for update in updates:
+        modules = {m for o in update.optimized for m in o.modules}
+        for index in update.slice.shared:
+            node = update.items[index].node
+            calls = [
+                n for n in symbols.walk(node) if isinstance(n, ast.Call) and ast.unparse(n.func) in modules and n.args
+            ]
+            drawn = draws_elsewhere(node, inference)
+            if len(calls) != 1 or not isinstance(node, ast.Assign) or drawn:
+                raise Refused("A value of one update is used in another, and can't be computed twice surely.")

@@ -31,9 +31,10 @@ from .left_gradients import LEAVES, left_by
 from .lifted import Lifting
 from .lost_gradients import LostGradients
 from .region import AUTOCAST, Region, insert_function
-from .shared_draws import draws_elsewhere
+from .shared_draws import check_shared
 from .step import StepWriter
 from .stored_gradients import StoredGradients
+from .unreached import PlannedStep, Unreached
 from .unread_gradients import plan_unread_gradients
 from .update import Update
 from .updates import Updates
@@ -73,6 +74,7 @@ class Steps:
         """Statements that an update has taken up."""
         self.measured: set[ast.expr] = set()
         """What is computed in a step of statements that stay."""
+        self.unreached = Unreached(context, objects)
         self.hosts: set[ast.AST | None] = set()
         """Functions that make updates; None for the module level."""
         self._inserted: dict[ast.AST, int] = {}
@@ -86,6 +88,7 @@ class Steps:
         for info in [None, *self.ctx.inference.functions.values()]:
             if info is None or not info.external and info not in self.planned:
                 _ScopePlan(self, info).plan()
+        self.unreached.plan()
 
     def _leave_marked(self) -> None:
         """Leave what an earlier conversion left, for the reason that it gave."""
@@ -305,12 +308,15 @@ class _ScopePlan:
             self.ctx.plan.traced.update(n for node in code for n in taken_out(self.ctx.inference, node))
             run = [f.node for f in run_by(self.ctx.inference, code) if self.steps.jittable.function_problem(f)]
             self.steps.uncompiled.update(n for node in (*code, *run) for n in symbols.walk(node))
-        self._check_shared(one)
+        check_shared(self.ctx.inference, one.updates)
+        self.steps.unreached.steps += [PlannedStep(update, self.scope, changed[0]) for update in one.updates]
 
         def write(statements: StatementRewriter) -> None:
             for item in one.items:
                 if item.step_call is not None and item.step_call.kind == "switch":
                     self.ctx.report.note(item.node, "Tensor.requires_grad", "note", self.ctx.plan.switches[item.node])
+            if changed[0] in self.ctx.plan.left:
+                return
             steps = []
             for update in one.updates:
                 self._notes(update)
@@ -376,21 +382,6 @@ class _ScopePlan:
                     "probable",
                     f"{one.text} is taken to update {one.modules[0]}, the module that the loss is computed with",
                 )
-
-    def _check_shared(self, one: AccumulatedTraining) -> None:
-        """Raises Refused if a forward pass that two updates need can't be written twice."""
-        for update in one.updates:
-            modules = {m for o in update.optimized for m in o.modules}
-            for index in update.slice.shared:
-                node = one.items[index].node
-                calls = [
-                    n
-                    for n in symbols.walk(node)
-                    if isinstance(n, ast.Call) and ast.unparse(n.func) in modules and n.args
-                ]
-                drawn = draws_elsewhere(node, self.ctx.inference)
-                if len(calls) != 1 or not isinstance(node, ast.Assign) or drawn:
-                    raise Refused("A value of one update is used in another, and can't be computed twice surely.")
 
 
 def _written(statements: StatementRewriter) -> None:

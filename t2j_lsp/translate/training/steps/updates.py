@@ -9,8 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.rule.facts import Qual
-from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.training.data.masks import mask_without_positions, selects
 from t2j_lsp.translate.training.program.flow import DataFlow, Liveness
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
@@ -27,6 +25,7 @@ from .lost_gradients import LostGradients
 from .resets import resets_state
 from .skipped import SKIPPED, check_unskipped, may_skip
 from .teachers import Teachers
+from .unreached import takes_plain_steps
 from .update import FLAGGED, Mode, Optimized, Update
 from .updated_modules import UpdatedModules
 
@@ -340,14 +339,8 @@ class Updates:
         if not isinstance(problem, Drawn):
             return True
         made = [self.objects.constructors(ast.parse(o.text, mode="eval").body, self.scope) for o in update.optimized]
-        bare = all(calls is not None and all(map(self._remembers_nothing, calls)) for calls in made)
+        bare = all(calls is not None and all(takes_plain_steps(self.ctx, one) for one in calls) for calls in made)
         return bare or EvenReach(self.ctx.inference, code, written).holds()
-
-    def _remembers_nothing(self, made: ast.Call) -> bool:
-        """Whether an optimizer only takes steps along the gradient: SGD without momentum and weight decay."""
-        fact = self.ctx.fact(made.func)
-        plain = len(made.args) <= 2 and {k.arg for k in made.keywords} <= {"params", "lr"}
-        return isinstance(fact, Qual) and fact.name in names_with(Trait.PLAIN_STEPS) and plain
 
     # --- results --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,163 @@
+"""Parameters that no step reaches aren't decayed; steps that reach different ones are left, but for plain steps.
+
+PyTorch's optimizers leave a parameter without gradient as it is. In JAX its gradient is zero.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+TEXT = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
+
+class Net(nn.Module):
+    def __init__(self, use_aux=False):
+        super().__init__()
+        self.a = nn.Linear(6, 8)
+        self.c = nn.Linear(8, 3)
+        self.aux = nn.Linear(8, 3)
+        self.use_aux = use_aux
+
+{methods}
+
+def train(net, opt, x, y, both):
+    for i in range(6):
+        opt.zero_grad()
+        {loss}
+        loss.backward()
+        opt.step()
+
+net = Net()
+opt = torch.optim.{optimizer}
+train(net, opt, torch.randn(32, 6), torch.randint(0, 3, (32,)), both=False)
+{after}
+"""
+BOTH = "    def forward(self, x):\n        h = torch.relu(self.a(x))\n        return self.c(h), self.aux(h)"
+ADAM, ADAMW = "Adam(net.parameters(), lr=0.01)", "AdamW(net.parameters(), lr=0.01)"
+OUT = "loss = F.cross_entropy(net(x), y)"
+FIRST = "out, aux = net(x)\n        loss = F.cross_entropy(out, y)"
+
+
+def made(methods: str = BOTH, loss: str = FIRST, optimizer: str = ADAMW, after: str = "") -> tuple[str, list[str]]:
+    done = convert(TEXT.format(methods=methods, loss=loss, optimizer=optimizer, after=after))
+    masks = [line.strip().removeprefix("mask=") for line in done.code.splitlines() if "mask=label" in line]
+    return "".join(masks), [gap.reason for gap in done.gaps]
+
+
+def forward(*lines: str, head: str = "x") -> str:
+    body = "".join(f"\n        {line}" for line in ("h = torch.relu(self.a(x))", *lines))
+    return f"    def forward(self, {head}):{body}"
+
+
+UNREACHED = {
+    "another value": (BOTH, FIRST),
+    "one of several": (BOTH, "out = net(x)\n        loss = F.cross_entropy(out[0], y)"),
+    "never read": (forward("return self.c(h)"), OUT),
+    "a default": (forward("if aux:", "    return self.aux(h)", "return self.c(h)", head="x, aux=False"), OUT),
+    "an attribute": (forward("return self.c(h) + self.aux(h) if self.use_aux else self.c(h)"), OUT),
+    "an item of a dict": (
+        forward('out = {"main": self.c(h)}', 'out["aux"] = self.aux(h)', "return out"),
+        'out = net(x)\n        loss = F.cross_entropy(out["main"], y)',
+    ),
+    "an argument of the loop": (
+        BOTH,
+        "out, aux = net(x)\n        loss = F.cross_entropy(out, y) + F.cross_entropy(aux, y) if both else "
+        "F.cross_entropy(out, y)",
+    ),
+    "detached": (forward("return self.c(h) + self.aux(h).detach()"), OUT),
+}
+
+
+@pytest.mark.parametrize("case", UNREACHED)
+def test_what_no_step_reaches_is_not_decayed(case: str) -> None:
+    masks, gaps = made(*UNREACHED[case])
+    assert gaps == []
+    assert 'not name.startswith("aux.")' in masks
+    assert made(*UNREACHED[case], optimizer=ADAM) == ("", [])
+
+
+REACHED = {
+    "lambda": (forward("f = lambda t: self.aux(t)", "return self.c(h) + f(h)"), OUT),
+    "checkpoint": (
+        "    def tail(self, h):\n        return self.c(h) + self.aux(h)\n\n"
+        + forward("return checkpoint(self.tail, h, use_reentrant=False)"),
+        OUT,
+    ),
+    "property": (
+        "    @property\n    def scale(self):\n        return self.aux.weight.mean()\n\n"
+        + forward("return self.c(h) * self.scale"),
+        OUT,
+    ),
+    "all parameters": (BOTH, f"{FIRST} + sum(p.abs().sum() for p in net.parameters())"),
+    "a weight of zero": (BOTH, f"{FIRST} + (0.0 if i < 3 else 0.5) * F.cross_entropy(aux, y)"),
+    "a list": (
+        forward("return [self.c(h), self.aux(h)]"),
+        "loss = 0\n        for out in net(x):\n            loss = loss + F.cross_entropy(out, y)",
+    ),
+    "the mode": (
+        forward("if self.training:", "    return self.c(h), self.aux(h)", "return self.c(h), None"),
+        f"{FIRST} + F.cross_entropy(aux, y)",
+    ),
+    "not None": (
+        forward("if y is not None:", "    return F.cross_entropy(self.c(h) + self.aux(h), y)", head="x, y=None"),
+        "loss = net(x, y)",
+    ),
+    "walks": (
+        forward("for layer in self.children():", "    x = layer(x)", "return x"),
+        OUT,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REACHED)
+def test_what_may_be_reached_is_decayed_as_ever(case: str) -> None:
+    masks, _ = made(*REACHED[case])
+    assert masks == ""
+
+
+UNEVEN = {
+    "later": (BOTH, f"{FIRST}\n        if i > 2:\n            loss = loss + F.cross_entropy(aux, y)", ""),
+    "either": (BOTH, "out, aux = net(x)\n        loss = F.cross_entropy(out if i < 3 else aux, y)", ""),
+    "calls": (
+        BOTH,
+        "out, aux = net(x)\n        loss = F.cross_entropy(aux if both else out, y)",
+        "train(net, opt, torch.randn(32, 6), torch.randint(0, 3, (32,)), both=True)",
+    ),
+    "a flag of the module": (
+        forward("return self.c(h) + self.aux(h) if self.use_aux else self.c(h)"),
+        f"net.use_aux = i > 2\n        {OUT}",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNEVEN)
+def test_steps_that_reach_different_parameters_are_left(case: str) -> None:
+    methods, loss, after = UNEVEN[case]
+    _, gaps = made(methods, loss, ADAM, after)
+    assert len(gaps) == 1
+    assert "Not every step of opt reaches the same parameters" in gaps[0]
+    assert made(methods, loss, "SGD(net.parameters(), lr=0.1)", after)[1] == []
+
+
+def test_groups_that_differ_in_their_decay_keep_it() -> None:
+    decays = "[p for p in net.parameters() if p.ndim > 1]"
+    others = "[p for p in net.parameters() if p.ndim <= 1]"
+    groups = (
+        f"AdamW([{{'params': {decays}, 'weight_decay': 0.1}}, {{'params': {others}, 'weight_decay': 0.0}}], lr=0.01)"
+    )
+    masks, gaps = made(optimizer=groups)
+    assert gaps == []
+    assert "p.ndim > 1" in masks.replace("parameter.ndim", "p.ndim")
+    assert 'not name.startswith("aux.")' in masks
+
+
+def test_what_else_decays_is_refused() -> None:
+    _, gaps = made(optimizer="ASGD(net.parameters(), lr=0.01)")
+    assert len(gaps) == 1
+    assert "have no gradient" in gaps[0]

@@ -103,12 +103,23 @@ class Branches:
 
     def match_block(self, node: ast.Match, env: Env) -> bool:
         self.infer.expr(node.subject, env)
+        ends: list[Env] = [] if any(map(_takes_all, node.cases)) else [dict(env)]
         for case in node.cases:
-            env.update(dict.fromkeys(_captured(case.pattern), UNKNOWN))
+            inner = env | dict.fromkeys(_captured(case.pattern), UNKNOWN)
             if case.guard is not None:
-                self.infer.expr(case.guard, env)
-            self.flow.block(case.body, env)
-        return True
+                self.infer.expr(case.guard, inner)
+            if self.flow.block(case.body, inner):
+                ends.append(inner)
+        for end in ends[:1]:
+            replace_env(env, end)
+        for end in ends[1:]:
+            merge(env, dict(env), end)
+        return bool(ends)
+
+
+def _takes_all(case: ast.match_case) -> bool:
+    """Whether a case is taken whatever the value is: ``case _:``."""
+    return case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
 
 
 def _captured(pattern: ast.pattern) -> set[str]:

@@ -17,7 +17,7 @@ from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.expressions.unknown_makers import STARRED
 from t2j_lsp.translate.rule.facts import UNKNOWN, Object, OptimizerFunction, Qual
 from t2j_lsp.translate.rule.names import OUTPUT_METHODS, is_torch
-from t2j_lsp.translate.source.scopes import starred_names
+from t2j_lsp.translate.source.scopes import imported_names, starred_names
 from t2j_lsp.translate.source.text import Source
 
 
@@ -31,9 +31,13 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
     reach = list(accumulate((end for _, end in replaced), max))
     trained = all(finding.code != "training-loop" for finding in context.report.findings)
     starred = starred_names(context.source, context.inference.env)
-    written = {word for edit in context.edits.made for word in re.findall(r"\w+", edit.new)} if starred else set()
+    imported = imported_names(context.source)
+    copied = starred or imported
+    written = {word for edit in context.edits.made for word in re.findall(r"\w+", edit.new)} if copied else set()
     for node in context.source.written_nodes:
         left = _of_torch(context, node, claimed) or trained and _of_optimizer(context, node)
+        unsure = None if left else _of_import(context, node, claimed, imported)
+        left = left or unsure
         reason = "no rule converts this use of {}; it stays PyTorch"
         if not left and isinstance(node, ast.Name) and node.id in starred and context.inference.fact(node) == UNKNOWN:
             left, reason = (node, node.id), STARRED
@@ -42,7 +46,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
         use, name = left
         start, end = context.source.span(use)
         at = bisect_right(starts, start)
-        if at and reach[at - 1] >= end and not (reason is STARRED and name in written):
+        if at and reach[at - 1] >= end and not ((reason is STARRED or unsure) and use.id in written):  # type: ignore[attr-defined]
             continue
         statement = _statement(context, use)
         if (
@@ -63,6 +67,17 @@ def _of_torch(context: Context, node: ast.AST, claimed: set[str]) -> tuple[ast.e
     fact = context.inference.facts.get(node) or context.inference.env.get(node.id, UNKNOWN)
     left = isinstance(fact, Qual) and is_torch(fact.name) and not isinstance(fact, OptimizerFunction)
     return _whole_name(context.source, node, fact.name) if left and isinstance(fact, Qual) else None
+
+
+def _of_import(
+    context: Context, node: ast.AST, claimed: set[str], imported: dict[str, str]
+) -> tuple[ast.expr, str] | None:
+    """A name that is PyTorch's where an import says so, and of which nothing is known, as something else binds it."""
+    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id not in imported:
+        return None
+    if node.id in claimed or context.inference.facts.get(node, UNKNOWN) != UNKNOWN:
+        return None
+    return (node, imported[node.id]) if context.source.home(node) is None else None
 
 
 def _of_optimizer(context: Context, node: ast.AST) -> tuple[ast.expr, str] | None:

@@ -55,7 +55,7 @@ class Distribution:
 
     def kl_divergence(self, other: Any) -> jax.Array:
         """The Kullback-Leibler divergence from a distribution of the same class."""
-        if type(self) is not type(other):
+        if type(self).__name__ != type(other).__name__:  # another file may have a copy of the class
             raise NotImplementedError(f"no divergence of {type(self).__name__} from {type(other).__name__}")
         return self.divergence(other)
 

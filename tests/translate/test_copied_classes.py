@@ -62,3 +62,38 @@ def test_classes_of_flax_are_the_same_everywhere(asked: str) -> None:
 def test_parts_of_this_file_are_asked_for_its_own() -> None:
     assert not is_gap(NET.format(made="nn.LSTM(n, n)", asked="nn.LSTM"))
     assert not is_gap(UTIL.format(asked="nn.LSTM") + "\n\nprint(count(nn.Sequential(nn.LSTM(2, 2))))\n")
+
+
+SCORE = """import torch
+from torch.distributions import Categorical, Normal
+
+
+def score(q: torch.distributions.Distribution, y: torch.Tensor):
+    if isinstance(q, {asked}):
+        return q.log_prob(y)
+    raise NotImplementedError
+{more}"""
+MAKES = "\n\ndef own(y):\n    return score(Normal(y, 1.0), y)\n"
+
+
+@pytest.mark.parametrize("asked", ["Normal", "(Normal, Categorical)"])
+def test_a_distribution_of_another_file_is_none_of_this_ones_copy(asked: str) -> None:
+    assert is_gap(SCORE.format(asked=asked, more=""))
+    assert not is_gap(SCORE.format(asked=asked, more=""), helpers="import")
+
+
+def test_distributions_that_the_file_makes_are_its_own() -> None:
+    assert not is_gap(SCORE.format(asked="Normal", more=MAKES))
+
+
+def test_a_divergence_of_two_files_copies_is_found() -> None:
+    text = "import torch\nfrom torch.distributions import Normal, kl_divergence\n\n\ndef make(m):\n    return Normal(m, 1.0)\n"
+    asked = (
+        text
+        + "\n\ndef between(p, q):\n    return kl_divergence(p, q)\n"
+        + "\n\ndef own(m):\n    return between(make(m), make(m))\n"
+    )
+    sides: list[dict[str, Any]] = [{}, {}]
+    for side in sides:
+        exec(convert(asked).code, side)
+    assert float(sides[0]["between"](sides[0]["make"](1.0), sides[1]["make"](3.0))) == 2.0

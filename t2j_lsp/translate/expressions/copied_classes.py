@@ -12,10 +12,12 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.type_comparisons import listed
 from t2j_lsp.translate.layout.first import shared_base
 from t2j_lsp.translate.rule.definitions import Class, Instance
-from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.rule.join import class_names
 from t2j_lsp.translate.rule.layer import LAYERS
+from t2j_lsp.translate.rule.library import CLASSES, object_of
 from t2j_lsp.translate.source.folding.uses import runs
+from t2j_lsp.translate.source.helpers import helper_names
 
 from .context import Context
 
@@ -47,6 +49,8 @@ def report_asked_class(ctx: Context, node: ast.Call) -> None:
             names = sorted(n for c in listed(asked) for n in class_names(ctx.fact(c)) if _is_copied(ctx, n))
             if names and _is_of_other_files(ctx):
                 ctx.report.gap(node, names[0], "unsure", _ASKED.format(_short(names[0])))
+            elif (name := _copied_object(ctx, asked)) is not None and _is_given(ctx, node.args[0]):
+                ctx.report.gap(node, name, "unsure", _ASKED.format(_short(name)))
 
 
 def _is_copied(ctx: Context, name: str) -> bool:
@@ -55,6 +59,22 @@ def _is_copied(ctx: Context, name: str) -> bool:
     if rule is None or rule.function or rule.base.startswith("nnx."):
         return False
     return shared_base(name, ctx.inference) is None
+
+
+def _copied_object(ctx: Context, asked: ast.expr) -> str | None:
+    """The class of a distribution that a helper stands for, and of which the file makes none."""
+    names = {n for c in listed(asked) for n in class_names(ctx.fact(c))}
+    copied = {n for n in names if n in CLASSES and CLASSES[n].annotation in helper_names() and object_of([n])}
+    own = {fact.name for n in ctx.source.nodes if isinstance(n, ast.Call) and isinstance(fact := ctx.fact(n), Object)}
+    return min(copied - own, default=None)
+
+
+def _is_given(ctx: Context, asked: ast.expr) -> bool:
+    """Whether callers hand over what is asked, and may stand in other files."""
+    function = ctx.scope.function
+    if ctx.options.resolve is None or runs(ctx.source.tree) or function is None:
+        return False
+    return isinstance(asked, ast.Name) and asked.id in symbols.parameter_names(function.node)
 
 
 def _is_of_other_files(ctx: Context) -> bool:

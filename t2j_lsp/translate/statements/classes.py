@@ -13,6 +13,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer, Statement
 from t2j_lsp.translate.expressions.torch_only import abstract_elsewhere, left_whole, mixin_out_of_sight
 from t2j_lsp.translate.rule.array_classes import is_array_class
 from t2j_lsp.translate.rule.definitions import ClassInfo, Instance
+from t2j_lsp.translate.rule.facts import Qual
 
 from .bypassed_layers import BYPASSED, bypassed_layer
 from .class_decorators import loses_rngs, report_lost_rngs
@@ -24,6 +25,11 @@ _METACLASSES = ("ABCMeta", "abc.ABCMeta")
 """What the metaclass of Flax's modules derives from itself."""
 _METACLASS = "modules have a metaclass in Flax: derive yours from type(nnx.Module), and see that it does the same there"
 _ABSTRACT = "{} asks for a method forward, which is __call__ in Flax: have it ask for __call__"
+_FIELDS = (
+    "its constructor is made of its fields, and takes no rngs, which modules in Flax are made with: write __init__,"
+    " with what __post_init__ does"
+)
+_OF_FIELDS = ("dataclasses", "attr", "attrs", "pydantic")
 _MIXIN_OUT_OF_SIGHT = "{} isn't in sight, and if it works on a PyTorch module it doesn't on Flax's: convert it along"
 
 
@@ -72,8 +78,11 @@ class Classes:
             self.ctx.report.gap(node, name, "unsure", _ABSTRACT.format(name))
         if (name := bypassed_layer(info, self.ctx.inference.facts)) is not None:
             self.ctx.report.gap(node, name, "unsure", BYPASSED.format(name))
+        made_of_fields = info.is_module and self._is_made_of_fields(info)
+        if made_of_fields:
+            self.ctx.report.gap(node, info.name, "refused", _FIELDS)
         if info.is_module:
-            self._module_head(node, info)
+            self._module_head(node, info, writes_constructor=not made_of_fields)
         for statement in node.body:
             if info.calls_forward and _says_what_call_is(statement):
                 self.ctx.edits.delete(statement)
@@ -82,7 +91,16 @@ class Classes:
         self.ctx.scope.class_info, self.ctx.scope.functions = saved_class, saved_functions
         return True
 
-    def _module_head(self, node: ast.ClassDef, info: ClassInfo) -> None:
+    def _is_made_of_fields(self, info: ClassInfo) -> bool:
+        """Whether a decorator or base makes a class's constructor of its fields, as of a dataclass."""
+        if info.method("__init__") is not None:
+            return False
+        decorators = [d for one in info.ancestry() for d in one.node.decorator_list]
+        facts = [self.ctx.inference.fact(symbols.called_decorator(d)) for d in decorators]
+        decorated = any(isinstance(f, Qual) and f.name.partition(".")[0] in _OF_FIELDS for f in facts)
+        return decorated or info.is_dataclass or info.method("__post_init__") is not None
+
+    def _module_head(self, node: ast.ClassDef, info: ClassInfo, writes_constructor: bool) -> None:
         """What a module gets at its top: the mode flag it reads, and a constructor that takes rngs."""
         self.ctx.report.count_converted()
         lines: list[str] = []
@@ -91,7 +109,8 @@ class Classes:
         reads = any(_reads_training(one, unread) for one in (node, *mixed_in))
         if reads or self._is_asked_for_training(info, unread):
             lines += ["deterministic: bool = False  # set by train() and eval()", ""]
-        if not any(isinstance(c, ast.FunctionDef) and c.name == "__init__" for c in node.body):
+        has_own = any(isinstance(c, ast.FunctionDef) and c.name == "__init__" for c in node.body)
+        if writes_constructor and not has_own:
             lines += self._constructor(info)
         if not lines:
             return

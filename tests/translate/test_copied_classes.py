@@ -87,7 +87,8 @@ def test_distributions_that_the_file_makes_are_its_own() -> None:
 
 
 def test_a_divergence_of_two_files_copies_is_found() -> None:
-    text = "import torch\nfrom torch.distributions import Normal, kl_divergence\n\n\ndef make(m):\n    return Normal(m, 1.0)\n"
+    text = "import torch\nfrom torch.distributions import Normal, kl_divergence\n\n\n"
+    text += "def make(m):\n    return Normal(m, 1.0)\n"
     asked = (
         text
         + "\n\ndef between(p, q):\n    return kl_divergence(p, q)\n"

@@ -50,6 +50,20 @@ SAID = {
     "a function of tensors with numbers": (
         "def f(pairs: list[tuple[torch.Tensor, int]]):\n    return [x * x.max().item() for x, n in pairs]\n"
     ),
+    "a condition on what is a tensor in one branch": (
+        "def f(x: torch.Tensor, kind: bool):\n    if kind:\n        n = x.sum()\n    else:\n        n = 3\n"
+        "    if n > 2:\n        return x\n    return x * n\n"
+    ),
+    "a condition on what is a tensor in one case": (
+        "def f(x: torch.Tensor, kind: str):\n    match kind:\n        case 'a':\n            n = x.sum()\n"
+        "        case _:\n            n = 3\n    return x if n > 2 else -x\n"
+    ),
+    "a condition on one of two": (
+        "def f(x: torch.Tensor, kind: bool):\n    n = x.max() if kind else 3\n    return x if n > 2 else -x\n"
+    ),
+    "a number of what is a tensor in one branch": (
+        "def f(x: torch.Tensor, kind: bool):\n    n = 3\n    if kind:\n        n = x.max()\n    return x * float(n)\n"
+    ),
     "what a module keeps in a dict": (
         "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.kept = {}\n\n"
         "    def forward(self, x):\n        self.kept = {'gone': torch.rand(len(x)) < 0.5}\n"
@@ -133,6 +147,14 @@ CONDITIONS = {
     "one of two": "def f(x, y):\n    return y if 1 - x.abs().min() > 0 else torch.exp(y)\n",
 }
 UNSAID = {
+    "a condition on numbers of two branches": (
+        "def f(x: torch.Tensor, kind: bool):\n    n = 3\n    if kind:\n        n = x.shape[0]\n"
+        "    return x if n > 2 else -x\n"
+    ),
+    "a condition on None in one branch": (
+        "def f(x: torch.Tensor, kind: bool):\n    n = None\n    if kind:\n        n = x.max()\n"
+        "    return x if n is None else x * n\n"
+    ),
     "a lambda of the module level that makes a layer": "make = lambda n: torch.nn.Linear(n, 2)\n",
     "a function that makes layers, in a table": (
         "def make(n):\n    return torch.nn.Linear(n, 2)\n\n\nTABLE = {'linear': make, 'none': abs}\n"

@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import holds_tensor
 from t2j_lsp.translate.rule.names import OPERATOR_METHODS, only_tensor
+from t2j_lsp.translate.source.assignments import values_of_name
 
 from .context import Context
 
@@ -89,9 +90,18 @@ class TensorCode:
             return not is_known(self.ctx.fact(node)) and of_tensors
         if self.function is None or not isinstance(node, ast.Name) or is_known(self.ctx.fact(node)):
             return False
+        if self.is_tensor_in_a_branch(node):
+            return True
         given = _parameters(self.function)
         kinds = [a.annotation for a in given if a.arg == node.id and a.annotation is not None]
         return any(ast.unparse(member).rpartition(".")[2] == "Tensor" for kind in kinds for member in _members(kind))
+
+    def is_tensor_in_a_branch(self, node: ast.Name) -> bool:
+        """Whether a name is given a tensor by one assignment, and something else that is known by another."""
+        if self.function is None or is_known(self.ctx.fact(node)):
+            return False
+        facts = [self.ctx.fact(value) for value in values_of_name(self.function.node, node.id)]
+        return len(facts) > 1 and all(map(is_known, facts)) and any(isinstance(fact, Tensor) for fact in facts)
 
     def _is_operator(self, node: ast.Call, func: ast.Attribute) -> bool:
         """Whether a method is called that no other arrays have where the file has none: ``x.abs()``, ``x.pow(2)``."""

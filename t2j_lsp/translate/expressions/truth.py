@@ -83,9 +83,13 @@ class Truth:
                 return any(self._is_made_of_tensor(side, follow) for side in (left, *node.comparators))
             case ast.BinOp(left=left, right=right):
                 return self._is_made_of_tensor(left, follow) or self._is_made_of_tensor(right, follow)
+            case ast.IfExp(body=one, orelse=other):
+                return any(is_tensor(self.ctx.fact(n)) or self._is_made_of_tensor(n, follow) for n in (one, other))
             case ast.Call(func=ast.Attribute(value=inner, attr=name)):
                 reduced = name in REDUCTIONS or name in _EXTREMES
                 return self.code.may_be_tensor(node) or reduced and self._is_made_of_tensor(inner, follow)
+            case ast.Name() if self.code.is_tensor_in_a_branch(node):
+                return True
             case ast.Name() if follow and (origin := self.code.origin(node)) is not node:
                 return self._is_made_of_tensor(origin, follow=False)
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp.translate.rule.binding import argument as given
-from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, Scalar, Shape, Tensor, Tuple
+from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, Object, Qual, QualOrNone, Scalar, Shape, Tensor, Tuple
 from t2j_lsp.translate.rule.pieces import ATOM, bracket, precedence
 from t2j_lsp.translate.rule.record import Argument, Call, Piece
 
@@ -157,7 +157,7 @@ def dtype_kind(argument: Argument | None) -> str | None:
     """The dtype as facts name it (``float``, ``int``, ``bool`` or a torch name) where the argument is a torch dtype."""
     if argument is not None and isinstance(argument.node, ast.Name) and argument.node.id in ("bool", "int", "float"):
         return argument.node.id if argument.fact == UNKNOWN else None
-    if argument is None or not isinstance(argument.fact, Qual):
+    if argument is None or not isinstance(argument.fact, Qual) or isinstance(argument.fact, QualOrNone):
         return None
     name = DTYPES.get(argument.fact.name.removeprefix("torch."))
     return None if name is None else KINDS.get(name, f"torch.{name}")

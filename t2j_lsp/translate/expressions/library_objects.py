@@ -9,7 +9,7 @@ from t2j_lsp.translate.inference.looked_up import asks_for_rngs
 from t2j_lsp.translate.inference.type_comparisons import type_comparison
 from t2j_lsp.translate.layout.first import shared_base
 from t2j_lsp.translate.rule.definitions import Class, Function, is_module_class
-from t2j_lsp.translate.rule.facts import ModuleClass, Object, OptimizerFunction, Qual
+from t2j_lsp.translate.rule.facts import ModuleClass, Object, OptimizerFunction, Qual, QualOrNone
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.library import BASES, CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
@@ -65,6 +65,8 @@ class LibraryObjects:
             self.ctx.report.gap(node, fact.name, "refused", GIVEN_RNGS)
         if not isinstance(fact, Qual) or not is_torch(fact.name):
             return None
+        if isinstance(fact, QualOrNone) and not self._is_imported(node):
+            return None
         if isinstance(fact, OptimizerFunction) and not self.ctx.scope.annotation:
             self.ctx.report.gap(node, fact.signature.partition("(")[0], "function-value", _OWN_OPTIMIZER)
             return None
@@ -108,6 +110,10 @@ class LibraryObjects:
         reason = rule.reason if rule is not None and rule.reason else unknown
         self.ctx.report.gap(node, name, "refused" if rule is not None else "no-rule", reason)
         return Piece(self.ctx.source.segment(node))
+
+    def _is_imported(self, node: ast.expr) -> bool:
+        """Whether an import may bind a name: what is in its place has that name no longer."""
+        return isinstance(node, ast.Name) and node.id in self.ctx.inference.torch_imports
 
     def _is_asked_for(self, node: ast.expr) -> bool:
         """Whether code asks if a package could be imported: ``if torch is None: raise ImportError(...)``."""

@@ -13,6 +13,7 @@ from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.one_of import OneOf
 from t2j_lsp.translate.rule.pieces import ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, Rule
+from t2j_lsp.translate.source.assignments import values_of
 from t2j_lsp.translate.source.folding.definitions import definition
 from t2j_lsp.translate.source.helpers import helpers
 
@@ -22,6 +23,7 @@ from .handlers import ExpressionRenderer
 from .rule_application import RuleApplication
 
 _DEFAULT = "{} is {} by default, whose form in JAX takes other arguments: call it by its name, or in a function"
+_PERHAPS = "{} may be {}, whose form in JAX takes other arguments: call it by its name there"
 _OTHERS = "{} is one of {}, whose forms in JAX take other arguments: call each by its name"
 
 
@@ -63,6 +65,31 @@ class OneOfFunctions:
         if len(node.args) > 1 and _by_place(self._arguments(node, rule)) != kept:
             self.ctx.report.gap(node, node.func.id, "function-value", _DEFAULT.format(node.func.id, rule.name))
 
+    def perhaps(self, node: ast.Call) -> None:
+        """``op(x, dim=1)`` of what is given, or of ``torch.mean`` in the place of None: ``op = op or torch.mean``."""
+        facts = [self.ctx.fact(part) for value in self._given(node.func) for part in _parts(value)]
+        rules = [rule for fact in facts if isinstance(fact, Qual) and (rule := REGISTRY.get(fact.name)) is not None]
+        kept = ", ".join(ast.unparse(argument) for argument in (*node.args, *node.keywords))
+        for rule in rules:
+            if rule.emit is None or not rule.signatures[0].parameters or _gives_required(node, rule):
+                continue
+            written = self._arguments(node, rule)
+            same = written == kept or not node.keywords and _by_place(written) == kept
+            if not same and not self._takes_keywords(node, rule):
+                name = ast.unparse(node.func)
+                self.ctx.report.gap(node, name, "function-value", _PERHAPS.format(name, rule.name))
+                return
+
+    def _given(self, called: ast.expr) -> list[ast.expr]:
+        """What a variable is given in the function, or an attribute in the class and its bases."""
+        scope = self.ctx.scope
+        match called:
+            case ast.Name() if scope.function is not None:
+                return values_of(scope.function.node, called)
+            case ast.Attribute(value=ast.Name()) if scope.class_info is not None:
+                return [value for info in scope.class_info.ancestry() for value in values_of(info.node, called)]
+        return []
+
     def _takes_keywords(self, node: ast.Call, rule: Rule) -> bool:
         """Whether what stands for a function is a helper of ours that has a call's keywords, as PyTorch has them."""
         held = self.functions.text_of(rule, node.func)
@@ -90,6 +117,16 @@ class OneOfFunctions:
         if not isinstance(call, ast.Call) or ast.unparse(call.func) != held:
             return None
         return ", ".join([*map(ast.unparse, call.args), *map(ast.unparse, call.keywords)])
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    """What a value may be: each of ``a or b`` and of ``a if c else b``."""
+    match value:
+        case ast.BoolOp(values=values):
+            return values
+        case ast.IfExp(body=one, orelse=other):
+            return [one, other]
+    return [value]
 
 
 def _by_place(arguments: str | None) -> str | None:

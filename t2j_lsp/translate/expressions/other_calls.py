@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from functools import cached_property
 
+from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.definitions import Class, Function, is_module, is_module_class
 from t2j_lsp.translate.rule.facts import (
     Fact,
@@ -135,6 +136,8 @@ class OtherCalls:
     def _default_function(self, node: ast.Call, fact: Fact) -> None:
         if isinstance(fact, Partial) and isinstance(fact.function, Tensor):
             self.several().by_default(node)
+        elif not is_known(fact):
+            self.several().perhaps(node)
 
     def _function_call(self, node: ast.Call, rngs: bool) -> Piece | None:
         func = node.func

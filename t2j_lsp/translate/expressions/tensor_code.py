@@ -13,7 +13,7 @@ from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Fact, ListOf, Qual, Scalar, Tensor, Tuple
 from t2j_lsp.translate.rule.join import holds_tensor
 from t2j_lsp.translate.rule.names import OPERATOR_METHODS, only_tensor
-from t2j_lsp.translate.source.assignments import values_of_name
+from t2j_lsp.translate.source.assignments import values_of
 
 from .context import Context
 
@@ -100,7 +100,7 @@ class TensorCode:
         """Whether a name is given a tensor by one assignment, and something else that is known by another."""
         if self.function is None or is_known(self.ctx.fact(node)):
             return False
-        facts = [self.ctx.fact(value) for value in values_of_name(self.function.node, node.id)]
+        facts = [self.ctx.fact(value) for value in values_of(self.function.node, node)]
         return len(facts) > 1 and all(map(is_known, facts)) and any(isinstance(fact, Tensor) for fact in facts)
 
     def _is_operator(self, node: ast.Call, func: ast.Attribute) -> bool:

@@ -20,7 +20,7 @@ from t2j_lsp.translate.rule.names import (
 )
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY, Rule, member_rule
-from t2j_lsp.translate.source.assignments import values_of_name
+from t2j_lsp.translate.source.assignments import values_of
 from t2j_lsp.translate.source.walked import walked_by
 
 from .context import Context
@@ -182,7 +182,7 @@ class TensorMethods:
             return False
         match node:
             case ast.Name() if node.id not in seen and self.code.function is not None:
-                inner = values_of_name(self.code.function.node, node.id)
+                inner = values_of(self.code.function.node, node)
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if not means_other_on_arrays(name, node):
                 inner = [owner]
             case ast.Subscript(value=owner) | ast.UnaryOp(operand=owner):

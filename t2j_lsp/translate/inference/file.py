@@ -12,7 +12,8 @@ from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, Funct
 from t2j_lsp.translate.rule.factory import KEYS, SPEED, mark_factory_keywords
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Object, Qual
 from t2j_lsp.translate.rule.names import is_jax, is_torch, may_use_torch
-from t2j_lsp.translate.source.scopes import Resolve, imported_names, relative_resolve, starred_names
+from t2j_lsp.translate.source.scopes import Resolve, relative_resolve, starred_names
+from t2j_lsp.translate.source.syntax import imported_names
 from t2j_lsp.translate.source.text import Source
 
 from .attributes import AttributeFacts, reads_of_attributes
@@ -306,13 +307,18 @@ class Inference:
         return {fact.name for fact in self.facts.values() if isinstance(fact, Qual)}
 
     @cached_property
+    def torch_imports(self) -> dict[str, str]:
+        """The names of the module level that ``from`` imports of torch may bind, and what each means there."""
+        return imported_names(self.source.nodes, self.source.parents, is_torch)
+
+    @cached_property
     def torch_names(self) -> frozenset[str]:
         """The names by which the file reads something of torch."""
         named = [(node.id, fact) for node, fact in self.facts.items() if isinstance(node, ast.Name)]
         known = [*named, *self.env.items()]
         starred = starred_names(self.source, self.env) if "import *" in self.source.text else frozenset[str]()
         quals = {name for name, fact in known if isinstance(fact, Qual) and is_torch(fact.name)}
-        return starred.union(quals, imported_names(self.source))
+        return starred.union(quals, self.torch_imports)
 
     @cached_property
     def settled(self) -> frozenset[ast.AST]:

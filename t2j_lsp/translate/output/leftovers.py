@@ -15,9 +15,9 @@ from t2j_lsp.contract import Finding
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.scope import CurrentStatement
 from t2j_lsp.translate.expressions.unknown_makers import STARRED
-from t2j_lsp.translate.rule.facts import UNKNOWN, Object, OptimizerFunction, Qual
+from t2j_lsp.translate.rule.facts import UNKNOWN, Object, OptimizerFunction, Qual, QualOrNone
 from t2j_lsp.translate.rule.names import OUTPUT_METHODS, is_torch
-from t2j_lsp.translate.source.scopes import imported_names, starred_names
+from t2j_lsp.translate.source.scopes import starred_names
 from t2j_lsp.translate.source.text import Source
 
 
@@ -31,7 +31,7 @@ def report_leftovers(context: Context, claimed: set[str]) -> None:
     reach = list(accumulate((end for _, end in replaced), max))
     trained = all(finding.code != "training-loop" for finding in context.report.findings)
     starred = starred_names(context.source, context.inference.env)
-    imported = imported_names(context.source)
+    imported = context.inference.torch_imports
     copied = starred or imported
     written = {word for edit in context.edits.made for word in re.findall(r"\w+", edit.new)} if copied else set()
     for node in context.source.written_nodes:
@@ -65,7 +65,8 @@ def _of_torch(context: Context, node: ast.AST, claimed: set[str]) -> tuple[ast.e
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in claimed:
         return None
     fact = context.inference.facts.get(node) or context.inference.env.get(node.id, UNKNOWN)
-    left = isinstance(fact, Qual) and is_torch(fact.name) and not isinstance(fact, OptimizerFunction)
+    kept = isinstance(fact, QualOrNone) and node.id not in context.inference.torch_imports  # what it was given is JAX's
+    left = isinstance(fact, Qual) and is_torch(fact.name) and not isinstance(fact, OptimizerFunction) and not kept
     return _whole_name(context.source, node, fact.name) if left and isinstance(fact, Qual) else None
 
 

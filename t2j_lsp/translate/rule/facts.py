@@ -94,6 +94,11 @@ class Qual(Fact):
 
 
 @dataclass(frozen=True)
+class QualOrNone(Qual):
+    """A library object, or None in its place: ``norm`` of ``norm = None`` and, in a branch, ``norm = nn.LayerNorm``."""
+
+
+@dataclass(frozen=True)
 class TypeAlias(Fact):
     """A type that is written out as a value, and says of what it annotates what ``stated`` is: ``list[Tensor]``."""
 

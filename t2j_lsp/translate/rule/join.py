@@ -24,6 +24,7 @@ from .facts import (
     Object,
     Partial,
     Qual,
+    QualOrNone,
     Scalar,
     Shape,
     Tensor,
@@ -40,10 +41,12 @@ def join(a: Fact, b: Fact) -> Fact:
     """What is true of a value that is ``a`` or ``b``. None joined with X is X: an optional X."""
     if a == b:
         return a
-    if a in (NONE, NOTHING):
-        return b
-    if b in (NONE, NOTHING):
-        return a
+    for none, given in ((a, b), (b, a)):
+        if none in (NONE, NOTHING):
+            return QualOrNone(given.name) if none == NONE and type(given) is Qual else given
+    if isinstance(a, QualOrNone) or isinstance(b, QualOrNone):
+        either = join(*(Qual(one.name) if isinstance(one, QualOrNone) else one for one in (a, b)))
+        return QualOrNone(either.name) if type(either) is Qual else either
     match a, b:
         case Tensor(), Tensor():
             return replace(

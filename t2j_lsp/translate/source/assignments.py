@@ -26,10 +26,11 @@ def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     return []
 
 
-def values_of_name(function: ast.AST, name: str) -> list[ast.expr]:
-    """What assignments in a function give a name."""
-    pairs = (pair for node in symbols.walk(function) for pair in assigned(node))
-    return [value for target, value in pairs if isinstance(target, ast.Name) and target.id == name]
+def values_of(place: ast.AST, target: ast.Name | ast.Attribute) -> list[ast.expr]:
+    """What assignments in a function or class give a name or an attribute."""
+    text = ast.unparse(target)
+    pairs = (pair for node in symbols.walk(place) for pair in assigned(node))
+    return [value for one, value in pairs if isinstance(one, type(target)) and ast.unparse(one) == text]
 
 
 def target_of(value: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.expr | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from t2j_lsp.symbols import bound_as, imported, scopes_around
+from t2j_lsp.symbols import bound_as
 from t2j_lsp.translate.rule.definitions import Class, Function
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual
 from t2j_lsp.translate.rule.join import join
@@ -85,12 +85,6 @@ def starred_names(source: Source, env: Mapping[str, Fact]) -> frozenset[str]:
     if of_torch and len(of_torch) == len(source.symbols.stars):
         given |= source.symbols.unbound - given
     return frozenset(n for n in given if n in source.symbols.unbound and env.get(n, UNKNOWN) == UNKNOWN)
-
-
-def imported_names(source: Source) -> dict[str, str]:
-    """The names of the module level that ``from`` imports of PyTorch may bind, and what each means there."""
-    imports = (n for n in source.nodes if isinstance(n, ast.ImportFrom) and not scopes_around(n, source.parents))
-    return {name: target for node in imports for name, target in imported(node) if is_torch(target)}
 
 
 def relative_resolve(resolve: Resolve | None, level: int, module: str) -> Resolve | None:

@@ -169,6 +169,14 @@ def holds_tests(tree: ast.Module, nodes: Iterable[ast.AST]) -> bool:
     return any(isinstance(n, ast.Assert) for test in tests for n in symbols.walk(test))
 
 
+def imported_names(
+    nodes: Iterable[ast.AST], parents: dict[ast.AST, ast.AST], is_library: Callable[[str], bool]
+) -> dict[str, str]:
+    """The names of the module level that ``from`` imports of a library may bind, and what each means there."""
+    imports = (n for n in nodes if isinstance(n, ast.ImportFrom) and not symbols.scopes_around(n, parents))
+    return {name: target for node in imports for name, target in symbols.imported(node) if is_library(target)}
+
+
 def names_by_text(nodes: Iterable[ast.AST]) -> dict[str, list[ast.Name]]:
     """The places that name each variable, in the order of the nodes."""
     out: dict[str, list[ast.Name]] = {}

@@ -314,8 +314,7 @@ class Inference:
     @cached_property
     def torch_names(self) -> frozenset[str]:
         """The names by which the file reads something of torch."""
-        named = [(node.id, fact) for node, fact in self.facts.items() if isinstance(node, ast.Name)]
-        known = [*named, *self.env.items()]
+        known = [*((n.id, fact) for n, fact in self.facts.items() if isinstance(n, ast.Name)), *self.env.items()]
         starred = starred_names(self.source, self.env) if "import *" in self.source.text else frozenset[str]()
         quals = {name for name, fact in known if isinstance(fact, Qual) and is_torch(fact.name)}
         return starred.union(quals, self.torch_imports)

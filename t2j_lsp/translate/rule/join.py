@@ -170,6 +170,11 @@ def holds_tensor(fact: Fact) -> bool:
     return holds(fact, is_tensor)
 
 
+def holds_array(fact: Fact) -> bool:
+    """Whether a value is a tensor or an array of NumPy's, or a container with such in it: data, for Flax."""
+    return holds(fact, lambda one: is_tensor(one) or isinstance(one, Object) and one.kind == "array")
+
+
 def element(fact: Fact) -> Fact:
     """The fact of one item of a container."""
     match fact:

@@ -16,7 +16,7 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter, is_known
 from t2j_lsp.translate.inference.statement_reads import targets_of
 from t2j_lsp.translate.rule.definitions import Instance, is_module
 from t2j_lsp.translate.rule.facts import Fact, Layer, ListOf, Qual, Tensor, Tuple, is_tensor
-from t2j_lsp.translate.rule.join import element, holds_tensor
+from t2j_lsp.translate.rule.join import element, holds_array
 from t2j_lsp.translate.rule.layer import LAYERS, OWN_MEANING, means_something_else
 from t2j_lsp.translate.rule.names import is_class
 from t2j_lsp.translate.rule.pieces import ARGUMENT, Piece, assigned, bracket
@@ -166,7 +166,7 @@ class AttributeStores:
             return True
         if isinstance(value, Tuple | ListOf) and owner.cls.info.is_module:
             items = value.items if isinstance(value, Tuple) else ()
-            item = next((item for item in items if holds_tensor(item)), element(value))
+            item = next((item for item in items if holds_array(item)), element(value))
             return self._container_attribute(node, target, item)
         if (
             (is_module(value) or is_tensor(value) or not is_known(value) and is_reduced(node.value))
@@ -324,7 +324,7 @@ class AttributeStores:
             owner = self.ctx.fact(target.value)
             if isinstance(owner, Instance):
                 self._report_hidden(node, owner, items_of(node.value))
-        elif holds_tensor(item):  # type: ignore[arg-type]
+        elif holds_array(item):  # type: ignore[arg-type]
             wrapper = f"{self.renderer.need('nnx')}.data"
         else:
             return False

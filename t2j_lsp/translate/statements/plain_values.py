@@ -16,7 +16,7 @@ from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import Layer, ListOf, Tensor, Tuple, is_number, is_tensor
-from t2j_lsp.translate.rule.join import element, holds_tensor
+from t2j_lsp.translate.rule.join import element, holds_array
 from t2j_lsp.translate.source.assignments import one_by_one
 from t2j_lsp.translate.source.list_items import added_to, is_empty
 
@@ -130,7 +130,7 @@ class PlainValues:
             return any(isinstance(fact, Tensor) and not fact.variable for fact in others)
         if not is_empty(value):
             return False
-        if any(map(holds_tensor, said.values())):
+        if any(map(holds_array, said.values())):
             return True
         stored = [
             self.ctx.fact(store.value)

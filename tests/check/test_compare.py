@@ -37,6 +37,8 @@ def kinds(torch: Any, jax: Any, name: str = "output") -> list[str]:
         ("a", "a"),
         ("cpu", "cpu:0"),  # the text of a device
         ("Tensor(torch.float32)", "Tensor(float32)"),  # and that of a dtype
+        ("torch.float64 on cpu", "float32 on cpu:0"),
+        ("torch.bool", "bool"),
         (np.zeros(3), np.full(3, 1e-15)),
         (2.5, np.asarray(2.5)),
         (np.array([-(2**63), 1]), np.array([2**31 - 1, 1], np.int32)),  # NaN and infinity, cast to integers
@@ -62,6 +64,8 @@ def test_these_agree(torch: Any, jax: Any) -> None:
         ({"a": A}, {"b": A}, "structure"),
         ("cpu:0", "gpu:0", "structure"),
         ("cpu", "cpu:1", "structure"),
+        ("torch.float32", "int32", "structure"),
+        ("torch.float16", "float32", "structure"),
         (A, [A], "structure"),
         (A, None, "structure"),
         (np.array([1.0, np.nan]), np.array([1.0, 2.0]), "nan"),

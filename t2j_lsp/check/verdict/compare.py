@@ -185,15 +185,15 @@ def _leaf(name: str, left: Tree, right: Tree, result: Comparison, group: float, 
 
 
 _FIRST_DEVICE = re.compile(r"\b(cpu|cuda):0\b")
-_DTYPE = re.compile(r"\btorch\.((?:u?int|b?float|complex)\d+|bool)\b")
+_DTYPE = re.compile(r"\b(?:torch\.)?(u?int|float|complex)(?:32|64|128)\b|\btorch\.(\w+)")
 
 
 def _without_number(leaf: Tree) -> Tree:
-    """A text with the first device of a kind as PyTorch calls it, ``cpu``, and dtypes as JAX does, ``float32``.
+    """A text with the first device of a kind as PyTorch calls it, and dtypes by their kind: their width may differ.
 
-    In JAX the device is ``cpu:0``, and in PyTorch the dtype ``torch.float32``.
+    In JAX the device is ``cpu:0`` and the dtype ``float32``, in PyTorch ``cpu`` and ``torch.float32``.
     """
-    return _DTYPE.sub(r"\1", _FIRST_DEVICE.sub(r"\1", leaf)) if isinstance(leaf, str) else leaf
+    return _DTYPE.sub(r"\1\2", _FIRST_DEVICE.sub(r"\1", leaf)) if isinstance(leaf, str) else leaf
 
 
 def _at_least(part: float, allowed: Allowed) -> Allowed:

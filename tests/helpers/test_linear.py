@@ -1,5 +1,7 @@
 """Linear layers and reshaping modules against torch."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -47,20 +49,21 @@ class TiedTorch(torch.nn.Module):
 
 
 class TiedFlax(nnx.Module):
-    """The same with `TiedLinear`."""
+    """The same with `TiedLinear`, or with what is enough for most programs."""
 
-    def __init__(self, bias: bool, rngs: nnx.Rngs):
+    def __init__(self, bias: bool, rngs: nnx.Rngs, tied: Any):
         self.table = nnx.Embed(7, 4, rngs=rngs)
         own = nnx.Linear(4, 7, use_bias=bias, rngs=rngs)
-        self.head = linear.TiedLinear(self.table.embedding, own.bias)
+        self.head = tied(self.table.embedding, own.bias)
 
     def __call__(self, ids: jax.Array) -> jax.Array:
         return self.head(jnp.tanh(self.table(ids)))
 
 
+@pytest.mark.parametrize("tied", [linear.TiedLinear, linear.TiedProduct])
 @pytest.mark.parametrize("bias", [True, False])
-def test_tied_weight_gets_the_gradients_of_both_uses(bias: bool) -> None:
-    reference, module = TiedTorch(bias).double(), TiedFlax(bias, nnx.Rngs(0))
+def test_tied_weight_gets_the_gradients_of_both_uses(bias: bool, tied: Any) -> None:
+    reference, module = TiedTorch(bias).double(), TiedFlax(bias, nnx.Rngs(0), tied)
     module.table.dtype = None  # nnx.Embed pins float32 otherwise
     module.table.embedding.set_value(jnp.asarray(reference.table.weight.detach().numpy()))
     if bias:
@@ -76,7 +79,7 @@ def test_tied_weight_gets_the_gradients_of_both_uses(bias: bool) -> None:
 
 
 def test_the_kernel_of_a_tied_linear_is_the_transposed_weight() -> None:
-    module = TiedFlax(True, nnx.Rngs(0))
+    module = TiedFlax(True, nnx.Rngs(0), linear.TiedLinear)
     table, kernel = module.table.embedding, module.head.kernel
     assert isinstance(module.head, nnx.Linear)
     assert (kernel.shape, kernel.ndim, kernel.dtype) == ((4, 7), 2, table.dtype)

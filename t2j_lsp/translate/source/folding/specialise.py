@@ -43,6 +43,7 @@ from .rates import of_one_rate
 from .repeated import without_repeated_questions
 from .signatures import NEW, without_parameters
 from .stock import DEFAULTS, without_stock_defaults
+from .tied import TIED, of_tied_products
 from .unrolling import unrolled
 from .uses import NOTHING_AGREED, Agreed, HelperUses, Index, UseFinder
 from .variables import without_answer, without_idle_variables
@@ -89,6 +90,8 @@ def specialised(
             texts[name] = of_labels(texts[name], name, axes)
     if index.is_program and HOOKED in texts:
         texts = of_hooks_after_calls(texts, user)
+    if index.is_program and TIED in texts:
+        texts = of_tied_products(texts, user, index)
     if BASE in texts:
         texts = of_one_array(texts, index, written)
     if PLACES in texts:

@@ -21,7 +21,8 @@ from t2j_lsp.translate.training.program.cut_values import GROWING
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 from t2j_lsp.translate.training.program.single_runs import SingleRuns
 
-from .modes import Modes, set_by
+from .bound_calls import BoundCalls
+from .modes import set_by
 
 _LOOPS = ast.For | ast.While
 
@@ -33,7 +34,7 @@ class BoundSteps:
         self.ctx = context
         self.objects = objects
         self.scope = scope
-        self.modes = Modes(context)
+        self.modes = BoundCalls.of(context, objects).modes
 
     def loop(self, place: ast.stmt, modules: Sequence[str], optimizers: Sequence[str]) -> ast.For | ast.While | None:
         """The loop in front of which the step at a place is bound; None if it can't be."""
@@ -97,25 +98,26 @@ class BoundSteps:
         info = self.scope.function
         if info is None or self._runs_once or name not in symbols.parameter_names(info.node):
             return self._is_made_before(name, loop)
-        given = any(n.id == name and self.ctx.source.home(n) is info.node for n in self._stores)
+        given = any(self.ctx.source.home(n) is info.node for n in self._stores(name))
         return not given and not self._is_rebound(name)
 
     def _is_made_before(self, name: str, loop: ast.stmt) -> bool:
         """Whether a variable is given its only value by a statement of the scope's own block in front of a loop."""
         home = self.scope.node
-        stores = [n for n in self._stores if n.id == name and self.ctx.source.home(n) is home]
+        stores = [n for n in self._stores(name) if self.ctx.source.home(n) is home]
         if len(stores) != 1 or self._is_rebound(name):
             return False
         statement = self.ctx.source.parents.get(stores[0])
         return isinstance(statement, ast.Assign) and statement in self._body and statement.lineno < loop.lineno
 
-    @cached_property
-    def _stores(self) -> list[ast.Name]:
-        return [n for n in self.ctx.source.nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+    def _stores(self, name: str) -> list[ast.Name]:
+        return [n for n in self.ctx.source.names.get(name, ()) if not isinstance(n.ctx, ast.Load)]
 
     def _is_rebound(self, name: str) -> bool:
         """Whether functions may give a variable another value."""
         shared = ast.Global | ast.Nonlocal
+        if "global" not in self.ctx.source.text and "nonlocal" not in self.ctx.source.text:
+            return False
         return any(isinstance(n, shared) and name in n.names for n in self.ctx.source.nodes)
 
     def _grows(self, node: ast.AST, modules: Sequence[str]) -> bool:

@@ -173,6 +173,4 @@ def _kept(info: ClassInfo, name: str, fact: Fact) -> Fact:
     old = info.attribute(name)
     if is_tensor(fact) and isinstance(old, Tensor) and old.variable:
         return old
-    if isinstance(fact, UnknownParameter):
-        return UNKNOWN
     return fact

@@ -219,7 +219,12 @@ def assign(info: ClassInfo, name: str, fact: Fact, author: FunctionInfo | None =
         info.nullable.add(name)
     said = info.said.setdefault(name, {})
     said[author] = join(said[author], fact) if author in said else fact
-    info.attributes[name] = reduce(join, said.values())
+    info.attributes[name] = _closed(reduce(join, said.values()))
+
+
+def _closed(fact: Fact) -> Fact:
+    """What is known of an attribute: nothing, if it is what a parameter may be, of which only its function learns."""
+    return UNKNOWN if fact.is_open else fact
 
 
 def forget(info: ClassInfo, author: FunctionInfo) -> None:
@@ -227,7 +232,7 @@ def forget(info: ClassInfo, author: FunctionInfo) -> None:
     for name, said in info.said.items():
         if said.pop(author, None) is not None:
             if said:
-                info.attributes[name] = reduce(join, said.values())
+                info.attributes[name] = _closed(reduce(join, said.values()))
             else:
                 del info.attributes[name]
 

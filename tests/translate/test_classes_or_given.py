@@ -71,3 +71,48 @@ def test_a_function_or_what_is_given_is_called_as_it_was() -> None:
     branches = "if made is None:\n            self.made = torch.relu\n        else:\n            self.made = made"
     code = convert(TEXT.format(branches=branches, made="Own(3, 4)").replace("self.made(3, 4)", "self.made(3)")).code
     assert "return self.made(3)" in code
+
+
+HANDED = """import torch
+from torch import nn
+
+
+def noisy(x):
+    return x + 0 * torch.rand(3)
+
+
+class Block(nn.Module):
+    def __init__(self, fn=None):
+        super().__init__()
+        self.fn = fn
+
+    def forward(self, x):
+        return self.fn(x) if self.fn else x * 2
+
+
+class Net(nn.Module):
+    def __init__(self, flag: bool):
+        super().__init__()
+        {given}
+        self.block = Block(fn)
+
+    def forward(self, x):
+        return self.block(x)
+"""
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "fn = None\n        if flag:\n            fn = noisy",
+        "fn = noisy if flag else None",
+        "gn = noisy if flag else None\n        fn = gn",
+    ],
+)
+def test_a_function_that_draws_has_its_rngs_once_or_is_none(given: str, flag: bool) -> None:
+    done = convert(HANDED.format(given=given))
+    assert not done.gaps and done.code.count("functools.partial(") == 1
+    names: dict[str, Any] = {}
+    exec(done.code, names)
+    assert float(names["Net"](flag, rngs=nnx.Rngs(0))(jnp.ones(3)).sum()) == (3 if flag else 6)

@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.library import BASES, CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
+from t2j_lsp.translate.source.assignments import values_of
 
 from .context import Context
 from .copying import Copier
@@ -159,10 +160,16 @@ class LibraryObjects:
                 pass
             case _:
                 return None
-        if self.ctx.scope.annotation or self._in_isinstance(node):
+        if self.ctx.scope.annotation or self._in_isinstance(node) or self._is_variable(node):
             return None
         text = self.copier.generic(node).text
         return Piece(f"{self.renderer.need('functools')}.partial({text}, rngs={rngs_expression(self.ctx, node)})")
+
+    def _is_variable(self, node: ast.expr) -> bool:
+        """Whether it is a name that was given the function with its rngs, or None, by an assignment."""
+        around = self.ctx.scope.function
+        place = around.node if around is not None else self.ctx.source.tree
+        return isinstance(node, ast.Name) and bool(values_of(place, node))
 
     def _key(self, name: str, table: ast.Dict, piece: Piece) -> Piece:
         """A dtype as a key of a dict: jnp.float32 has another hash than the dtype of an array."""

@@ -15,7 +15,6 @@ from t2j_lsp.translate.rule.library import BASES, CLASSES, TorchClass
 from t2j_lsp.translate.rule.names import is_dtype, is_torch
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY
-from t2j_lsp.translate.source.assignments import values_of
 
 from .context import Context
 from .copying import Copier
@@ -167,9 +166,10 @@ class LibraryObjects:
 
     def _is_variable(self, node: ast.expr) -> bool:
         """Whether it is a name that was given the function with its rngs, or None, by an assignment."""
-        around = self.ctx.scope.function
-        place = around.node if around is not None else self.ctx.source.tree
-        return isinstance(node, ast.Name) and bool(values_of(place, node))
+        if not isinstance(node, ast.Name):
+            return False
+        home, places = self.ctx.source.home(node), self.ctx.source.bound_at.get(node.id, ())
+        return any(isinstance(place, ast.Name) and self.ctx.source.home(place) is home for place in places)
 
     def _key(self, name: str, table: ast.Dict, piece: Piece) -> Piece:
         """A dtype as a key of a dict: jnp.float32 has another hash than the dtype of an array."""

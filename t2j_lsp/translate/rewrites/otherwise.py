@@ -15,6 +15,7 @@ from .asked_gradients import with_asked_gradients_stored
 from .asked_in_functions import with_gradients_returned_at_once
 from .attribute_values import with_attributes_as_variables, with_attributes_of_a_call_as_variables
 from .batch_statistics import with_statistics_updated_first
+from .batches_given_again import with_batches_of_their_own
 from .branch_zeroing import with_gradients_zeroed_in_branches
 from .called_backward import with_backward_passes_as_methods
 from .children_by_name import with_children_by_name
@@ -101,6 +102,7 @@ _WAYS = (
     without_placeholders,
     with_tensor_classes_as_modules,
     with_names_of_their_own,
+    with_batches_of_their_own,
     with_leaves_as_parameters,
     with_optimizers_of_groups_apart,
     with_inputs_as_variables,

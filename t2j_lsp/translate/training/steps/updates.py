@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.training.data.batch_bindings import ANOTHER, named_by, takes_batch
 from t2j_lsp.translate.training.data.masks import mask_without_positions, selects
 from t2j_lsp.translate.training.program.flow import DataFlow, Liveness
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
@@ -302,6 +303,9 @@ class Updates:
         sure = all(one.sure for one in update.optimized)
         if lost := self.lost.reason(code, modules if sure else None, self._exposed(update), update.whole):
             raise Refused(lost)
+        for taken in moved:
+            if takes_batch(taken, self.ctx.plan.expression_handlers) and self.flow.reads(taken).isdisjoint(own):
+                raise Refused(ANOTHER.format(names=", ".join(named_by(taken))))
         before = given_before(self.ctx.inference, self.flow, code, own)
         for node in code:
             mask = mask_without_positions(self.ctx.inference, node, code, lambda one: bool(self.flow.reads(one) & own))

@@ -1,0 +1,102 @@
+"""Batches whose names are given to another batch between the passes of one update: ``x, y = batch2`` behind a loss.
+
+A step is given both, and makes arrays of neither, so each has names of its own where a file that has gaps is read: the
+second ``x`` is ``x_2`` from the statement on that takes it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+
+from t2j_lsp import symbols
+from t2j_lsp.contract import Finding
+from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.source.rearranged import RearrangedText
+from t2j_lsp.translate.source.text import Source
+from t2j_lsp.translate.training.data.batch_bindings import ANOTHER, named_by
+
+from .left_out import ObjectLeftOut
+
+_REASON = re.compile(re.escape(ANOTHER).replace(re.escape("{names}"), r"(\w+(?:, \w+)*)"))
+
+
+def with_batches_of_their_own(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
+    """The text in which such batches have names of their own; None if there are none."""
+    left_out = ObjectLeftOut(inference)
+    given = {match[1] for gap in gaps if (match := _REASON.search(gap.reason))}
+    for block in _blocks(inference.source) if given else ():
+        for at, statement in enumerate(block):
+            names = named_by(statement)
+            if names and ", ".join(names) in given and _is_again(block, at, names):
+                for node, text in _renamed(inference.source, block, at, names):
+                    left_out.put(node, text)
+                return RearrangedText.of(inference.source.text, left_out.made_edits())
+    return None
+
+
+def _blocks(source: Source) -> Iterator[Sequence[ast.stmt]]:
+    return (node.body for node in source.nodes if isinstance(node, ast.For | ast.While))
+
+
+def _is_again(block: Sequence[ast.stmt], at: int, names: Sequence[str]) -> bool:
+    """Whether a statement above it gives the same names values first, before anything reads them."""
+    for name in names:
+        first = next((s for s in block[:at] if name in _named(s)), None)
+        if first is None or name not in named_by(first):
+            return False
+    return True
+
+
+def _named(node: ast.AST) -> set[str]:
+    return {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
+
+
+def _renamed(source: Source, block: Sequence[ast.stmt], at: int, names: Sequence[str]) -> list[tuple[ast.Name, str]]:
+    """Where the names stand with what they are called there; nothing where others read them behind the loop."""
+    rest = [n for statement in block[at:] for n in symbols.walk(statement)]
+    inside = {n for statement in block for n in symbols.walk(statement)}
+    functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.comprehension
+    if any(isinstance(n, functions) and not _is_free(n, names) for n in rest):
+        return []
+    renamed: list[tuple[ast.Name, str]] = []
+    value = getattr(block[at], "value", None)
+    before = set(symbols.walk(value)) if value is not None else set()
+    for name in names:
+        text = _unused(name, source)
+        if _is_read_behind(source, name, block[0], inside):
+            return []
+        stands = (n for n in rest if isinstance(n, ast.Name) and n.id == name and n not in before)
+        renamed += [(node, text) for node in stands]
+    return renamed
+
+
+def _is_read_behind(source: Source, name: str, first: ast.stmt, inside: Container[ast.AST]) -> bool:
+    """Whether code behind a loop reads a variable of it, before giving it another value."""
+    scope, around = _scope(first, source), {*symbols.ancestors(first, source.parents)}
+    behind = [n for n in source.names.get(name, ()) if n not in inside and n.lineno > first.lineno]
+    mine = sorted((n for n in behind if _scope(n, source) is scope), key=lambda n: (n.lineno, n.col_offset))
+    if not mine or isinstance(mine[0].ctx, ast.Load):
+        return bool(mine)
+    blocks = [a for a in symbols.ancestors(mine[0], source.parents) if not isinstance(a, ast.With | ast.expr)]
+    return blocks[0] not in around and blocks[1] not in around  # the second is what the statement stands in
+
+
+def _is_free(node: ast.AST, names: Sequence[str]) -> bool:
+    """Whether nothing in a function or comprehension binds the names itself."""
+    bound = {n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound |= {n.arg for n in symbols.walk(node) if isinstance(n, ast.arg)}
+    return bound.isdisjoint(names)
+
+
+def _scope(node: ast.AST, source: Source) -> ast.AST | None:
+    around = symbols.ancestors(node, source.parents)
+    return next((a for a in around if isinstance(a, ast.FunctionDef | ast.AsyncFunctionDef)), None)
+
+
+def _unused(name: str, source: Source) -> str:
+    number = 2
+    while f"{name}_{number}" in source.words:
+        number += 1
+    return f"{name}_{number}"

@@ -1,0 +1,56 @@
+"""A name that is given another batch between the passes of one update: that batch has names of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+TEXT = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cpu")
+data = TensorDataset(torch.ones(32, 6), torch.arange(32) % 2)
+l1, l2 = DataLoader(data, batch_size=8), DataLoader(data, batch_size=8)
+model = nn.Linear(6, 2)
+opt = optim.Adam(model.parameters(), lr=1e-2)
+crit = nn.CrossEntropyLoss()
+it2 = iter(l2)
+for b1, b2 in zip(l1, l2):
+    {first}
+    opt.zero_grad()
+    loss = crit(model(x), y)
+    loss.backward()
+    {second}
+    loss = crit(model(x), y)
+    loss.backward()
+    opt.step()
+{behind}
+"""
+FIRST = "x, y = b1[0].to(device), b1[1].to(device)"
+FORMS = {
+    "items": ("x, y = b2[0].to(device), b2[1].to(device)", "x_2, y_2 = np.asarray(b2[0]), np.asarray(b2[1])"),
+    "a list": ("x, y = [t.to(device) for t in b2]", "x_2, y_2 = [np.asarray(t) for t in b2]"),
+    "the batch": ("x, y = b2", "x_2, y_2 = jax.tree.map(np.asarray, b2)"),
+    "the next": ("x, y = next(it2)", "x_2, y_2 = jax.tree.map(np.asarray, next(it2))"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("behind", ["", "for x, y in l2:\n    print(crit(model(x), y).item())"])
+def test_the_other_batch_has_names_of_its_own(form: str, behind: str) -> None:
+    second, converted = FORMS[form]
+    done = convert(TEXT.format(first=FIRST, second=second, behind=behind))
+    assert not done.gaps
+    assert converted.replace("np.", "jnp.") in done.code.replace(" np.", " jnp.").replace("(np.", "(jnp.")
+    assert "train_step(" in done.code
+    assert "x_2, y_2)" in done.code.partition("def train_step")[2]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_read_behind_the_loop_is_left(form: str) -> None:
+    done = convert(TEXT.format(first=FIRST, second=FORMS[form][0], behind="print(x.sum())"))
+    assert len(done.gaps) == 1
+    assert "x, y are given another batch between the passes of one update" in done.gaps[0].reason

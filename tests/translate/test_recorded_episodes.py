@@ -71,7 +71,7 @@ def test_several_lists_and_a_loss_that_is_read_later() -> None:
         ("    R = 0\n", "    kept = policy.saved_log_probs\n    R = 0\n"),
         ("policy_loss.backward()", "policy_loss.backward(retain_graph=True)"),
         ("        finish_episode()\n", "        for p in policy.parameters(): p.data.mul_(0.9)\n        finish_episode()\n"),  # noqa: E501
-        ("        x = F.relu(x)\n", "        x = F.relu(x)\n        self.last = x\n"),
+        ("        x = F.relu(x)\n", "        x = F.relu(x) + self.last\n        self.last = x\n"),
         ("eps = np", "critic = nn.Linear(3, 1)\nother = optim.Adam(critic.parameters())\neps = np"),
         ("policy = Policy()", "policy = Policy()\ntwin = Policy()\ntwin.affine1 = policy.affine1"),
     ],

@@ -51,9 +51,19 @@ def test_a_call_has_the_arguments_of_each(text: str, choice: bool) -> None:
 
 @pytest.mark.parametrize("text", OTHER.values(), ids=OTHER)
 def test_where_they_have_no_arguments_in_common_that_is_said(text: str) -> None:
-    translation = convert(HEAD + text)
+    translation = convert(HEAD + text.replace("return fn(x, dim=1)", "return fn, fn(x, dim=1)"))
     assert [gap.code for gap in translation.gaps] == ["function-value"]
     assert "fn(x, dim=1)" in translation.code
+
+
+@pytest.mark.parametrize("choice", [True, False])
+def test_what_is_only_called_is_called_by_the_name_of_each(choice: bool) -> None:
+    text = OTHER["of several forms"]
+    translation = convert(HEAD + text)
+    assert not translation.gaps
+    values = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    wanted = _results(HEAD + text, [torch.tensor(values)], choice)
+    np.testing.assert_allclose(_results(translation.code, [jnp.asarray(values)], choice), wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["torch.max", "F.softmax", "F.log_softmax"])

@@ -31,3 +31,20 @@ def test_a_fallback_is_pytorchs_function() -> None:
 def test_a_parameter_of_that_name_is_the_callers() -> None:
     text = "import torch\nFLAG = 1\nif FLAG:\n    from torch import relu\nelse:\n    from .own import relu\n\n\n"
     assert not convert(text + "def f(x: torch.Tensor, relu):\n    return relu(x.exp())\n").gaps
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_function_of_what_may_be_pytorchs_module_is_a_gap(turned: bool) -> None:
+    ways = ["import torch.nn.functional as F", "import own.functional as F"]
+    first, second = reversed(ways) if turned else ways
+    text = (
+        f"import torch\n\nFLAG = 1\nif FLAG:\n    {first}\nelse:\n    {second}\n\n\ndef f(x):\n    return F.relu(x)\n"
+    )
+    done = convert(text)
+    assert [gap.name for gap in done.gaps] == ["torch.nn.functional"]
+    assert "return F.relu(x)" in done.code
+
+
+def test_a_module_of_another_package_is_no_tensor_whatever_it_is_asked_for() -> None:
+    text = "import torch\nimport own.functional as ops\n\n\ndef f(x):\n    return ops.relu(x), torch.exp(x)\n"
+    assert "return ops.relu(x), jnp.exp(x)" in convert(text).code

@@ -20,6 +20,7 @@ from t2j_lsp.translate.rule.names import OUTPUT_METHODS, TENSOR_ATTRIBUTES, is_t
 from t2j_lsp.translate.rule.pieces import ATOM, COMPARE, NOT, Part, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 from t2j_lsp.translate.source.assignments import assigned
+from t2j_lsp.translate.source.scopes import may_be_import
 
 from .any_layer import RENAMED, ParametersOfAnyLayer
 from .base_methods import base_method
@@ -138,17 +139,14 @@ class Attributes:
 
     def _unknown_attribute(self, node: ast.Attribute) -> Piece | None:
         """``module.training`` and ``optimizer.param_groups``, of which only the name says whose they are."""
-        if not self.ctx.inference.imports_torch:
+        if not self.ctx.inference.imports_torch or may_be_import(self.ctx.source, node.value):
             return None
         if node.attr in RENAMED and self._is_part_of_module(node.value):
             return self.any_layer.read(node) or self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
         if node.attr == "param_groups" and not isinstance(node.ctx, ast.Store):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "unsure", _NO_GROUPS)
-        if (
-            node.attr == "data"
-            and isinstance(node.value, ast.Attribute)
-            and (of_layer := self.any_layer.read(node.value))
-        ):
+        held = node.value if node.attr == "data" else None
+        if isinstance(held, ast.Attribute) and (of_layer := self.any_layer.read(held)):
             return Piece(f"{self.renderer.need('jax')}.lax.stop_gradient({of_layer.text})", ATOM)
         if node.attr == "data" and (given := self._given_by_parameter(node)):
             return Piece(f"{self.renderer.need('jax')}.lax.stop_gradient({self.renderer.argument(node.value).text})")

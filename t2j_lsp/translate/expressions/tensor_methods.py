@@ -21,6 +21,7 @@ from t2j_lsp.translate.rule.names import (
 from t2j_lsp.translate.rule.pieces import Piece
 from t2j_lsp.translate.rule.record import REGISTRY, Rule, member_rule
 from t2j_lsp.translate.source.assignments import values_of
+from t2j_lsp.translate.source.scopes import may_be_import
 from t2j_lsp.translate.source.walked import walked_by
 
 from .context import Context
@@ -90,6 +91,8 @@ class TensorMethods:
     def unknown(self, node: ast.Call, func: ast.Attribute) -> Piece | None:
         """A method of something of unknown type: a tensor's where its name or arguments say so, else it stays."""
         name = func.attr
+        if may_be_import(self.ctx.source, func.value):
+            return None
         if node in self.ctx.plan.traced:
             return self.method(node, func, Tensor(sure=False))
         if name in _STATES and not any(info.name == name for info in self.ctx.inference.functions.values()):

@@ -308,7 +308,7 @@ class Inference:
 
     @cached_property
     def torch_imports(self) -> dict[str, str]:
-        """The names of the module level that ``from`` imports of torch may bind, and what each means there."""
+        """The names of the module level that imports of torch may bind, and what each means there."""
         return imported_names(self.source.nodes, self.source.parents, is_torch)
 
     @cached_property

@@ -38,6 +38,7 @@ from t2j_lsp.translate.rule.names import (
     only_tensor,
 )
 from t2j_lsp.translate.rule.record import REGISTRY, inherited_object, member_rule
+from t2j_lsp.translate.source.scopes import may_be_import
 
 from .bindings import Bindings
 from .bodies import Bodies
@@ -125,6 +126,8 @@ class Methods:
                 return UNKNOWN
             case _:
                 pass
+        if may_be_import(self.evidence.source, func.value):
+            return UNKNOWN
         if self.state.imports_torch and (
             only_tensor(name, node) or (self._only_tensors_around() and means_other_on_arrays(name, node))
         ):

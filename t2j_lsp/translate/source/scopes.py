@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from t2j_lsp.symbols import bound_as
+from t2j_lsp.symbols import bound_as, scopes_around
 from t2j_lsp.translate.rule.definitions import Class, Function
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, Qual
 from t2j_lsp.translate.rule.join import join
@@ -72,6 +72,14 @@ def star_names(module: str) -> dict[str, Fact]:
     prefix = canonical(module) + "."
     names = [*REGISTRY.rules, *LAYERS, *CLASSES]
     return {n[len(prefix) :]: Qual(n) for n in names if n.startswith(prefix) and "." not in n[len(prefix) :]}
+
+
+def may_be_import(source: Source, node: ast.AST) -> bool:
+    """Whether an import of the module level may bind what a name means: it is no tensor whatever it is asked for."""
+    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+        return False
+    imports = [at for at in source.bound_at.get(node.id, ()) if isinstance(at, ast.alias) and bound_as(at) == node.id]
+    return any(not scopes_around(at, source.parents) for at in imports) and source.home(node) is None
 
 
 def starred_names(source: Source, env: Mapping[str, Fact]) -> frozenset[str]:

@@ -172,8 +172,8 @@ def holds_tests(tree: ast.Module, nodes: Iterable[ast.AST]) -> bool:
 def imported_names(
     nodes: Iterable[ast.AST], parents: dict[ast.AST, ast.AST], is_library: Callable[[str], bool]
 ) -> dict[str, str]:
-    """The names of the module level that ``from`` imports of a library may bind, and what each means there."""
-    imports = (n for n in nodes if isinstance(n, ast.ImportFrom) and not symbols.scopes_around(n, parents))
+    """The names of the module level that imports of a library may bind, and what each means there."""
+    imports = (n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom) and not symbols.scopes_around(n, parents))
     return {name: target for node in imports for name, target in symbols.imported(node) if is_library(target)}
 
 

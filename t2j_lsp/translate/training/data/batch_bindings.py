@@ -23,14 +23,12 @@ def named_by(node: ast.AST) -> list[str]:
 
 def takes_batch(node: ast.AST, made_arrays: Container[ast.AST]) -> bool:
     """Whether a statement only takes a batch of a loader, whose tensors become arrays in it."""
-    return (
-        isinstance(node, ast.Assign)
-        and bool(named_by(node))
-        and all(
-            one in made_arrays and (is_move(one) or isinstance(one, ast.Name) or _is_next(one))
-            for one in _items(node.value)
-        )
-    )
+    items = [*_items(node.value)] if isinstance(node, ast.Assign) and named_by(node) else []
+    return bool(items) and all(one in made_arrays and _may_be_batch(one) for one in items)
+
+
+def _may_be_batch(node: ast.expr) -> bool:
+    return is_move(node) or isinstance(node, ast.Name) or _is_next(node)
 
 
 def _items(value: ast.expr) -> Iterator[ast.expr]:

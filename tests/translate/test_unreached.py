@@ -161,3 +161,49 @@ def test_what_else_decays_is_refused() -> None:
     _, gaps = made(optimizer="ASGD(net.parameters(), lr=0.01)")
     assert len(gaps) == 1
     assert "have no gradient" in gaps[0]
+
+
+PAIR = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Enc(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.spare = nn.Linear(6, 8), nn.Linear(6, 8)
+
+    def forward(self, x):
+        return torch.relu(self.a(x))
+
+class Dec(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.c(x)
+
+enc, dec = Enc(), Dec()
+opt = torch.optim.{optimizer}(list(enc.parameters()) + list(dec.parameters()), lr=0.01)
+x, y = torch.randn(32, 6), torch.randint(0, 3, (32,))
+for i in range(4):
+    opt.zero_grad()
+    loss = {loss}
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "loss", "said"),
+    [
+        ("AdamW", "F.cross_entropy(dec(enc(x)), y)", "No step reaches 'spare'"),
+        ("Adam", "F.cross_entropy(dec(enc(x)), y)", ""),
+        ("Adam", "F.cross_entropy(dec(enc(x)), y) if i % 2 else enc(x).mean()", "Not every step of opt reaches"),
+    ],
+)
+def test_an_optimizer_of_two_modules(optimizer: str, loss: str, said: str) -> None:
+    gaps = convert(PAIR.format(optimizer=optimizer, loss=loss)).gaps
+    assert len(gaps) == bool(said)
+    assert all(said in gap.reason for gap in gaps)

@@ -279,7 +279,7 @@ class Reaching:
         """A module goes where it isn't followed: all of it may be reached."""
         match fact:
             case Instance():
-                self.out.whole |= classes_of(fact.cls.info)
+                self.out.whole.update(classes_of(fact.cls.info))
             case Layer(items=items):
                 for item in items or ():
                     self._all_of(item)
@@ -328,14 +328,14 @@ class Reaching:
             self._all_of(fact)
 
 
-def classes_of(cls: ClassInfo) -> set[ClassInfo]:
-    """The classes of a module and of all its parts, as far as they are known."""
-    classes: set[ClassInfo] = set()
+def classes_of(cls: ClassInfo) -> list[ClassInfo]:
+    """The classes of a module and of all its parts, as far as they are known, in the order of the text."""
+    classes: list[ClassInfo] = []
     waiting = [cls]
     while waiting:
-        for info in waiting.pop().ancestry():
+        for info in waiting.pop(0).ancestry():
             if info not in classes:
-                classes.add(info)
+                classes.append(info)
                 for fact in info.attributes.values():
                     waiting += [one.cls.info for one in _instances(fact)]
     return classes

@@ -77,13 +77,12 @@ class Unreached:
 
     def _look_at(self, call: ast.Call, updates: Sequence[tuple[PlannedStep, Optimized]]) -> None:
         plan = self.ctx.plan.optimizers.get(call)
-        if plan is None or any(one.part or one.flagged or one.state or len(one.modules) != 1 for _, one in updates):
+        if plan is None or any(one.part or one.flagged or one.state for _, one in updates):
             return
         if plan.part or plan.flagged or any(group.frozen for group in plan.groups) or takes_plain_steps(self.ctx, call):
             return
-        classes = {self._class_of(one.modules[0], step) for step, one in updates}
-        cls = classes.pop() if len(classes) == 1 else None
-        if cls is None:
+        classes = self._classes(updates)
+        if not classes:
             return
         try:
             reached = [r for step in dict.fromkeys(s for s, _ in updates) for r in self._reached(step)]
@@ -91,7 +90,7 @@ class Unreached:
             return
         name = updates[0][1].text
         never: list[Part] = []
-        for part in self._parts(cls):
+        for part in dict.fromkeys(part for cls in classes for part in self._parts(cls)):
             held = {one.holds(part) for one in reached}
             if held == {False}:
                 never.append(part)
@@ -100,7 +99,8 @@ class Unreached:
                 return
         if not never:
             return
-        condition = self._condition(cls, never)
+        alone = all(len(one.modules) == 1 for _, one in updates)
+        condition = self._condition(classes[0], never) if alone else None
         if condition is None:
             if self._decays(call):
                 self._leave(updates, DECAYED.format(name, never[0][1]))
@@ -117,6 +117,18 @@ class Unreached:
         fact = self.ctx.fact(call.func)
         decays = isinstance(fact, Qual) and fact.name in names_with(Trait.DECAYS)
         return decays or len(call.args) > 2 or any(k.arg is None or "decay" in k.arg for k in call.keywords)
+
+    def _classes(self, updates: Sequence[tuple[PlannedStep, Optimized]]) -> list[ClassInfo]:
+        """The classes of an optimizer's modules, as far as steps tell them; none where they tell different ones."""
+        if len({len(one.modules) for _, one in updates}) > 1:
+            return []
+        out: list[ClassInfo] = []
+        for index in range(len(updates[0][1].modules)):
+            classes = {self._class_of(one.modules[index], step) for step, one in updates} - {None}
+            if len(classes) > 1:
+                return []
+            out += [cls for cls in classes if cls is not None]
+        return out
 
     def _class_of(self, module: str, step: PlannedStep) -> ClassInfo | None:
         """The class of a module of a step, if it is one of the file."""

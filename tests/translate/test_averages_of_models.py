@@ -183,7 +183,6 @@ def test_averages_are_written_into_the_model(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "    for k, v in target.state_dict().items():\n        v.mul_(d)\n",
         "    new, old = source.state_dict(), target.state_dict()\n    for k, v in old.items():\n"
         "        v.mul_(d).add_(new[k], alpha=1 - d)\n",
         "    old = target.state_dict()\n    old['z.weight'].mul_(d)\n",

@@ -136,6 +136,22 @@ UNEVEN = {
 }
 
 
+FLAGGED = forward("return self.c(h) + self.aux(h) if self.use_aux else self.c(h)")
+
+
+def test_a_flag_that_is_set_when_all_steps_are_over_changes_none() -> None:
+    masks, gaps = made(FLAGGED, OUT, after="net.use_aux = True\nprint(net(torch.ones(1, 6)))")
+    assert gaps == []
+    assert 'not name.startswith("aux.")' in masks
+
+
+def test_a_flag_that_is_set_before_all_steps_says_nothing_of_them() -> None:
+    text = TEXT.format(methods=FLAGGED, loss=OUT, optimizer=ADAMW, after="")
+    done = convert(text.replace("opt = torch", "net.use_aux = True\nopt = torch"))
+    assert not done.gaps
+    assert "mask=" not in done.code
+
+
 @pytest.mark.parametrize("case", UNEVEN)
 def test_steps_that_reach_different_parameters_are_left(case: str) -> None:
     methods, loss, after = UNEVEN[case]

@@ -196,9 +196,28 @@ class Unreached:
                 if function is not None and function.name == "__init__":
                     given.setdefault(node.attr, set()).update(self._given(node, function))
                 elif is_module(self.ctx.fact(node.value)):
-                    varying.add(node.attr)
+                    sides = self._sides(node)
+                    if sides == {True, False}:
+                        varying.add(node.attr)
+                    elif True in sides:
+                        given.setdefault(node.attr, set()).add(None)
         constants = {name: one for name, values in given.items() if len(values) == 1 and (one := next(iter(values)))}
         return ValuesOfSteps(self.ctx.inference, varying, constants)
+
+    def _sides(self, node: ast.expr) -> set[bool]:
+        """Whether steps run behind a statement, and in front of it."""
+        scope = self.objects.scope(node)
+        looped = any(isinstance(a, _LOOPS) for a in ancestors(node, self.ctx.source.parents))
+        if scope.function is not None or looped:
+            return {True, False}
+        sides: set[bool] = set()
+        for step in self.steps:
+            function = step.scope.function
+            places = [step.place] if function is None else [*self.objects.calls(function)]
+            if not places or any(self.objects.scope(place).function is not None for place in places):
+                return {True, False}
+            sides |= {place.lineno > node.lineno for place in places}
+        return sides
 
     def _given(self, node: ast.Attribute, function: FunctionInfo) -> Iterator[tuple[object] | None]:
         """The constants that a constructor gives an attribute; None for what isn't one."""

@@ -70,6 +70,6 @@ def test_a_writer_is_called_outside_of_the_compiled_step() -> None:
     result = translate(source, Options())
     assert not result.gaps
     assert (
-        "        loss = train_step(model, optimizer, x, y)\n        writer.add_scalar('loss', loss, step)"
+        "        loss = bound_train_step(x, y)\n        writer.add_scalar('loss', loss, step)"
         in result.code
     )

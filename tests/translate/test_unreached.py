@@ -223,3 +223,13 @@ def test_an_optimizer_of_two_modules(optimizer: str, loss: str, said: str) -> No
     gaps = convert(PAIR.format(optimizer=optimizer, loss=loss)).gaps
     assert len(gaps) == bool(said)
     assert all(said in gap.reason for gap in gaps)
+
+
+def test_an_optimizer_that_some_calls_leave_out_is_that_of_the_others() -> None:
+    text = PAIR.format(optimizer="Adam", loss="F.cross_entropy(dec(enc(x)), y)")
+    head, _, body = text.partition("for i in range(4):\n")
+    steps = "".join(f"    {line}\n" for line in body.splitlines())
+    function = f"def run(enc, dec, opt=None):\n    if opt is not None:\n{steps}    return dec(enc(x)).mean().item()\n\n"
+    done = convert(f"{head}{function}run(enc, dec, opt)\nprint(run(enc, dec))\n")
+    assert not done.gaps
+    assert not any("is taken to update" in note.reason for note in done.findings)

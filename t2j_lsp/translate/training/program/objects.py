@@ -11,7 +11,7 @@ from typing import Any
 from t2j_lsp import symbols
 from t2j_lsp.symbols import with_ancestors
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import Object, Qual
 from t2j_lsp.translate.source.assignments import one_by_one
@@ -173,7 +173,10 @@ class Objects:
         for value, where in sources:
             if value is None:
                 return None
-            if isinstance(value, ast.Constant) and any(o and are_alternatives(value, o, parents) for o, _ in sources):
+            default = isinstance(parents.get(value), ast.arguments)
+            if isinstance(value, ast.Constant) and (
+                default or any(o and are_alternatives(value, o, parents) for o, _ in sources)
+            ):
                 continue  # None, which has no steps
             made = self.constructors(value, where, depth + 1)
             if made is None:
@@ -252,9 +255,10 @@ class Objects:
     def _passed(self, info: FunctionInfo, name: str) -> Iterator[tuple[ast.expr | None, VariableScope]]:
         """The arguments that the file's calls pass for a parameter."""
         called = False
+        default = next((v for p, v in defaults(info) if p.arg == name), None)
         for call in self.calls(info):
             called = True
-            value = next((v for p, v in bound_arguments(call, info) if p.arg == name), None)
+            value = next((v for p, v in bound_arguments(call, info) if p.arg == name), default)
             yield value, self.scope(call)
         if not called:
             yield None, VariableScope(None)

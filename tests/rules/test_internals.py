@@ -11,7 +11,7 @@ from t2j_lsp import convert
     ("statement", "reason"),
     [
         ("y = torch.ops.mine.scale(x)", "bind the code by jax.ffi"),
-        ("print(torch._C._jit_set_nvfuser_enabled(True))", "PyTorch's compiled core"),
+        ("torch._C._jit_clear_class_registry()", "PyTorch's compiled core"),
         ("print(torch.serialization.get_safe_globals())", "load_torch_state"),
         ("print(hasattr(torch.serialization, 'safe_globals'))", "the module torch.serialization itself"),
         ("print(torch.cpu.is_available)", "XLA compiles for the one it finds"),

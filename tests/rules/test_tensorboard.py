@@ -69,7 +69,4 @@ def test_a_writer_is_called_outside_of_the_compiled_step() -> None:
     )
     result = translate(source, Options())
     assert not result.gaps
-    assert (
-        "        loss = bound_train_step(x, y)\n        writer.add_scalar('loss', loss, step)"
-        in result.code
-    )
+    assert "        loss = bound_train_step(x, y)\n        writer.add_scalar('loss', loss, step)" in result.code

@@ -34,6 +34,10 @@ FORMS = {
     "items": ("x, y = b2[0].to(device), b2[1].to(device)", "x_2, y_2 = np.asarray(b2[0]), np.asarray(b2[1])"),
     "a list": ("x, y = [t.to(device) for t in b2]", "x_2, y_2 = [np.asarray(t) for t in b2]"),
     "the batch": ("x, y = b2", "x_2, y_2 = jax.tree.map(np.asarray, b2)"),
+    "statements": (
+        "x = b2[0].to(device)\n    y = b2[1].to(device)",
+        "x_2 = np.asarray(b2[0])\n    y_2 = np.asarray(b2[1])",
+    ),
     "the next": ("x, y = next(it2)", "x_2, y_2 = jax.tree.map(np.asarray, next(it2))"),
 }
 
@@ -53,4 +57,11 @@ def test_the_other_batch_has_names_of_its_own(form: str, behind: str) -> None:
 def test_what_is_read_behind_the_loop_is_left(form: str) -> None:
     done = convert(TEXT.format(first=FIRST, second=FORMS[form][0], behind="print(x.sum())"))
     assert len(done.gaps) == 1
-    assert "x, y are given another batch between the passes of one update" in done.gaps[0].reason
+    assert "Another batch takes the names x, y between the passes of one update" in done.gaps[0].reason
+
+
+def test_the_variable_of_a_loop_is_a_name_of_the_first_batch() -> None:
+    text = TEXT.replace("for b1, b2 in zip(l1, l2):\n    {first}\n", "for x, y in l1:\n")
+    done = convert(text.format(second="x, y = next(it2)", behind=""))
+    assert not done.gaps
+    assert "x_2, y_2 = jax.tree.map(" in done.code

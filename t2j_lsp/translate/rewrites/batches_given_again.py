@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
@@ -25,26 +25,25 @@ _REASON = re.compile(re.escape(ANOTHER).replace(re.escape("{names}"), r"(\w+(?:,
 def with_batches_of_their_own(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
     """The text in which such batches have names of their own; None if there are none."""
     left_out = ObjectLeftOut(inference)
-    given = {match[1] for gap in gaps if (match := _REASON.search(gap.reason))}
-    for block in _blocks(inference.source) if given else ():
-        for at, statement in enumerate(block):
+    given = [{*match[1].split(", ")} for gap in gaps if (match := _REASON.search(gap.reason))]
+    for loop in inference.source.nodes if given else ():
+        if not isinstance(loop, ast.For | ast.While):
+            continue
+        for at, statement in enumerate(loop.body):
             names = named_by(statement)
-            if names and ", ".join(names) in given and _is_again(block, at, names):
-                for node, text in _renamed(inference.source, block, at, names):
+            if names and any({*names} <= one for one in given) and _is_again(loop, at, names):
+                for node, text in _renamed(inference.source, loop.body, at, names):
                     left_out.put(node, text)
-                return RearrangedText.of(inference.source.text, left_out.made_edits())
-    return None
+    return RearrangedText.of(inference.source.text, left_out.made_edits())
 
 
-def _blocks(source: Source) -> Iterator[Sequence[ast.stmt]]:
-    return (node.body for node in source.nodes if isinstance(node, ast.For | ast.While))
-
-
-def _is_again(block: Sequence[ast.stmt], at: int, names: Sequence[str]) -> bool:
-    """Whether a statement above it gives the same names values first, before anything reads them."""
+def _is_again(loop: ast.For | ast.While, at: int, names: Sequence[str]) -> bool:
+    """Whether the loop, or one statement above it, gives the same names values first, before anything reads them."""
+    targets = _named(loop.target) if isinstance(loop, ast.For) else set[str]()
     for name in names:
-        first = next((s for s in block[:at] if name in _named(s)), None)
-        if first is None or name not in named_by(first):
+        binding = [s for s in loop.body[:at] if name in named_by(s)]
+        first = next((s for s in loop.body[:at] if name in _named(s)), None)
+        if len(binding) + (name in targets) != 1 or name not in targets and first is not binding[0]:
             return False
     return True
 

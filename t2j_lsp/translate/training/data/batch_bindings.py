@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 
 from .batch_loops import is_move
 
-ANOTHER = "{names} are given another batch between the passes of one update: give that one names of its own."
+ANOTHER = "Another batch takes the names {names} between the passes of one update: give that one names of its own."
 
 
 def named_by(node: ast.AST) -> list[str]:

@@ -303,9 +303,10 @@ class Updates:
         sure = all(one.sure for one in update.optimized)
         if lost := self.lost.reason(code, modules if sure else None, self._exposed(update), update.whole):
             raise Refused(lost)
-        for taken in moved:
-            if takes_batch(taken, self.ctx.plan.expression_handlers) and self.flow.reads(taken).isdisjoint(own):
-                raise Refused(ANOTHER.format(names=", ".join(named_by(taken))))
+        handlers = self.ctx.plan.expression_handlers
+        again = [n for n in moved if takes_batch(n, handlers) and self.flow.reads(n).isdisjoint(own)]
+        if names := dict.fromkeys(name for one in again for name in named_by(one)):
+            raise Refused(ANOTHER.format(names=", ".join(names)))
         before = given_before(self.ctx.inference, self.flow, code, own)
         for node in code:
             mask = mask_without_positions(self.ctx.inference, node, code, lambda one: bool(self.flow.reads(one) & own))

@@ -233,3 +233,72 @@ def test_an_optimizer_that_some_calls_leave_out_is_that_of_the_others() -> None:
     done = convert(f"{head}{function}run(enc, dec, opt)\nprint(run(enc, dec))\n")
     assert not done.gaps
     assert not any("is taken to update" in note.reason for note in done.findings)
+
+
+HIDDEN = {
+    "the base's forward": "class Net(Base):\n    def forward(self, x):\n        return self.c(super().forward(x))\n",
+    "a parameter that is appended to": (
+        "class Net(Base):\n    def run(self, x, outs):\n        outs.append(self.c(torch.relu(self.a(x))))\n\n"
+        "    def forward(self, x):\n        outs = []\n        self.run(x, outs)\n        return outs[0]\n"
+    ),
+    "a nested function": (
+        "class Net(Base):\n    def forward(self, x):\n        h = self.a(x)\n\n        def top():\n"
+        "            return self.c(h)\n\n        return top()\n"
+    ),
+    "another name of a list": (
+        "class Net(Base):\n    def forward(self, x):\n        outs = [x]\n        found = {'all': outs}\n"
+        "        kept = found['all']\n        kept.append(self.c(self.a(x)))\n        return outs[-1]\n"
+    ),
+    "a walrus": (
+        "class Net(Base):\n    def forward(self, x):\n        n = (h := self.a(x)).shape[0]\n"
+        "        return self.c(h.view(n, -1))\n"
+    ),
+    "a match": (
+        "class Net(Base):\n    def forward(self, x):\n        match self.a(x):\n            case h:\n"
+        "                return self.c(h)\n"
+    ),
+    "rows of a tensor": (
+        "class Net(Base):\n    def forward(self, x):\n        h = self.a(x)\n        out = torch.zeros(2, 4, 3)\n"
+        "        out[0] = self.c(h)\n        out[1] = h[:, :3]\n        return out\n"
+    ),
+    "an attribute that is bound again": (
+        "class Net(Base):\n    def __init__(self, aux=None):\n        super().__init__()\n        if aux is None:\n"
+        "            aux = True\n        self.aux = aux\n\n    def forward(self, x):\n        h = self.a(x)\n"
+        "        return self.c(h) if self.aux else h\n"
+    ),
+    "a property": (
+        "class Net(Base):\n    @property\n    def aux(self):\n        return True\n\n    def forward(self, x):\n"
+        "        h = self.a(x)\n        return self.c(h) if self.aux else h\n\n"
+        "class Other:\n    def __init__(self):\n        self.aux = False\n"
+    ),
+    "an attribute that is set by its name": (
+        "class Net(Base):\n    def __init__(self):\n        super().__init__()\n        self.aux = False\n\n"
+        "    def forward(self, x):\n        h = self.a(x)\n        return self.c(h) if self.aux else h\n\n"
+        "def switch(net, name):\n    setattr(net, name, True)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_what_is_reached_in_a_way_that_is_hard_to_follow_is_decayed(case: str) -> None:
+    base = (
+        "import torch\nimport torch.nn as nn\n\nclass Base(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.a, self.c = nn.Linear(6, 8), nn.Linear(8, 3)\n\n"
+        "    def forward(self, x):\n        return torch.relu(self.a(x))\n\n"
+    )
+    training = (
+        "\nnet = Net()\nopt = torch.optim.AdamW(net.parameters(), lr=0.01)\nx = torch.ones(4, 6)\nfor i in range(4):\n"
+        "    opt.zero_grad()\n    loss = net(x).{}\n    loss.backward()\n    opt.step()\n"
+    )
+    value = "mean()" if case != "rows of a tensor" else "mean(0)[1].mean()"
+    code = convert(base + HIDDEN[case] + training.format(value)).code
+    assert "opt = " in code
+    assert "mask=" not in code
+
+
+def test_arguments_that_are_spread_are_not_defaults() -> None:
+    text = TEXT.format(methods=BOTH, loss=UNEVEN["calls"][1], optimizer=ADAMW, after="").replace(
+        "def train(net, opt, x, y, both)", "def train(net, opt, x, y, both=False)"
+    )
+    done = convert(text.replace(", both=False)\n\n", ', **{"both": True})\n\n'))
+    assert "mask=" not in done.code

@@ -37,7 +37,7 @@ class UnseenChanges:
         named = self.ctx.source.attributes[name]
         stores = [n for n in named if isinstance(n.ctx, ast.Store)]
         others = [n for n in named if n not in stores]
-        if name in self._texts or not all(map(self._is_plain, stores)):
+        if name in self._texts or self._asks_for_any or not all(map(self._is_plain, stores)):
             return False
         if not all(self._is_set_before(n, stores) for n in others):
             return False
@@ -70,7 +70,21 @@ class UnseenChanges:
     def is_uncalled(self, method: str) -> bool:
         """Whether a method is named nowhere in the file, and is none that every module has."""
         inherited = method.startswith("_") or f"torch.nn.Module.{method}" in DESCRIBED
-        return not inherited and method not in self.ctx.source.attributes and method not in self._texts
+        named = method in self.ctx.source.attributes or method in self.ctx.source.names or method in self._texts
+        return not inherited and not named and not self._asks_for_any
+
+    @cached_property
+    def _asks_for_any(self) -> bool:
+        """Whether the file asks for attributes by names that it computes."""
+        for node in self.ctx.source.nodes:
+            match node:
+                case ast.Attribute(attr="__dict__") | ast.Name(id="vars"):
+                    return True
+                case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[_, name, *_]) if not isinstance(
+                    name, ast.Constant
+                ):
+                    return True
+        return False
 
     @cached_property
     def _texts(self) -> frozenset[str]:

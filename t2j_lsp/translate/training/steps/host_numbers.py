@@ -41,6 +41,8 @@ def host_number(
     known = inference.fact(number)
     if isinstance(known, Scalar) and known.kind not in ("int", "float"):
         return None
+    if not flow.reads(number).isdisjoint({name for part in code for name in flow.writes(part)}):
+        return None
     alone = any(always(number, part, inference) for part in code)
     return number if alone and HeldNumbers(inference).of(number).number else None
 

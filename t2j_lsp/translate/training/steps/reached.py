@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
-from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module
@@ -21,7 +20,17 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.source.positions import leaves
 
 from .step_values import VARYING, Known, ValuesOfSteps
-from .wanted_values import Wanted, is_unwanted, returned_values, unpacked_values, variables_of
+from .wanted_values import (
+    Wanted,
+    fresh_variables,
+    inherited_method,
+    is_unwanted,
+    names_of_others,
+    returned_values,
+    unpacked_values,
+    variables_of,
+    written_into,
+)
 
 _CUTS = names_with(Trait.STOPS_GRADIENT)
 _ABOUT = names_with(Trait.ABOUT)
@@ -85,16 +94,22 @@ class Reaching:
         """Follow what ``roots``, or what is returned, is computed by in some code: ``wanted`` of several values."""
         waiting: dict[ast.stmt, Collection[str]] = {}
         kept: list[ast.AST] = [*roots]
-        for node in self._run(code, known):
+        leaf = [*self._run(code, known)]
+        if any(isinstance(n, ast.NamedExpr) for node in leaf for n in symbols.walk(node)):
+            raise Untold
+        fresh = fresh_variables(leaf)
+        for node in leaf:
             if isinstance(node, ast.Return):
                 kept += returned_values(node, wanted)
-            elif (names := self._bound(node)) is None:
+            elif (names := self._bound(node)) is None or not (written_into(node) <= fresh):
                 kept.append(node)
             elif wanted is not None and is_unwanted(node, code, wanted):
                 continue
             else:
                 waiting[node] = names
         needed = {name for node in kept for name in self._names(node, known)}
+        if running:
+            needed |= names_of_others(running[-1].node)
         while more := [node for node, names in waiting.items() if not needed.isdisjoint(names)]:
             kept += more
             needed |= {name for node in more for name in self._names(node, known)}
@@ -110,6 +125,8 @@ class Reaching:
                 return variables_of(targets)
             case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
                 return variables_of([target])
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                return {name}
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)) as func)):
                 fact = self.inference.fact(func)
                 return None if called_function(fact) is not None or is_module(fact) else {name}
@@ -132,8 +149,6 @@ class Reaching:
         """The simple statements that may run, with the headers of loops."""
         for node in code:
             match node:
-                case ast.If(test=test) | ast.While(test=test) if _binds(test):
-                    raise Untold
                 case ast.If(test=test, body=body, orelse=orelse):
                     goes = self._goes(test, known)
                     if goes is not False:
@@ -153,15 +168,17 @@ class Reaching:
                         yield from self._run(body, known)
                 case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=last):
                     yield from self._run([*body, *orelse, *last, *(s for h in handlers for s in h.body)], known)
-                case ast.Match(cases=cases):
-                    yield from self._run((s for one in cases for s in one.body), known)
-                case ast.FunctionDef() | ast.ClassDef() | ast.Assert() | ast.Raise():
+                case ast.Match():
+                    raise Untold
+                case ast.Assert() | ast.Raise():
                     pass
                 case _:
                     yield node
 
     def _goes(self, test: ast.expr, known: Known) -> bool | None:
         """How a test goes; None if that isn't known, or differs."""
+        if any(isinstance(n, ast.NamedExpr) for n in symbols.walk(test)):
+            raise Untold
         if test in self.forced:
             return self.forced[test]
         value = self.values.value(test, known)
@@ -189,8 +206,10 @@ class Reaching:
                 for arm in [body] * (goes is not False) + [orelse] * (goes is not True):
                     yield from self._carrying(arm, known)
                 return
-            case ast.expr() if isinstance(fact := self.inference.fact(part), Scalar) or (
-                isinstance(fact, Tensor) and fact.dtype in ("int", "bool")
+            case ast.expr() if (
+                isinstance(fact := self.inference.fact(part), Scalar)
+                and fact.kind != "none"
+                or (isinstance(fact, Tensor) and fact.dtype in ("int", "bool"))
             ):
                 return
         yield part
@@ -237,7 +256,13 @@ class Reaching:
                 return None
         parents, keys = self.inference.source.parents, set[object]()
         for node in self.inference.source.names.get(name, ()):
-            if isinstance(node.ctx, ast.Load) and _function(node, parents) is _function(part, parents):
+            home = symbols.function_around(part, parents)
+            if not isinstance(node.ctx, ast.Load):
+                continue
+            if symbols.function_around(node, parents) is not home:
+                if self.inference.source.home(node) is home:
+                    return None  # another function reads it
+            else:
                 match parents.get(node):
                     case ast.Subscript(slice=ast.Constant(value=key)):
                         keys.add(key)
@@ -294,6 +319,10 @@ class Reaching:
             info = fact.cls.info.method("forward")
         else:
             info = called_function(fact) if not isinstance(fact, Class) else None
+        if isinstance(call.func, ast.Attribute) and symbols.is_super(call.func.value):
+            info = inherited_method(running[-1] if running else None, call.func.attr)
+            if info is None:
+                raise Untold
         if info is None or info.external or info in running or len(running) > 8:
             if isinstance(fact, Function) and info in running:
                 return
@@ -353,11 +382,3 @@ def _instances(fact: Fact) -> Iterator[Instance]:
                 yield from _instances(one)
         case ListOf(item=item):
             yield from _instances(item)
-
-
-def _function(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
-    return next((a for a in ancestors(node, parents) if isinstance(a, ast.FunctionDef | ast.AsyncFunctionDef)), None)
-
-
-def _binds(test: ast.expr) -> bool:
-    return any(isinstance(n, ast.NamedExpr) for n in symbols.walk(test))

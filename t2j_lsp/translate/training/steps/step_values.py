@@ -37,13 +37,14 @@ class ValuesOfSteps:
 
     def value(self, node: ast.expr, known: Known) -> Value:
         """The constant that an expression is, in a tuple; `VARYING` if it changes; None if nothing is known of it."""
+        if isinstance(self.inference.fact(node), Tensor):
+            return None
         match node:
             case ast.Constant(value=constant):
                 return (constant,)
             case ast.Name(id=name) if name in known:
                 one = known[name]
-                is_array = isinstance(self.inference.fact(node), Tensor)
-                return (one,) if one is not VARYING else None if is_array else VARYING
+                return VARYING if one is VARYING else (one,)
             case ast.Attribute(attr=attr, value=owner):
                 if not is_module(self.inference.fact(owner)):
                     return None
@@ -55,7 +56,7 @@ class ValuesOfSteps:
                 return self._joined(isinstance(op, ast.Or), [self.value(v, known) for v in values])
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return _compared(op, self.value(left, known), self.value(right, known))
-            case ast.BinOp() | ast.Subscript():
+            case ast.BinOp() | ast.Subscript() | ast.IfExp() | ast.Call():
                 parts = [self.value(c, known) for c in symbols.children(node) if isinstance(c, ast.expr)]
                 return VARYING if VARYING in parts else None
         return None

@@ -190,19 +190,38 @@ class Unreached:
         """What the attributes of modules are: set outside of constructors they change, else they may be constants."""
         varying: set[str] = set()
         given: dict[str, set[tuple[object] | None]] = {}
+        owners: dict[str, set[ClassInfo | None]] = {}
         for node in self.ctx.source.nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 function = self.objects.scope(node).function
                 if function is not None and function.name == "__init__":
                     given.setdefault(node.attr, set()).update(self._given(node, function))
+                    owners.setdefault(node.attr, set()).add(function.owner)
                 elif is_module(self.ctx.fact(node.value)):
                     sides = self._sides(node)
                     if sides == {True, False}:
                         varying.add(node.attr)
                     elif True in sides:
                         given.setdefault(node.attr, set()).add(None)
-        constants = {name: one for name, values in given.items() if len(values) == 1 and (one := next(iter(values)))}
+        unsure = {name for name, classes in owners.items() if len(classes) > 1} | self._bound_in_classes
+        constants = {
+            name: one
+            for name, values in given.items()
+            if len(values) == 1 and (one := next(iter(values))) and name not in unsure and not self._sets_any
+        }
         return ValuesOfSteps(self.ctx.inference, varying, constants)
+
+    @cached_property
+    def _bound_in_classes(self) -> set[str]:
+        """The names that bodies of classes bind: methods, properties, attributes of the class."""
+        classes = [n for n in self.ctx.source.nodes if isinstance(n, ast.ClassDef)]
+        return {name for node in classes for name, _ in symbols.bindings(node.body)}
+
+    @cached_property
+    def _sets_any(self) -> bool:
+        """Whether the file sets attributes by names that it computes."""
+        words = {n.id for n in self.ctx.source.nodes if isinstance(n, ast.Name)} | {*self.ctx.source.attributes}
+        return not words.isdisjoint({"setattr", "__setattr__", "__dict__", "vars"})
 
     def _sides(self, node: ast.expr) -> set[bool]:
         """Whether steps run behind a statement, and in front of it."""
@@ -224,7 +243,7 @@ class Unreached:
         match self.ctx.source.parents.get(node):
             case ast.Assign(targets=[_], value=ast.Constant(value=bool() | str() | None as value)):
                 yield (value,)
-            case ast.Assign(targets=[_], value=ast.Name(id=name)):
+            case ast.Assign(targets=[_], value=ast.Name(id=name)) if not _is_bound(function, name):
                 values = {p.arg: v for p, v in defaults(function)}
                 calls = [*self.objects.calls(function)]
                 for call in calls:
@@ -254,12 +273,24 @@ class Unreached:
         written = {
             n.id for n in symbols.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
+        if not self._are_all(function, calls):
+            yield varying
+            return
         for call in calls:
             around = dict.fromkeys(self._varying(call), VARYING)
             values = {p.arg: known_values.value(v, {}) for p, v in defaults(function)}
             values |= {p.arg: known_values.value(v, around) for p, v in bound_arguments(call, function)}
             known = {n: v if v is VARYING else v[0] for n, v in values.items() if v is not None and n not in written}  # type: ignore[index]
             yield {**known, **varying}
+
+    def _are_all(self, function: FunctionInfo, calls: Sequence[ast.Call]) -> bool:
+        """Whether the calls are all that run a function, and say what they give it."""
+        spread = (isinstance(a, ast.Starred) for call in calls for a in call.args)
+        if any(spread) or any(k.arg is None for call in calls for k in call.keywords):
+            return False
+        called = {call.func for call in calls}
+        named = [*self.ctx.source.names.get(function.name, ()), *self.ctx.source.attributes.get(function.name, ())]
+        return all(n in called for n in named if isinstance(n.ctx, ast.Load))
 
     def _varying(self, node: ast.AST, step: PlannedStep | None = None) -> Iterator[str]:
         """The variables that have another value in each round of the loops around a place."""
@@ -273,6 +304,12 @@ class Unreached:
                     if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store) and name not in inside:
                         if self.objects.scope(name) == scope:
                             yield name.id
+
+
+def _is_bound(function: FunctionInfo, name: str) -> bool:
+    """Whether a function gives a parameter another value."""
+    names = (n for n in symbols.walk(function.node) if isinstance(n, ast.Name) and n.id == name)
+    return any(isinstance(n.ctx, ast.Store) for n in names)
 
 
 def takes_plain_steps(context: Context, call: ast.Call) -> bool:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Collection, Iterable, Sequence
 
 from t2j_lsp import symbols
+from t2j_lsp.symbols import named_parameters
+from t2j_lsp.translate.rule.definitions import FunctionInfo
 
 Wanted = Collection[object] | None
 """The places or keys of the values that are wanted of several; None for all."""
@@ -24,6 +26,55 @@ def variables_of(targets: Iterable[ast.expr]) -> set[str] | None:
     return names
 
 
+_FRESH = (ast.Constant, ast.BinOp, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+
+
+def fresh_variables(code: Iterable[ast.stmt]) -> set[str]:
+    """The variables that code only gives values of their own, which no other name may share: ``out = []``."""
+    fresh: set[str] = set()
+    shared: set[str] = set()
+    for node in code:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if not isinstance(target, ast.Subscript | ast.Attribute):
+                    names = {n.id for n in symbols.walk(target) if isinstance(n, ast.Name)}
+                    own = isinstance(target, ast.Name) and _is_fresh(node.value)
+                    (fresh if own else shared).update(names)
+    return fresh - shared
+
+
+def _is_fresh(value: ast.expr | None) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id="dict" | "list" | "set"), args=[], keywords=[]):
+            return True
+    return isinstance(value, _FRESH)
+
+
+def written_into(node: ast.stmt) -> set[str]:
+    """The variables whose values a statement changes in place."""
+    match node:
+        case ast.AugAssign(target=target):
+            return variables_of([target]) or set()
+        case ast.Assign(targets=targets):
+            return {name for t in targets if isinstance(t, ast.Subscript) for name in variables_of([t]) or ()}
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
+            return {name}
+    return set()
+
+
+def names_of_others(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The variables of a function that its caller sees what is written into: parameters, and those of outer scopes."""
+    outer = [n for n in symbols.walk(function) if isinstance(n, ast.Global | ast.Nonlocal)]
+    return {a.arg for a in named_parameters(function)} | {name for n in outer for name in n.names}
+
+
+def inherited_method(function: FunctionInfo | None, name: str) -> FunctionInfo | None:
+    """The method that ``super()`` gives in a function, if its class is in sight."""
+    owner = function.owner if function is not None else None
+    classes = owner.ancestry()[1:] if owner is not None else ()
+    return next((one.methods[name] for one in classes if name in one.methods), None)
+
+
 def is_unwanted(node: ast.stmt, code: Sequence[ast.stmt], wanted: Collection[object]) -> bool:
     """Whether a statement fills in an item, that nobody wants, of a dict that is returned: ``out["aux"] = h``."""
     match node:
@@ -35,7 +86,12 @@ def is_unwanted(node: ast.stmt, code: Sequence[ast.stmt], wanted: Collection[obj
     returned = [n.value for n in nodes if isinstance(n, ast.Return)]
     loads = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
     filled = [t.value for n in nodes if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Subscript)]
-    return key not in wanted and bool(returned) and all(n in returned or n in filled for n in loads)
+    return (
+        isinstance(key, str)
+        and key not in wanted
+        and bool(returned)
+        and all(n in returned or n in filled for n in loads)
+    )
 
 
 def returned_values(node: ast.Return, wanted: Wanted) -> list[ast.AST]:

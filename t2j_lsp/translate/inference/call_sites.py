@@ -83,6 +83,11 @@ def bound_arguments(
             yield by_name[keyword.arg], keyword.value
 
 
+def spreads(call: ast.Call) -> bool:
+    """Whether a call hands on ``*args`` or ``**options``, so that it doesn't say what it gives."""
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
 def facts_given(inference: Inference, value: ast.expr, depth: int = 0) -> Iterator[Fact]:
     """What a value is: of a parameter, what every call of the function gives for it, whatever its use tells of it."""
     around = ancestors(value, inference.source.parents)

@@ -73,16 +73,19 @@ def _renamed(source: Source, block: Sequence[ast.stmt], at: int, names: Sequence
 
 def _is_read_behind(source: Source, name: str, first: ast.stmt, inside: Container[ast.AST]) -> bool:
     """Whether code behind a loop reads a variable of it, before giving it another value."""
-    scope, around = _scope(first, source), {*symbols.ancestors(first, source.parents)}
+    scope, around = symbols.function_around(first, source.parents), {*symbols.ancestors(first, source.parents)}
     others = [n for n in source.names.get(name, ()) if n not in inside]
-    if any(_scope(n, source) is not scope and source.home(n) is scope for n in others):
+    if any(symbols.function_around(n, source.parents) is not scope and source.home(n) is scope for n in others):
         return True  # another function reads it
     loops = {a for a in around if isinstance(a, ast.For | ast.While) and a.body[0] is not first}
     carried = (n for n in others if n.lineno < first.lineno and isinstance(n.ctx, ast.Load))
     if any(not loops.isdisjoint(symbols.ancestors(n, source.parents)) for n in carried):
         return True  # the next round of a loop around it reads it
     behind = [n for n in others if n.lineno > first.lineno]
-    mine = sorted((n for n in behind if _scope(n, source) is scope), key=lambda n: (n.lineno, n.col_offset))
+    mine = sorted(
+        (n for n in behind if symbols.function_around(n, source.parents) is scope),
+        key=lambda n: (n.lineno, n.col_offset),
+    )
     if not mine or isinstance(mine[0].ctx, ast.Load):
         return bool(mine)
     blocks = [a for a in symbols.ancestors(mine[0], source.parents) if not isinstance(a, ast.With | ast.expr)]
@@ -94,11 +97,6 @@ def _is_free(node: ast.AST, names: Sequence[str]) -> bool:
     bound = {n.id for n in symbols.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= {n.arg for n in symbols.walk(node) if isinstance(n, ast.arg)}
     return bound.isdisjoint(names)
-
-
-def _scope(node: ast.AST, source: Source) -> ast.AST | None:
-    around = symbols.ancestors(node, source.parents)
-    return next((a for a in around if isinstance(a, ast.FunctionDef | ast.AsyncFunctionDef)), None)
 
 
 def _unused(name: str, source: Source) -> str:

@@ -14,14 +14,13 @@ from t2j_lsp.symbols import ancestors, named_parameters, with_ancestors
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.host_random import is_host_draw, takes_out
-from t2j_lsp.translate.rule.contexts import context_name
 from t2j_lsp.translate.rule.definitions import Class, Function, FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Scalar, Tensor
-from t2j_lsp.translate.rule.library import Trait, is_loss, names_with
+from t2j_lsp.translate.rule.facts import Qual, Tensor
+from t2j_lsp.translate.rule.library import is_loss
 from t2j_lsp.translate.training.program.once import leaves
 
-_CUTS = names_with(Trait.STOPS_GRADIENT)
-_ABOUT = names_with(Trait.ABOUT)
+from .carried import is_cut
+
 _BINDING = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For | ast.comprehension
 _Arm = Sequence[ast.AST]
 
@@ -193,26 +192,10 @@ class EvenReach:
 
     def _carrying(self, part: ast.AST) -> Iterator[ast.AST]:
         """The nodes of some code, without those that no gradient flows through."""
-        match part:
-            case ast.Compare() | ast.Constant() | ast.Assert():
-                return
-            case ast.Attribute(attr=attr) if attr in _CUTS | _ABOUT:
-                return
-            case ast.Call(func=ast.Attribute(attr=attr)) if attr in _CUTS | _ABOUT:
-                return
-            case ast.With() if any(self._stops(item.context_expr) for item in part.items):
-                return
-            case ast.expr() if isinstance(fact := self._fact(part), Scalar) or (
-                isinstance(fact, Tensor) and fact.dtype in ("int", "bool")
-            ):
-                return
-        yield part
-        for child in symbols.children(part):
-            yield from self._carrying(child)
-
-    def _stops(self, context: ast.expr) -> bool:
-        fact = self.inference.fact(context.func) if isinstance(context, ast.Call) else UNKNOWN
-        return context_name(fact, context) in names_with(Trait.NO_GRADIENT)
+        if not is_cut(self.inference, part):
+            yield part
+            for child in symbols.children(part):
+                yield from self._carrying(child)
 
     # --- where else a value is read -------------------------------------------------------------------------------
 

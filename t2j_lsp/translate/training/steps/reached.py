@@ -12,13 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
-from t2j_lsp.translate.rule.contexts import context_name
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults, spreads
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module
-from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, Layer, ListOf, Qual, Scalar, Tensor, Tuple
-from t2j_lsp.translate.rule.library import Trait, names_with
+from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, Layer, ListOf, Qual, Tuple
 from t2j_lsp.translate.source.positions import leaves
 
+from .carried import is_cut, stops_gradients
 from .step_values import VARYING, Known, ValuesOfSteps
 from .wanted_values import (
     Wanted,
@@ -32,8 +31,6 @@ from .wanted_values import (
     written_into,
 )
 
-_CUTS = names_with(Trait.STOPS_GRADIENT)
-_ABOUT = names_with(Trait.ABOUT)
 _WALKS = frozenset({"enumerate", "reversed", "zip"})
 _ALL = frozenset({
     "children", "modules", "named_children", "named_modules", "parameters", "named_parameters", "state_dict",
@@ -164,7 +161,7 @@ class Reaching:
                 case ast.While(body=body, orelse=orelse):
                     yield from self._run([*body, *orelse], known)
                 case ast.With(items=items, body=body):
-                    if not any(self._stops(item.context_expr) for item in items):
+                    if not any(stops_gradients(self.inference, item.context_expr) for item in items):
                         yield from self._run(body, known)
                 case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=last):
                     yield from self._run([*body, *orelse, *last, *(s for h in handlers for s in h.body)], known)
@@ -196,29 +193,16 @@ class Reaching:
 
     def _carrying(self, part: ast.AST, known: Known) -> Iterator[ast.AST]:
         """The nodes of some code, without those that no gradient flows through."""
-        match part:
-            case ast.Compare() | ast.Constant() | ast.JoinedStr():
-                return
-            case ast.Attribute(attr=attr) | ast.Call(func=ast.Attribute(attr=attr)) if attr in _CUTS | _ABOUT:
-                return
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                goes = self._goes(test, known)
-                for arm in [body] * (goes is not False) + [orelse] * (goes is not True):
-                    yield from self._carrying(arm, known)
-                return
-            case ast.expr() if (
-                isinstance(fact := self.inference.fact(part), Scalar)
-                and fact.kind != "none"
-                or (isinstance(fact, Tensor) and fact.dtype in ("int", "bool"))
-            ):
-                return
+        if is_cut(self.inference, part):
+            return
+        if isinstance(part, ast.IfExp):
+            goes = self._goes(part.test, known)
+            for arm in [part.body] * (goes is not False) + [part.orelse] * (goes is not True):
+                yield from self._carrying(arm, known)
+            return
         yield part
         for child in symbols.children(part):
             yield from self._carrying(child, known)
-
-    def _stops(self, context: ast.expr) -> bool:
-        fact = self.inference.fact(context.func) if isinstance(context, ast.Call) else UNKNOWN
-        return context_name(fact, context) in names_with(Trait.NO_GRADIENT)
 
     def _follow(self, part: ast.AST, known: Known, running: Sequence[FunctionInfo], needed: Collection[str]) -> None:
         """Note what some code reads of modules, and go into what it calls."""
@@ -328,7 +312,7 @@ class Reaching:
                 return
             self._unfollowed(call, fact, running)
             return
-        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        if spreads(call):
             raise Untold
         given = {p.arg: v for p, v in bound_arguments(call, info)}
         constants: dict[str, object] = {}

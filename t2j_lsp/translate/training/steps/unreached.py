@@ -15,7 +15,7 @@ from functools import cached_property
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults
+from t2j_lsp.translate.inference.call_sites import bound_arguments, defaults, spreads
 from t2j_lsp.translate.rule.definitions import ClassInfo, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import AnyModule, Fact, Layer, ListOf, Qual, Tuple
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -248,10 +248,7 @@ class Unreached:
                 calls = [*self.objects.calls(function)]
                 for call in calls:
                     one = {**values, **{p.arg: v for p, v in bound_arguments(call, function)}}.get(name)
-                    spread = any(k.arg is None for k in call.keywords) or any(
-                        isinstance(a, ast.Starred) for a in call.args
-                    )
-                    plain = isinstance(one, ast.Constant) and not spread
+                    plain = isinstance(one, ast.Constant) and not spreads(call)
                     yield (one.value,) if plain and isinstance(one.value, bool | str | None) else None  # type: ignore[union-attr]
                 if not calls or function.owner is None or self._is_subclassed(function.owner):
                     yield None
@@ -285,8 +282,7 @@ class Unreached:
 
     def _are_all(self, function: FunctionInfo, calls: Sequence[ast.Call]) -> bool:
         """Whether the calls are all that run a function, and say what they give it."""
-        spread = (isinstance(a, ast.Starred) for call in calls for a in call.args)
-        if any(spread) or any(k.arg is None for call in calls for k in call.keywords):
+        if any(map(spreads, calls)):
             return False
         called = {call.func for call in calls}
         named = [*self.ctx.source.names.get(function.name, ()), *self.ctx.source.attributes.get(function.name, ())]

@@ -65,3 +65,16 @@ def test_the_variable_of_a_loop_is_a_name_of_the_first_batch() -> None:
     done = convert(text.format(second="x, y = next(it2)", behind=""))
     assert not done.gaps
     assert "x_2, y_2 = jax.tree.map(" in done.code
+
+
+def test_a_name_that_another_function_reads_is_left() -> None:
+    text = TEXT.replace("crit = nn", "def last():\n    return x.sum()\n\n\ncrit = nn")
+    done = convert(text.format(first=FIRST, second="x, y = b2", behind=""))
+    assert any("Another batch takes the names x, y" in gap.reason for gap in done.gaps)
+
+
+def test_a_name_that_the_next_round_of_an_outer_loop_reads_is_left() -> None:
+    head, _, loop = TEXT.format(first=FIRST, second="x, y = b2", behind="").partition("for b1, b2")
+    inner = "".join(f"    {line}\n" for line in f"for b1, b2{loop}".splitlines())
+    done = convert(f"{head}x = y = torch.zeros(1)\nfor epoch in range(2):\n    print(x.sum())\n{inner}")
+    assert any("Another batch takes the names x, y" in gap.reason for gap in done.gaps)

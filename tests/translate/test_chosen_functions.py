@@ -45,3 +45,9 @@ def test_what_is_not_only_called_stays(body: str) -> None:
     done = convert(HEAD + body)
     assert done.gaps
     assert "use_" not in done.code
+
+
+def test_a_condition_of_several_lines_stays() -> None:
+    choice = "    mm = (torch.addmm if sharp\n          and x is not None else torch.baddbmm)\n"
+    done = convert(f"{HEAD}{choice}    return mm(x, y, y, beta=0.5)\n")
+    assert "use_" not in done.code

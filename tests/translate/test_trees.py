@@ -73,6 +73,10 @@ NO_TREES = {
         RETURN,
         f"        self.last = x\n        getattr(self, 'last')\n{RETURN}",
     ),
+    "a value that is asked for by a name that is made": (
+        RETURN,
+        f"        self.last = x\n        getattr(self, 'la' + 'st')\n{RETURN}",
+    ),
     "a layer that is set anew": (RETURN, f"        self.last = nn.Linear(4, 4)\n{RETURN}"),
     "a value that is kept at times": (
         RETURN,

@@ -41,7 +41,8 @@ class _ChosenFunctions(ObjectLeftOut):
         home = self.source.home(target)
         if not isinstance(home, FunctionNode) or not all(map(self._is_function, (choice.body, choice.orelse))):
             raise Stays
-        if spans_lines(choice) or any(isinstance(n, ast.arg) and n.arg == target.id for n in symbols.walk(home)):
+        several = choice.test.lineno != choice.test.end_lineno
+        if several or any(isinstance(n, ast.arg) and n.arg == target.id for n in symbols.walk(home)):
             raise Stays
         named = [n for n in self.source.names.get(target.id, ()) if self.source.home(n) is home and n is not target]
         calls = [call for n in named if isinstance(call := self.parents.get(n), ast.Call) and call.func is n]

@@ -109,7 +109,7 @@ class Variables:
         A statement in front picks it; None where there is no place for one.
         """
         kinds: dict[str, set[str]] = {}
-        for name in names & LAYERS.keys():
+        for name in sorted(names & LAYERS.keys()):
             kinds.setdefault(LAYERS[name].attributes.get(node.attr, node.attr), set()).add(flax_class(name))
         statement = self.ctx.scope.statement
         if len(kinds) != 2 or statement is None or not statement.hoistable:

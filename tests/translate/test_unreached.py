@@ -5,9 +5,12 @@ PyTorch's optimizers leave a parameter without gradient as it is. In JAX its gra
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from t2j_lsp import convert
+from t2j_lsp.translate.training.steps.reached import Reaching
 
 TEXT = """\
 import torch
@@ -302,3 +305,31 @@ def test_arguments_that_are_spread_are_not_defaults() -> None:
     )
     done = convert(text.replace(", both=False)\n\n", ', **{"both": True})\n\n'))
     assert "mask=" not in done.code
+
+
+def test_the_body_of_a_function_is_followed_once_for_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed = 0
+    follow = Reaching._block
+
+    def counted(self: Reaching, *given: Any, **named: Any) -> None:
+        nonlocal followed
+        followed += 1
+        follow(self, *given, **named)
+
+    monkeypatch.setattr(Reaching, "_block", counted)
+    text = (
+        "import torch\nfrom torch import nn\n\nclass B0(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.a = nn.Linear(4, 4)\n\n    def forward(self, x):\n"
+        "        return self.a(x)\n"
+    )
+    for depth in range(1, 8):
+        text += (
+            f"\nclass B{depth}(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            f"        self.a = B{depth - 1}()\n\n    def forward(self, x):\n"
+            "        return self.a(x) + self.a(self.a(x))\n"
+        )
+    convert(
+        f"{text}\nnet = B7()\nopt = torch.optim.Adam(net.parameters())\nx = torch.ones(2, 4)\nfor i in range(3):\n"
+        "    opt.zero_grad()\n    loss = net(x).mean()\n    loss.backward()\n    opt.step()\n"
+    )
+    assert 8 < followed < 50

@@ -166,7 +166,7 @@ def _leaf(name: str, left: Tree, right: Tree, result: Comparison, group: float, 
     if isinstance(left, Opaque) or isinstance(right, Opaque):
         return
     if left is None or right is None or isinstance(left, str) or isinstance(right, str):
-        if type(left) is not type(right) or _without_number(left) != _without_number(right):
+        if type(left) is not type(right) or _by_kind(left) != _by_kind(right):
             result.fail(name, f"is {_what(left)} in torch and {_what(right)} in JAX", "structure")
         return
     scalar = not (is_array(left) and is_array(right))
@@ -188,7 +188,7 @@ _FIRST_DEVICE = re.compile(r"\b(cpu|cuda):0\b")
 _DTYPE = re.compile(r"\b(?:torch\.)?(u?int|float|complex)(?:32|64|128)\b|\btorch\.(\w+)")
 
 
-def _without_number(leaf: Tree) -> Tree:
+def _by_kind(leaf: Tree) -> Tree:
     """A text with the first device of a kind as PyTorch calls it, and dtypes by their kind: their width may differ.
 
     In JAX the device is ``cpu:0`` and the dtype ``float32``, in PyTorch ``cpu`` and ``torch.float32``.

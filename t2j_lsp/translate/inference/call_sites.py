@@ -181,7 +181,7 @@ def _handed(inference: Inference) -> dict[ast.AST, Fact]:
                 for store in stores.get(_last_name(holder), ()) if node.args else ():
                     see(store, ListOf(facts.get(node.args[-1], UNKNOWN)))
             case ast.Call():
-                info = _called(facts.get(node.func, UNKNOWN)) or _of_base(inference, node)
+                info = _called(facts.get(node.func, UNKNOWN)) or base_method(inference, node)
                 if info is not None and not info.external:
                     for parameter, value in bound_arguments(node, info):
                         see(parameter, facts.get(value, UNKNOWN))
@@ -262,7 +262,7 @@ def _modules_handed(inference: Inference) -> dict[ast.AST, Fact]:
         if (hooked := _hooked(inference, node)) is not None:
             parameter, fact = hooked
             seen[parameter] = join(seen[parameter], fact) if parameter in seen else fact
-        info = _called(inference.fact(node.func)) or _of_base(inference, node)
+        info = _called(inference.fact(node.func)) or base_method(inference, node)
         if info is None or info.external:
             continue
         through_class = not info.static and _is_through_class(inference, node)
@@ -313,7 +313,7 @@ def _called(fact: Fact) -> FunctionInfo | None:
     return called_function(fact)
 
 
-def _of_base(inference: Inference, node: ast.Call) -> FunctionInfo | None:
+def base_method(inference: Inference, node: ast.Call) -> FunctionInfo | None:
     """The method of a base class of the file that ``super().__init__(net)`` calls."""
     cls = symbols.nearest(ast.ClassDef, node, inference.source.parents)
     info = inference.classes.get(cls) if isinstance(cls, ast.ClassDef) else None

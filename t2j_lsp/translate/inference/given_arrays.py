@@ -9,6 +9,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
 from t2j_lsp.translate.rule.definitions import FunctionInfo
 from t2j_lsp.translate.rule.facts import Tensor, is_number
+from t2j_lsp.translate.source.positions import position
 
 from .file import Inference
 from .fillers import filled
@@ -110,7 +111,7 @@ class GivenArrays:
         around = self.info.node if self.info is not None else self.inference.source.tree
         after = [*repeated(node, parents), *statements_after(node, around, self.inference.source)]
         other = _of_other_rounds(node, parents)
-        behind = {n for n in other if _position(n) > _position(node)}
+        behind = {n for n in other if position(n) > position(node)}
         for inner in (n for place in after for n in symbols.walk(place) if n not in other or n in behind):
             loaded = isinstance(inner, ast.Name) and inner.id in names and isinstance(inner.ctx, ast.Load)
             if loaded and inner not in within and not only_written(inner, parents):
@@ -118,14 +119,10 @@ class GivenArrays:
         return True
 
 
-def _position(node: ast.AST) -> tuple[int, int]:
-    return node.lineno, node.col_offset  # type: ignore[attr-defined]
-
-
-def _of_other_rounds(node: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> set[ast.AST]:
+def _of_other_rounds(node: ast.stmt, parents: Mapping[ast.AST, ast.AST]) -> set[ast.Name]:
     """Names of what loops around a statement go over: in a later round they are other items."""
     names, read = frozenset[str](), set[str]()
-    other, again = set[ast.AST](), set[ast.AST]()
+    other, again = set[ast.Name](), set[ast.Name]()
     for place in symbols.ancestors(node, parents):
         if isinstance(place, FunctionNode):
             break

@@ -52,7 +52,7 @@ def copied_into(
             pass
         case _:
             return None
-    if _is_state(fact, state):
+    if is_state(fact, state):
         return state, name, value
     match state:
         case ast.Name(id=text):
@@ -60,7 +60,7 @@ def copied_into(
                 n
                 for n in source.names.get(text, ())
                 if isinstance(made := source.parents.get(n), ast.Assign) and made.targets == [n]
-                if _is_state(fact, made.value) and state in _reads_of_one(source, n)
+                if is_state(fact, made.value) and state in _reads_of_one(source, n)
             ]
             reads = _reads_of_one(source, makes[0]) if makes else []
             if makes and not any(_is_stored(source, read) for read in reads):
@@ -82,7 +82,8 @@ def _is_stored(source: Source, read: ast.Name) -> bool:
     return True
 
 
-def _is_state(fact: Callable[[ast.AST], Fact], node: ast.expr) -> TypeGuard[ast.Call]:
+def is_state(fact: Callable[[ast.AST], Fact], node: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether it is ``module.state_dict()`` of a module that has no such method of its own."""
     match node:
         case ast.Call(func=ast.Attribute(value=module, attr="state_dict"), args=[], keywords=[]):
             held = fact(module)

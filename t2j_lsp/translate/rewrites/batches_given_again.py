@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
+from t2j_lsp.translate.source.positions import position
 from t2j_lsp.translate.source.rearranged import RearrangedText
 from t2j_lsp.translate.source.text import Source
 from t2j_lsp.translate.training.data.batch_bindings import ANOTHER, named_by
@@ -84,7 +85,7 @@ def _is_read_behind(source: Source, name: str, first: ast.stmt, inside: Containe
     behind = [n for n in others if n.lineno > first.lineno]
     mine = sorted(
         (n for n in behind if symbols.function_around(n, source.parents) is scope),
-        key=lambda n: (n.lineno, n.col_offset),
+        key=position,
     )
     if not mine or isinstance(mine[0].ctx, ast.Load):
         return bool(mine)

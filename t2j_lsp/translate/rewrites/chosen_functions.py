@@ -48,9 +48,7 @@ class _ChosenFunctions(ObjectLeftOut):
         calls = [call for n in named if isinstance(call := self.parents.get(n), ast.Call) and call.func is n]
         if not calls or len(calls) != len(named) or any(self.source.home(n) is None for n in named):
             raise Stays
-        kept = f"use_{ast.unparse(choice.body).rpartition('.')[2]}"
-        while kept in self.source.words:
-            kept = f"{kept}_"
+        kept = self.free_name(f"use_{ast.unparse(choice.body).rpartition('.')[2]}")
         texts = {call: self._called(call, choice, kept) for call in calls}
         if any(n in texts for call in calls for n in symbols.walk(call) if n is not call):
             raise Stays

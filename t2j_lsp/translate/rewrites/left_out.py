@@ -47,6 +47,12 @@ class ObjectLeftOut:
     def made_edits(self) -> Edits:
         return [(*span, [Fragment(text, *span)] if text else []) for span, text in self.instead.items()]
 
+    def free_name(self, name: str) -> str:
+        """A name that the file has for nothing else: this one, with lines behind it."""
+        while name in self.source.words:
+            name = f"{name}_"
+        return name
+
     def drop(self, statement: ast.stmt) -> None:
         """A statement goes with its line. Raises Stays."""
         block = self.source.block_of(statement) or []

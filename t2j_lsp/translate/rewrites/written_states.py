@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from t2j_lsp import symbols
 from t2j_lsp.contract import Finding
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.rule.definitions import is_module
+from t2j_lsp.translate.inference.module_states import is_state
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.source.positions import spans_lines
 from t2j_lsp.translate.source.rearranged import RearrangedText
@@ -59,15 +59,15 @@ class _WrittenStates(ObjectLeftOut):
                     keywords=[],
                 ),
                 orelse=[],
-            ) if self._is_state(second):
-                key, others = self._free("name"), other
+            ) if is_state(self.inference.fact, second):
+                key, others = self.free_name("name"), other
             case _:
                 raise Stays
-        if not self._is_state(state) or not self.source.starts_line(node) or spans_lines(node.iter):
+        if not is_state(self.inference.fact, state) or not self.source.starts_line(node) or spans_lines(node.iter):
             raise Stays
-        held, given = self._free("state"), key
+        held, given = self.free_name("state"), key
         if not others and any(_binds(key, s) for s in node.body):
-            key = self._free("name")
+            key = self.free_name("name")
         texts = self._texts(node.body, [], tensor, f"{held}[{key}]")
         if not texts or self._is_kept(node, tensor):
             raise Stays
@@ -88,17 +88,6 @@ class _WrittenStates(ObjectLeftOut):
             self.instead[first, first] = f"{given} = {key}{line}"
         for statement, text in texts.items():
             self.put(statement, text)
-
-    def _is_state(self, node: ast.expr) -> bool:
-        match node:
-            case ast.Call(func=ast.Attribute(value=module, attr="state_dict"), args=[], keywords=[]):
-                return is_module(self.inference.fact(module))
-        return False
-
-    def _free(self, name: str) -> str:
-        while name in self.source.words:
-            name = f"{name}_"
-        return name
 
     def _texts(
         self, body: Sequence[ast.stmt], later: Sequence[ast.stmt], tensor: str, item: str

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.module_methods import calls_forward
 from t2j_lsp.translate.rule.definitions import ClassInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -25,7 +24,7 @@ _NOT_KNOWN = (
 
 def is_used_as_module(ctx: Context, node: ast.Assign, target: ast.Attribute, owner: ClassInfo) -> bool:
     """Whether what nothing is known of is a module by what the class calls of it; what it only calls is said."""
-    if is_known(ctx.fact(node.value)) or not isinstance(node.value, ast.Call):
+    if not isinstance(node.value, ast.Call):
         return False
     calls = [*_calls(target, owner)]
     if any(_is_of_modules(call, target) for call in calls):

@@ -57,8 +57,7 @@ def _is_plain(inference: Inference, flow: DataFlow, node: ast.expr, exposed: Con
                 or _is_math(inference, node)
             )
         case ast.Call(func=func, keywords=[], args=args):
-            builtin = isinstance(func, ast.Name) and func.id in _BUILTINS and func.id not in inference.env
-            known = builtin or _is_math(inference, func) or _is_of_numbers(inference, func)
+            known = _of_numbers(inference, node) or _is_of_numbers(inference, func)
             return known and all(_is_plain(inference, flow, one, exposed) for one in args)
         case ast.Constant():
             return isinstance(node.value, int | float | str)

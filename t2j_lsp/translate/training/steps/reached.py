@@ -12,17 +12,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults, spreads
+from t2j_lsp.translate.inference.call_sites import base_method, bound_arguments, called_function, defaults, spreads
 from t2j_lsp.translate.rule.definitions import Class, ClassInfo, Function, FunctionInfo, Instance, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, Layer, ListOf, Qual, Tuple
 from t2j_lsp.translate.source.positions import leaves
 
 from .carried import is_cut, stops_gradients
-from .step_values import VARYING, Known, ValuesOfSteps
+from .step_values import VARYING, Known, ValuesOfSteps, stored_names
 from .wanted_values import (
     Wanted,
     fresh_variables,
-    inherited_method,
     is_unwanted,
     names_of_others,
     returned_values,
@@ -69,12 +68,13 @@ class Reaching:
         self.values = values
         self.forced: Mapping[ast.expr, bool] = {}
         self.out = ReachedParts()
+        self._entered: set[tuple[object, ...]] = set()
 
     def reached(
         self, code: Sequence[ast.stmt], losses: Sequence[ast.expr], known: Known, forced: Mapping[ast.expr, bool]
     ) -> ReachedParts:
         """What the losses are computed by; ``forced`` says how tests go. Raises Untold."""
-        self.forced, self.out = forced, ReachedParts()
+        self.forced, self.out, self._entered = forced, ReachedParts(), set()
         self._block(code, losses, known, ())
         return self.out
 
@@ -85,7 +85,7 @@ class Reaching:
         code: Sequence[ast.stmt],
         roots: Sequence[ast.expr],
         known: Known,
-        running: Sequence[FunctionInfo],
+        running: tuple[FunctionInfo, ...],
         wanted: Wanted = None,
     ) -> None:
         """Follow what ``roots``, or what is returned, is computed by in some code: ``wanted`` of several values."""
@@ -204,7 +204,7 @@ class Reaching:
         for child in symbols.children(part):
             yield from self._carrying(child, known)
 
-    def _follow(self, part: ast.AST, known: Known, running: Sequence[FunctionInfo], needed: Collection[str]) -> None:
+    def _follow(self, part: ast.AST, known: Known, running: tuple[FunctionInfo, ...], needed: Collection[str]) -> None:
         """Note what some code reads of modules, and go into what it calls."""
         unpacked = unpacked_values(part, needed)
         if isinstance(part, ast.Assign) and unpacked is None:
@@ -254,7 +254,7 @@ class Reaching:
                         return None
         return keys or None
 
-    def _method(self, node: ast.Attribute, running: Sequence[FunctionInfo]) -> None:
+    def _method(self, node: ast.Attribute, running: tuple[FunctionInfo, ...]) -> None:
         """Follow a property, and a method that is handed on."""
         at = self.inference.source.parents.get(node)
         if isinstance(at, ast.Call) and at.func is node:
@@ -262,7 +262,7 @@ class Reaching:
         owner = self.inference.fact(node.value)
         info = owner.cls.info.method(node.attr) if isinstance(owner, Instance) else None
         if info is not None and info not in running and not info.external:
-            self._block(info.node.body, (), {}, (*running, info))
+            self._enter(info, {}, running)
 
     def _is_called(self, node: ast.expr) -> bool:
         """Whether a module is called, or asked for a part or method, and does not go anywhere itself."""
@@ -296,7 +296,7 @@ class Reaching:
                 for one in fact.items if isinstance(fact, Tuple) else (fact.item,):
                     self._all_of(one)
 
-    def _call(self, call: ast.Call, known: Known, running: Sequence[FunctionInfo], wanted: Wanted) -> None:
+    def _call(self, call: ast.Call, known: Known, running: tuple[FunctionInfo, ...], wanted: Wanted) -> None:
         """Go into what a call runs, for ``wanted`` of the values that it gives. Raises Untold."""
         fact = self.inference.fact(call.func)
         if isinstance(fact, Instance) and is_module(fact):
@@ -304,7 +304,7 @@ class Reaching:
         else:
             info = called_function(fact) if not isinstance(fact, Class) else None
         if isinstance(call.func, ast.Attribute) and symbols.is_super(call.func.value):
-            info = inherited_method(running[-1] if running else None, call.func.attr)
+            info = base_method(self.inference, call)
             if info is None:
                 raise Untold
         if info is None or info.external or info in running or len(running) > 8:
@@ -320,12 +320,20 @@ class Reaching:
             one = self.values.value(value, known if parameter in given else {})
             if one is not None:
                 constants[parameter] = VARYING if one is VARYING else one[0]  # type: ignore[index]
-        body = info.node.body
-        written = {n.id for n in symbols.walk(info.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        written = stored_names(info.node)
         constants = {name: value for name, value in constants.items() if name not in written}
-        self._block(body, (), constants, (*running, info), wanted)
+        self._enter(info, constants, running, wanted)
 
-    def _unfollowed(self, call: ast.Call, fact: Fact, running: Sequence[FunctionInfo]) -> None:
+    def _enter(
+        self, info: FunctionInfo, known: Known, running: tuple[FunctionInfo, ...], wanted: Wanted = None
+    ) -> None:
+        """Follow the body of a function, once for what is known of its variables and wanted of its values."""
+        entry = (info, running, frozenset(known.items()), None if wanted is None else frozenset(wanted))
+        if entry not in self._entered:
+            self._entered.add(entry)
+            self._block(info.node.body, (), known, (*running, info), wanted)
+
+    def _unfollowed(self, call: ast.Call, fact: Fact, running: tuple[FunctionInfo, ...]) -> None:
         """A call of what isn't code of the file."""
         of_module = isinstance(call.func, ast.Attribute) and is_module(self.inference.fact(call.func.value))
         of_name = isinstance(call.func, ast.Name) and call.func.id not in vars(builtins)
@@ -336,7 +344,7 @@ class Reaching:
                 if info is None or info.external or info in running:
                     self._all_of(fact)
                 else:
-                    self._block(info.node.body, (), {}, (*running, info))
+                    self._enter(info, {}, running)
         elif isinstance(fact, Layer | Instance):
             self._all_of(fact)
 

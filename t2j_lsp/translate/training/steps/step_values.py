@@ -69,6 +69,12 @@ class ValuesOfSteps:
         return VARYING if VARYING in values else None
 
 
+def stored_names(function: ast.AST) -> set[str]:
+    """The variables that a function, or what stands in it, gives values."""
+    names = (n for n in symbols.walk(function) if isinstance(n, ast.Name))
+    return {n.id for n in names if isinstance(n.ctx, ast.Store)}
+
+
 def _compared(op: ast.cmpop, left: Value, right: Value) -> Value:
     if isinstance(left, tuple) and isinstance(right, tuple):
         match op:

@@ -22,7 +22,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 from .reached import Part, ReachedParts, Reaching, Untold, classes_of
-from .step_values import VARYING, Known, ValuesOfSteps
+from .step_values import VARYING, Known, ValuesOfSteps, stored_names
 from .update import Optimized, Update
 
 UNEVEN = (
@@ -243,7 +243,7 @@ class Unreached:
         match self.ctx.source.parents.get(node):
             case ast.Assign(targets=[_], value=ast.Constant(value=bool() | str() | None as value)):
                 yield (value,)
-            case ast.Assign(targets=[_], value=ast.Name(id=name)) if not _is_bound(function, name):
+            case ast.Assign(targets=[_], value=ast.Name(id=name)) if name not in stored_names(function.node):
                 values = {p.arg: v for p, v in defaults(function)}
                 calls = [*self.objects.calls(function)]
                 for call in calls:
@@ -267,9 +267,7 @@ class Unreached:
             yield varying
             return
         known_values = ValuesOfSteps(self.ctx.inference)
-        written = {
-            n.id for n in symbols.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
+        written = stored_names(function.node)
         if not self._are_all(function, calls):
             yield varying
             return
@@ -300,12 +298,6 @@ class Unreached:
                     if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store) and name not in inside:
                         if self.objects.scope(name) == scope:
                             yield name.id
-
-
-def _is_bound(function: FunctionInfo, name: str) -> bool:
-    """Whether a function gives a parameter another value."""
-    names = (n for n in symbols.walk(function.node) if isinstance(n, ast.Name) and n.id == name)
-    return any(isinstance(n.ctx, ast.Store) for n in names)
 
 
 def takes_plain_steps(context: Context, call: ast.Call) -> bool:

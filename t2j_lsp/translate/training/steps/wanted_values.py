@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import named_parameters
-from t2j_lsp.translate.rule.definitions import FunctionInfo
 
 Wanted = Collection[object] | None
 """The places or keys of the values that are wanted of several; None for all."""
@@ -66,13 +65,6 @@ def names_of_others(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str
     """The variables of a function that its caller sees what is written into: parameters, and those of outer scopes."""
     outer = [n for n in symbols.walk(function) if isinstance(n, ast.Global | ast.Nonlocal)]
     return {a.arg for a in named_parameters(function)} | {name for n in outer for name in n.names}
-
-
-def inherited_method(function: FunctionInfo | None, name: str) -> FunctionInfo | None:
-    """The method that ``super()`` gives in a function, if its class is in sight."""
-    owner = function.owner if function is not None else None
-    classes = owner.ancestry()[1:] if owner is not None else ()
-    return next((one.methods[name] for one in classes if name in one.methods), None)
 
 
 def is_unwanted(node: ast.stmt, code: Sequence[ast.stmt], wanted: Collection[object]) -> bool:

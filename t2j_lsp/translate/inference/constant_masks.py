@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import FunctionNode
@@ -19,6 +18,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .file import Inference
 from .forward_pass import is_known
+from .kept_answers import kept_answers
 
 
 @dataclass
@@ -49,18 +49,14 @@ class _Version:
             yield from one.with_all()
 
 
-_KNOWN: WeakKeyDictionary[Inference, ConstantMasks] = WeakKeyDictionary()
-
-
+@kept_answers
 def constant_masks(inference: Inference) -> ConstantMasks:
     """The masks of a file that only sizes decide, and what they are computed from."""
-    masks = _KNOWN.get(inference)
-    if masks is None:
-        masks = _KNOWN[inference] = ConstantMasks()
-        if not names_with(Trait.CONSTANT).isdisjoint(inference.mentioned):
-            for info in inference.functions.values():
-                if not info.external:
-                    _MaskReader(inference, info.node, masks).read()
+    masks = ConstantMasks()
+    if not names_with(Trait.CONSTANT).isdisjoint(inference.mentioned):
+        for info in inference.functions.values():
+            if not info.external:
+                _MaskReader(inference, info.node, masks).read()
     return masks
 
 

@@ -8,7 +8,6 @@ import builtins
 import itertools
 from collections.abc import Mapping
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.rule.definitions import FunctionInfo, Instance, is_module
@@ -19,6 +18,7 @@ from .call_sites import called_function
 from .file import Inference
 from .forward_pass import CONTAINERS, UnknownParameter
 from .gates import Gate
+from .kept_answers import kept_answers
 from .numpy_attributes import NUMPY, computes_outside
 
 _LIBRARIES = ("random.", "numpy.random.")
@@ -223,13 +223,7 @@ def _parts(fact: Fact) -> list[Fact] | None:
     return None
 
 
-_READ: WeakKeyDictionary[Inference, _Passes] = WeakKeyDictionary()
-
-
-def _passes(inference: Inference) -> _Passes:
-    if inference not in _READ:
-        _READ[inference] = _Passes(inference)
-    return _READ[inference]
+_passes = kept_answers(_Passes)
 
 
 def method_called(node: ast.Call, facts: Mapping[ast.AST, Fact]) -> FunctionInfo | None:

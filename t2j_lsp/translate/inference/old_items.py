@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import ast
-from weakref import WeakKeyDictionary
 
 from t2j_lsp.symbols import function_around
 from t2j_lsp.translate.rule.facts import Tensor
 
 from .file import Inference
+from .kept_answers import kept_answers
 
-_KNOWN: WeakKeyDictionary[Inference, dict[ast.expr, ast.expr]] = WeakKeyDictionary()
 
-
+@kept_answers
 def old_items(inference: Inference) -> dict[ast.expr, ast.expr]:
     """The items of a file that are read so, each with its tensor: a scalar, or what gradients are computed of."""
-    items = _KNOWN.get(inference)
-    if items is None:
-        items = _KNOWN[inference] = {}
-        if "data" in inference.source.words:
-            items.update(_old_items(inference))
-    return items
-
-
-def _old_items(inference: Inference) -> dict[ast.expr, ast.expr]:
+    if "data" not in inference.source.words:
+        return {}
     read: list[tuple[ast.expr, ast.expr]] = []
     losses: set[tuple[ast.AST | None, str]] = set()
     for node in inference.source.nodes:

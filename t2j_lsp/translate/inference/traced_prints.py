@@ -15,6 +15,7 @@ from t2j_lsp.translate.rule.library import Trait, names_with
 from .file import Inference
 from .forward_pass import UnknownParameter
 from .host_random import prints_in_forward
+from .kept_answers import kept_answers
 
 _SIZES = names_with(Trait.SIZES)
 
@@ -41,6 +42,7 @@ def is_known_print(inference: Inference, node: ast.Call) -> bool:
     return False
 
 
+@kept_answers
 def _is_traced_otherwise(inference: Inference) -> bool:
     """Whether the file has code over a batch, over several devices, or that is computed twice."""
     names = names_with(Trait.TRACES) | names_with(Trait.RECOMPUTES) | names_with(Trait.COPIED_CLASS)
@@ -81,4 +83,10 @@ def _is_setting(inference: Inference, attribute: str) -> bool:
         function = symbols.nearest(ast.FunctionDef, node, inference.source.parents)
         if not isinstance(node.ctx, ast.Load) and (function is None or function.name != "__init__"):
             return False
-    return not any(isinstance(n, ast.Name) and n.id in ("setattr", "vars") for n in inference.source.nodes)
+    return not _writes_by_name(inference)
+
+
+@kept_answers
+def _writes_by_name(inference: Inference) -> bool:
+    """Whether the file may set attributes whose names it doesn't write."""
+    return any(isinstance(n, ast.Name) and n.id in ("setattr", "vars") for n in inference.source.nodes)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence, Set
-from functools import cached_property
 
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, function_around
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.inference.kept_answers import kept_answers
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Scalar, Tuple
 from t2j_lsp.translate.source.text import Source
 
@@ -33,48 +34,15 @@ class DictOrder:
     def __init__(self, context: Context) -> None:
         self.ctx = context
 
-    @cached_property
+    @property
     def is_read(self) -> bool:
         """Whether the file reads the order of anything that may be a dict of tensors."""
-        return any(self._reads(node) for node in self.ctx.source.nodes)
-
-    def _reads(self, node: ast.AST) -> bool:
-        match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _VIEWS:
-                fact = self.ctx.fact(owner)
-                unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
-                return unknown or isinstance(fact, ListOf | MixedDict) and not isinstance(element_of(fact), Scalar)
-            case ast.Call(func=ast.Attribute(attr=name)) if name in _WRITING:
-                return True
-            case ast.Call(func=ast.Name(id=name)) if name in _TELLING:
-                return any(self._is_of_tensors(a.value if isinstance(a, ast.Starred) else a) for a in node.args)
-            case ast.For(iter=walked) | ast.comprehension(iter=walked) | ast.FormattedValue(value=walked):
-                return self._is_of_tensors(walked)
-            case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
-                return self._is_of_tensors(value)
-        return False
-
-    def _is_of_tensors(self, node: ast.expr) -> bool:
-        fact = self.ctx.fact(node)
-        if isinstance(fact, ListOf) and fact.keys is None and isinstance(node, ast.Name):
-            return self._items_are_dicts and any(fact == self.ctx.fact(t) for t in self._batches if t.id == node.id)
-        return is_dict(fact) and not isinstance(element_of(fact), Scalar)
-
-    @cached_property
-    def _items_are_dicts(self) -> bool:
-        """Whether every data set of the file gives dicts, of which a loader makes dicts."""
-        sets = [info for info in self.ctx.inference.classes.values() if "__getitem__" in info.methods]
-        given = [info.methods["__getitem__"].result for info in sets]
-        return bool(given) and all(fact is not None and is_dict(fact) for fact in given)
-
-    @cached_property
-    def _batches(self) -> list[ast.Name]:
-        return [n.target for n in self.ctx.source.nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
+        return _order_is_read(self.ctx.inference)
 
     def is_batch(self, target: ast.Name) -> bool:
         """Whether what a loop over a loader gives is a dict."""
         fact = self.ctx.fact(target)
-        return self.is_dict(target) or isinstance(fact, ListOf) and self._items_are_dicts
+        return self.is_dict(target) or isinstance(fact, ListOf) and _items_are_dicts(self.ctx.inference)
 
     def is_dict(self, node: ast.expr) -> bool:
         """Whether a value is a dict by what is known of it, or by what is done with it under its name."""
@@ -117,6 +85,54 @@ class DictOrder:
     def _is_unknown_dict(self, node: ast.Assign, name: str) -> bool:
         fact = self.ctx.fact(node.value)
         return (fact == UNKNOWN or isinstance(fact, UnknownParameter)) and self._is_used_as_dict(name, node)
+
+
+@kept_answers
+def _order_is_read(inference: Inference) -> bool:
+    return any(_reads_order(node, inference) for node in inference.source.nodes)
+
+
+def _reads_order(node: ast.AST, inference: Inference) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _VIEWS:
+            fact = inference.fact(owner)
+            unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
+            return unknown or isinstance(fact, ListOf | MixedDict) and not isinstance(element_of(fact), Scalar)
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _WRITING:
+            return True
+        case ast.Call(func=ast.Name(id=name)) if name in _TELLING:
+            given = [a.value if isinstance(a, ast.Starred) else a for a in node.args]
+            return any(_is_of_tensors(one, inference) for one in given)
+        case ast.For(iter=walked) | ast.comprehension(iter=walked) | ast.FormattedValue(value=walked):
+            return _is_of_tensors(walked, inference)
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
+            return _is_of_tensors(value, inference)
+    return False
+
+
+def _is_of_tensors(node: ast.expr, inference: Inference) -> bool:
+    fact = inference.fact(node)
+    if isinstance(fact, ListOf) and fact.keys is None and isinstance(node, ast.Name):
+        return _items_are_dicts(inference) and fact in _batches(inference).get(node.id, ())
+    return is_dict(fact) and not isinstance(element_of(fact), Scalar)
+
+
+@kept_answers
+def _items_are_dicts(inference: Inference) -> bool:
+    """Whether every data set of the file gives dicts, of which a loader makes dicts."""
+    sets = [info for info in inference.classes.values() if "__getitem__" in info.methods]
+    given = [info.methods["__getitem__"].result for info in sets]
+    return bool(given) and all(fact is not None and is_dict(fact) for fact in given)
+
+
+@kept_answers
+def _batches(inference: Inference) -> dict[str, list[Fact]]:
+    """What is known of the variables of loops, by their names."""
+    batches: dict[str, list[Fact]] = {}
+    for node in inference.source.nodes:
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            batches.setdefault(node.target.id, []).append(inference.fact(node.target))
+    return batches
 
 
 def is_dict(fact: Fact) -> bool:

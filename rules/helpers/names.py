@@ -54,6 +54,19 @@ def named_children(module: nnx.Module) -> list[tuple[str, nnx.Module]]:
     return list(children.values())
 
 
+def named_contents(container: Any) -> list[tuple[str, Any]]:
+    """The children of a `Sequential` or a list under PyTorch's names and in its order, each module once.
+
+    Functions are among them where PyTorch has modules: these containers hold nothing else.
+    """
+    if (names := getattr(container, "_names", None)) is not None:
+        pairs = [(name, getattr(container, name)) for name in names]
+    else:
+        pairs = [(str(place), child) for place, child in enumerate(getattr(container, "layers", container))]
+    modules = {id(child): name for name, child in reversed(pairs) if isinstance(child, nnx.Pytree)}
+    return [(name, child) for name, child in pairs if modules.get(id(child), name) == name]
+
+
 def in_torch_order(
     module: nnx.Module, walk: Iterable[tuple[tuple[Any, ...], Any]], parts_first: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:

@@ -8,7 +8,7 @@ from flax import nnx
 
 from t2j_lsp.rules.helpers.checkpoints import StateDict
 from t2j_lsp.rules.helpers.container import Sequential
-from t2j_lsp.rules.helpers.names import in_torch_order, named_children, torch_name
+from t2j_lsp.rules.helpers.names import in_torch_order, named_children, named_contents, torch_name
 
 
 class Block(nnx.Module):
@@ -117,3 +117,15 @@ def test_a_sequential_of_names_may_have_a_part_named_layers() -> None:
     assert list(StateDict(own)) == list(wanted.state_dict())
     assert torch_name(own, ("layers", "kernel")) == "layers.weight"
     assert torch_name(nnx.Sequential(*parts.values()), ("layers", 0, "kernel")) == "0.weight"
+
+
+def test_a_container_has_what_pytorch_counts_as_children() -> None:
+    same = torch.nn.Linear(2, 2)
+    made = torch.nn.Sequential(OrderedDict(z=same, act=torch.nn.ReLU(), a=torch.nn.Linear(2, 2), again=same))
+    linear = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    sequential = Sequential(OrderedDict(z=linear, act=nnx.relu, a=nnx.Linear(2, 2, rngs=nnx.Rngs(0)), again=linear))
+    assert [name for name, _ in named_contents(sequential)] == [name for name, _ in made.named_children()]
+    assert [name for name, _ in named_contents(nnx.clone(sequential))] == ["z", "act", "a"]
+    listed = [linear, nnx.relu, nnx.relu, linear, nnx.Linear(2, 2, rngs=nnx.Rngs(0))]
+    assert [name for name, _ in named_contents(nnx.List(listed))] == ["0", "1", "2", "4"]
+    assert [name for name, _ in named_contents(nnx.Sequential(*listed))] == ["0", "1", "2", "4"]

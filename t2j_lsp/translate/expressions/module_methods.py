@@ -19,6 +19,7 @@ from t2j_lsp.translate.rule.values import WALKS
 
 from .base_constructors import BaseConstructors
 from .base_methods import called_in_flax, refused_of_base
+from .container_children import contents_of
 from .context import Context
 from .copying import Copier, arguments_only
 from .forward_hooks import HOOKS, problem_of_hook
@@ -70,6 +71,8 @@ class ModuleMethods:
             return Piece(f"{need('jax')}.tree.leaves({need('nnx')}.state({bracket(receiver, ATOM)}, {kinds}))")
         if node in self.ctx.inference.state.named_arrays:
             return self._named_arrays(node, name, receiver.text)
+        if (contents := contents_of(self.ctx, self.renderer, node, owner, receiver)) is not None:
+            return contents
         if name in WALKING and order_matters(self.ctx.inference, node):
             reason = "what is done here depends on PyTorch's order of them, and Flax walks in alphabetical order"
             return self._refused(node, name, f"{reason}: name them one by one")

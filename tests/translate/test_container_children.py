@@ -1,0 +1,51 @@
+"""The children of a Sequential and of a list of modules, asked for where their order matters."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2j_lsp import convert
+
+HEAD = """from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, wide):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2))
+        self.blocks = nn.ModuleList([nn.Linear(2, 2) for _ in range(wide)])
+        self.act = nn.ReLU()
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.fc(self.act(self.stem(x)))
+
+
+"""
+OF_CONTAINERS = {
+    "print([name for name, _ in net.stem.named_children()])": "[name for name, _ in named_contents(net.stem)]",
+    "at = [name for name, _ in net.stem.named_children()].index('2')\nprint(at)": "in named_contents(net.stem)]",
+    "kept = list(net.blocks.named_children())[:1]\nprint(kept)": "list(named_contents(net.blocks))[:1]",
+    "for i, (name, block) in enumerate(net.blocks.named_children()):\n    print(i, name)": "named_contents(net.blocks)",
+    "for i, block in enumerate(net.blocks.children()):\n    print(i, block.bias)": "enumerate(net.blocks)",
+    "kept = list(net.blocks.children())[:-1]\nprint(kept)": "list(net.blocks)[:-1]",
+    "parts = net.blocks.children()\nprint(next(parts))": "parts = iter(net.blocks)",
+}
+
+
+@pytest.mark.parametrize("asked", OF_CONTAINERS)
+def test_they_are_what_it_holds(asked: str) -> None:
+    result = convert(f"{HEAD}net = Net(3)\n{asked}\n")
+    assert not result.gaps and OF_CONTAINERS[asked] in result.code
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "print([name for name, _ in net.named_children()])",  # its activation is a function in Flax
+        "def names(module: nn.Module):\n    return [name for name, _ in module.named_children()]",
+        "def names(module):\n    return [n for n, _ in module.named_children()] if isinstance(module, nn.ReLU) else []",
+    ],
+)
+def test_others_may_have_functions_among_their_parts(asked: str) -> None:
+    assert convert(f"{HEAD}net = Net(3)\n{asked}\n").gaps

@@ -25,7 +25,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from benchmarks.promise import Claim, told_in, was_given
@@ -92,20 +93,37 @@ class Setting:
     timeout: float
     python: str | None
     libraries: Sequence[str]
+    stack: ExitStack
+    """Ends with the run."""
+    made: dict[Path, Along] = field(default_factory=dict)
 
-    def along(self, path: Path) -> list[str]:
-        """The libraries that are converted along with a file: none that it is a part of."""
-        own = path.relative_to(self.root).parts[0]
-        libraries = (*known_libraries([path], self.python), *self.libraries)
-        return [one for one in dict.fromkeys(libraries) if one != own]
+    def convert_along(self, files: Sequence[Path]) -> None:
+        """Convert what files of one package use of libraries, of none that they are a part of: of all of them at once,
+        so that a file which many of them import is converted once, or of each if one of them fails.
+        """
+        own = files[0].relative_to(self.root).parts[0]
+        libraries = dict.fromkeys((*known_libraries(files, self.python), *self.libraries))
+        wanted = [one for one in libraries if one != own]
+        try:
+            along = self.stack.enter_context(libraries_along(files, Options(), wanted, self.python))
+        except T2JError:
+            if len(files) == 1:
+                raise
+            return
+        self.made.update(dict.fromkeys(files, along))
+
+    def along(self, path: Path) -> Along:
+        """What is converted along with a file. Raises T2JError where it can't be."""
+        if path not in self.made:
+            self.convert_along([path])
+        return self.made[path]
 
 
 def looked_at(setting: Setting, package: str, path: Path, name: str) -> Outcome:
     """Convert and check one class."""
     start = time.perf_counter()
     try:
-        with libraries_along([path], Options(), setting.along(path), setting.python) as along:
-            outcome, reason = _verdict(setting, path, name, along)
+        outcome, reason = _verdict(setting, path, name, setting.along(path))
     except (SourceError, T2JError) as error:
         outcome, reason = UNCHECKED, str(error)
     except Exception as error:  # noqa: BLE001 - a failure of t2j is this class's outcome, and must not end the run
@@ -180,14 +198,20 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     root, earlier = options.path.resolve(), known(options.out, options.again)
     outcomes: list[Outcome] = []
-    with tempfile.TemporaryDirectory() as cache, Pool(options.python, options.python, "cpu") as pool:
+    with (
+        tempfile.TemporaryDirectory() as cache,
+        Pool(options.python, options.python, "cpu") as pool,
+        ExitStack() as stack,
+    ):
         os.environ["T2J_CACHE"] = cache
         pool.start()
         libraries = [one for one in options.libraries.split(",") if one]
-        setting = Setting(root, pool, options.timeout, options.python, libraries)
+        setting = Setting(root, pool, options.timeout, options.python, libraries, stack)
         for package in options.packages.split(","):
-            wanted = options.classes
-            for path, name in drawn(root, package, options.seed):
+            wanted, order = options.classes, drawn(root, package, options.seed)
+            if order:
+                setting.convert_along(list(dict.fromkeys(path for path, _ in order[: 2 * wanted])))
+            for path, name in order:
                 if not wanted:
                     break
                 one = earlier.get((str(path.relative_to(root)), name))

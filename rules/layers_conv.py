@@ -296,6 +296,7 @@ for rank in (1, 2, 3):
         pool_function(f"max_pool{rank}d"),
         function=True,
         channels_last=pool_channels_last(rank, "nnx.max_pool"),
+        settable={name: name for name in ("kernel_size", "stride", "padding", "dilation", "ceil_mode")},
         spatial=rank,
         random=False,
     )
@@ -305,6 +306,7 @@ for rank in (1, 2, 3):
         pool_function(f"avg_pool{rank}d"),
         function=True,
         channels_last=pool_channels_last(rank, "nnx.avg_pool"),
+        settable={name: name for name in ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")},
         spatial=rank,
         random=False,
     )

@@ -76,6 +76,7 @@ MODULE_ONLY = """
     parameters named_parameters buffers named_buffers modules named_modules named_children children
 """
 trait(Trait.MODULE_ONLY, *MODULE_ONLY.split())
+trait(Trait.DESCRIBES, "default_cfg", "feature_info", "output_fmt", "pretrained_cfg")
 trait(Trait.NO_TENSOR, "train", "eval", "state_dict", "load_state_dict", *MODULE_ONLY.split())
 HOOKS = "register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook"
 trait(Trait.MODULE_HOOK, "register_backward_hook", *HOOKS.split())

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from t2j_lsp import __version__
 from t2j_lsp.contract import Options, T2JError
+from t2j_lsp.files.helper_modules import home
 from t2j_lsp.files.sources import python_files, source_path, write_atomically
 from t2j_lsp.lsp.settings import from_pyproject, settings_of
 from t2j_lsp.migration.coverage import CoverageCounts
@@ -54,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not sources:
             raise T2JError(f"{path} holds no .py or .ipynb files")
         files += sources
-    result = counts(list(dict.fromkeys(files)), arguments)
+    result = counts(list(dict.fromkeys(files)), arguments, [path for path in folders if path.is_dir()])
     for reason in result.errors.values():
         print(f"t2j: {reason}", file=sys.stderr)
     if not result.files:
@@ -70,11 +73,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if result.gaps else 0
 
 
-def counts(paths: list[Path], arguments: argparse.Namespace) -> CoverageCounts:
-    """Convert files, and what is converted along of libraries, and count."""
+def counts(paths: list[Path], arguments: argparse.Namespace, folders: Sequence[Path] = ()) -> CoverageCounts:
+    """Convert files, those in ``folders`` as ``t2j convert`` does those of a folder, and what is converted along of
+    libraries, and count.
+    """
     result, options = CoverageCounts(), Options(target=arguments.target)
     with along_counted(arguments, paths, options) as along, progress("reading", total=len(paths)) as shown:
-        for path, done in zip(paths, convert_all([(path, along.options) for path in paths]), strict=True):
+        jobs = [(path, _options_in(path, folders, along.options)) for path in paths]
+        for path, done in zip(paths, convert_all(jobs), strict=True):
             shown.step(path.name)
             if isinstance(done, T2JError):
                 result.errors[str(path)] = str(done)
@@ -84,6 +90,12 @@ def counts(paths: list[Path], arguments: argparse.Namespace) -> CoverageCounts:
         for place, done in along.conversions.items():
             result.add(Path(place), done.translation, done.python, done.cells)
     return result
+
+
+def _options_in(path: Path, folders: Sequence[Path], options: Options) -> Options:
+    """The options for a file: the helpers of a folder's files are in one module."""
+    top = next((folder for folder in folders if path.is_relative_to(folder)), None)
+    return options if top is None else replace(options, helpers="module", helper_module=home(path, top)[1])
 
 
 def suffix_at(path: Path) -> str:

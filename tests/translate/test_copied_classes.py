@@ -98,3 +98,21 @@ def test_a_divergence_of_two_files_copies_is_found() -> None:
     for side in sides:
         exec(convert(asked).code, side)
     assert float(sides[0]["between"](sides[0]["make"](1.0), sides[1]["make"](3.0))) == 2.0
+
+
+@pytest.mark.parametrize("helpers", ["inline", "module", "import"])
+@pytest.mark.parametrize("asked", ["nn.ReLU", "nn.MaxPool2d", "(nn.Linear, nn.GELU)"])
+def test_what_another_file_has_as_a_function_is_no_instance(asked: str, helpers: str) -> None:
+    reason = "may be a function of JAX, which is no instance"
+
+    def is_asked_in_vain(source: str) -> bool:
+        done = convert(source, resolve=lambda level, name: BLOCKS if name == "blocks" else None, helpers=helpers)
+        return any(reason in gap.reason for gap in done.gaps)
+
+    net = NET.format(made="Block(n)", asked=asked)
+    assert is_asked_in_vain(net)
+    assert is_asked_in_vain(net.replace("(nn.Module)", "(Block)").replace("self.block = Block(n)", "self.block = n"))
+    assert is_asked_in_vain(UTIL.format(asked=asked))
+    assert is_asked_in_vain(f"import torch.nn as nn\n\n\ndef one(m):\n    return isinstance(m, {asked})\n")
+    assert not is_asked_in_vain(NET.format(made="nn.Tanh()", asked=asked))
+    assert not is_asked_in_vain(net.replace("for m in self.modules():", "m = nn.Linear(n, n)\n        if n:"))

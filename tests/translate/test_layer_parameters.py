@@ -177,3 +177,27 @@ def test_a_bias_that_has_data_is_there() -> None:
     made: dict[str, Any] = {}
     exec(done.code, made)
     assert made["Net"](rngs=nnx.Rngs(0)).body.layers[0].bias[...].tolist() == [0.5] * 4
+
+
+@pytest.mark.parametrize(
+    ("layer", "settings"),
+    [
+        ("nn.MaxPool2d(3, stride=2)", ["m.padding = (1, 1)"]),
+        ("nn.MaxPool2d(3, 2)", ["m.kernel_size = 2", "m.stride = 3", "m.dilation = 2", "m.ceil_mode = True"]),
+        ("nn.AvgPool2d(3)", ["m.padding = 1", "m.count_include_pad = False", "m.ceil_mode = True"]),
+    ],
+)
+def test_pooling_reads_its_settings_at_each_call(layer: str, settings: list[str]) -> None:
+    stores = "\n                ".join(settings)
+    both = sides(
+        "from torch import nn\n\n\nclass Stem(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"        self.body = nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), {layer})\n\n"
+        "    def forward(self, x):\n        return self.body(x)\n\n\n"
+        "class Net(Stem):\n    def __init__(self):\n        super().__init__()\n        for m in self.modules():\n"
+        f"            if isinstance(m, {layer.partition('(')[0]}):\n                {stores}\n",
+        f"pooled_{len(settings)}",
+    )
+    assert both.gaps() == []
+    with jax.enable_x64(True):
+        x = np.random.default_rng(3).normal(size=(2, 2, 12, 13))
+        compare(both.torch.Net().double(), both.jax.Net(rngs=nnx.Rngs(0)), [x])

@@ -30,6 +30,8 @@ _ASKED = (
     "module"
 )
 
+_FUNCTION = "what another file makes of {} may be a function of JAX, which is no instance: ask where the layer is made"
+
 
 def report_compared_class(ctx: Context, node: ast.Compare) -> None:
     """``activation == nn.ReLU`` of what a function is given."""
@@ -45,12 +47,30 @@ def report_compared_class(ctx: Context, node: ast.Compare) -> None:
 def report_asked_class(ctx: Context, node: ast.Call) -> None:
     """``isinstance(m, nn.LSTM)`` where modules of other files are among those that are asked."""
     match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() as one, asked]) if (
+            (name := _functions_class(ctx, asked)) is not None and _is_walked(ctx, one) and _is_of_other_files(ctx)
+        ):
+            ctx.report.gap(node, name, "unsure", _FUNCTION.format(f"nn.{_short(name)}"))
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, asked]) if ctx.options.helpers == "inline":
             names = sorted(n for c in listed(asked) for n in class_names(ctx.fact(c)) if _is_copied(ctx, n))
             if names and _is_of_other_files(ctx):
                 ctx.report.gap(node, names[0], "unsure", _ASKED.format(_short(names[0])))
             elif (name := _copied_object(ctx, asked)) is not None and _is_given(ctx, node.args[0]):
                 ctx.report.gap(node, name, "unsure", _ASKED.format(_short(name)))
+
+
+def _functions_class(ctx: Context, asked: ast.expr) -> str | None:
+    """A layer that a file which doesn't ask for its class may have as a function."""
+    names = {n for c in listed(asked) for n in class_names(ctx.fact(c))}
+    return min((n for n in names if n in LAYERS and LAYERS[n].function), default=None)
+
+
+def _is_walked(ctx: Context, asked: ast.Name) -> bool:
+    """Whether a name is bound by a walk over modules, or given to a function of a file without modules."""
+    if _is_given(ctx, asked):
+        return True
+    walks = (n for n in ctx.source.nodes if isinstance(n, ast.For | ast.comprehension))
+    return any(isinstance(n, ast.Name) and n.id == asked.id for walk in walks for n in ast.walk(walk.target))
 
 
 def _is_copied(ctx: Context, name: str) -> bool:

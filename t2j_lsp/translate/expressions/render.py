@@ -26,6 +26,7 @@ from .attributes import BY_NAME, Attributes
 from .comprehensions import PICKED, Comprehensions
 from .context import Context
 from .copying import Copier
+from .described_models import report_what_stays
 from .foreign_children import ForeignChildren
 from .function_values import PARTIAL, FunctionValues
 from .handlers import ExpressionRenderer
@@ -45,7 +46,6 @@ from .shared_parameters import report_shared_parameters
 from .subscripts import Subscripts
 from .tensor_code import TensorCode
 from .tensor_methods import TensorMethods
-from .torch_only import stays_torch
 from .truth import Truth
 from .unknown_makers import asks_by_name
 from .variables import Variables
@@ -331,8 +331,7 @@ class Calls:
         torch = isinstance(fact, Qual) and is_torch(fact.name)
         if not torch:
             self.values().held(node)
-            if (stays := stays_torch(self.ctx, node)) is not None:
-                self.ctx.report.gap(node, stays[0], "torch-only", stays[1])
+            report_what_stays(self.ctx, node)
         if isinstance(node.func, ast.Call | ast.Subscript) and asks_by_name(self.ctx, node):
             return self.copier.append_rngs(node)
         written = written_argument(node, self.ctx.inference) if self._writes(node, fact) else None

@@ -89,7 +89,7 @@ def stays_torch(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     imported = _imported_by_name(ctx, node)
     if imported is not None:
         return imported, f"{imported} is PyTorch's, and what is imported of it takes no JAX arrays"
-    if (made := _model(ctx, node)) is not None:
+    if (made := library_model(ctx, node)) is not None:
         return made
     arguments = [*node.args, *(k.value for k in node.keywords)]
     if (given := _given_objects(ctx, node, arguments)) is not None:
@@ -152,7 +152,7 @@ def _imports(fact: Fact) -> bool:
     return any(map(_IMPORTS.search, funcs))
 
 
-def _model(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
+def library_model(ctx: Context, node: ast.Call) -> tuple[str, str] | None:
     """A library's model that is made, by its name or by one that isn't known: ``getattr(models, name)()``."""
     fact, space = ctx.fact(node.func), namespace(ctx, node.func)
     if isinstance(fact, Qual) and _MODELS.match(fact.name):

@@ -246,6 +246,7 @@ class Trait(Enum):
     OTHER_WITH_ONE = "such a method if it is given an argument by place"
     OTHER_WITH_TWO = "such a method if it is given two arguments by place"
     HARMLESS = "such a method whose conversion does the same for arrays of other libraries"
+    DESCRIBES = "an attribute by which models of libraries say what they are: texts and numbers"
     MODULE_ONLY = "a method without arguments that only modules have"
     MODULE_HOOK = "a method that only modules have, and that hands them a function to call"
     RELU = "a layer or function that sets what is negative to 0, so that it may be applied twice"

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.alike_branches import recomputes, say_the_same
 from t2j_lsp.translate.expressions.context import Context
-from t2j_lsp.translate.expressions.copying import Headers
+from t2j_lsp.translate.expressions.copying import Headers, children
 from t2j_lsp.translate.expressions.fold import fold
 from t2j_lsp.translate.expressions.handlers import StatementRewriter
 from t2j_lsp.translate.expressions.tensor_code import TensorCode
 from t2j_lsp.translate.expressions.truth import Truth
 from t2j_lsp.translate.rule.contexts import context_name
-from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Tensor
+from t2j_lsp.translate.rule.facts import UNKNOWN, Object, Qual, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import NOT, Piece, bracket
 
@@ -124,9 +124,19 @@ class ControlFlow:
             if any(name in NO_GRAD for name in names):
                 self.no_gradient.leave_block(node)
             return True
-        self.header.expressions(node)
+        for parent, field, child in children(node):
+            if isinstance(parent, ast.withitem) and self._is_device(parent):
+                jax, device = self.statements.renderer.need("jax"), self.statements.renderer.argument(child).text
+                self.ctx.edits.replace(child, f"{jax}.default_device({device})")
+            else:
+                self.header.expression(parent, field, child)
         self.statements.block(node.body)
         return True
+
+    def _is_device(self, item: ast.withitem) -> bool:
+        """``with torch.device("cpu"):``, where what is made without a device is on that one."""
+        fact = self.ctx.fact(item.context_expr)
+        return isinstance(fact, Object) and fact.kind == "device" and item.optional_vars is None
 
     def _under_choice(self, node: ast.With | ast.AsyncWith, choice: ChosenContext) -> None:
         """A block under a context that a condition chooses."""

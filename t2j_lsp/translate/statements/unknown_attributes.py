@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.expressions.torch_only import stays_torch
 from t2j_lsp.translate.inference.module_methods import calls_forward
 from t2j_lsp.translate.rule.definitions import ClassInfo
 from t2j_lsp.translate.rule.library import Trait, names_with
@@ -29,7 +30,7 @@ def is_used_as_module(ctx: Context, node: ast.Assign, target: ast.Attribute, own
     calls = [*_calls(target, owner)]
     if any(_is_of_modules(call, target) for call in calls):
         return True
-    if any(_is_self(call.func, target) for call in calls):
+    if any(_is_self(call.func, target) for call in calls) and stays_torch(ctx, node.value) is None:
         ctx.report.gap(node, "Module.__setattr__", "unsure", _NOT_KNOWN.format(ast.unparse(node.value.func) + "(...)"))
     return False
 

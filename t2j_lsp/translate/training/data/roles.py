@@ -136,15 +136,20 @@ class _Roles:
                 self.roles[parameter] = role
 
     def _places(self, info: FunctionInfo, name: str) -> list[ast.expr]:
-        """The expressions that read a parameter, also through ``self.x = x`` in the class of a constructor."""
+        """The expressions that read a parameter, also through ``self.x = x`` in the class of a constructor.
+
+        So they may in classes that derive from it: ``class TrainEpoch(Epoch)`` calls the model that `Epoch` keeps.
+        """
         places: list[ast.expr] = [n for n in symbols.walk(info.node) if isinstance(n, ast.Name) and n.id == name]
         if info.owner is None or info.name != "__init__":
             return places
+        own = [c for c in self.inference.classes.values() if info.owner in c.ancestry() and not c.external]
         for node in symbols.walk(info.node):
             for target, value in assigned(node):
                 if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                     if isinstance(moved := _unmoved(value), ast.Name) and moved.id == name:
-                        places.extend(_attributes(info.owner, target.attr))
+                        holders = (c for c in own if c is info.owner or not _has_its_own(c, target.attr))
+                        places.extend(place for one in holders for place in _attributes(one, target.attr))
         return places
 
     def _role(self, name: str, places: list[ast.expr]) -> Fact | None:
@@ -356,6 +361,12 @@ def _attributes(owner: ClassInfo, name: str) -> Iterator[ast.expr]:
         if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Name):
             if node.value.id == "self" and isinstance(node.ctx, ast.Load):
                 yield node
+
+
+def _has_its_own(owner: ClassInfo, name: str) -> bool:
+    """Whether a class has a value of its own under a name of ``self``."""
+    nodes = (n for n in symbols.walk(owner.node) if isinstance(n, ast.Attribute) and n.attr == name)
+    return any(isinstance(n.ctx, ast.Store) for n in nodes)
 
 
 def _useful(fact: Fact) -> bool:

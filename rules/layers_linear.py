@@ -217,6 +217,7 @@ for rank in (1, 2, 3):
     layer(f"torch.nn.Dropout{rank}d(p=0.5, inplace=False)", result=SAME, border=border)
 layer("torch.nn.AlphaDropout(p=0.5, inplace=False)", result=SAME)
 layer("torch.nn.FeatureAlphaDropout(p=0.5, inplace=False)", result=SAME)
+layer("timm.layers.DropPath(drop_prob=0.0, scale_by_keep=True)", result=SAME)
 
 trait(Trait.MAKES_FROZEN, "torch.nn.Embedding.from_pretrained")
 trait(Trait.LINEAR, "torch.nn.Linear", "torch.nn.LazyLinear")

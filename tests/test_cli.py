@@ -344,6 +344,17 @@ def test_coverage_counts_for_the_target(project: Path) -> None:
     assert [main(["coverage", "net.py", "--target", target]) for target in ("nnx", "jax")] == [0, 1]
 
 
+def test_coverage_of_a_folder_counts_as_its_conversion(project: Path) -> None:
+    """Its files share a module of helpers, so that each knows the classes of the others."""
+    (project / "all").mkdir()
+    counting = (
+        "from torch import nn\n\n\ndef count(net):\n    return sum(isinstance(m, nn.LSTM) for m in net.modules())\n"
+    )
+    (project / "all" / "counting.py").write_text(counting)
+    assert [main(["coverage", path]) for path in ("all", "all/counting.py")] == [0, 1]
+    assert main(["convert", "all", "-o", "out"]) == 0
+
+
 def test_a_reader_that_goes_away_is_no_error(project: Path) -> None:
     (project / "long.py").write_text(CAT + f"# {'more than a pipe takes ' * 40}\n" * 1000)
     command = [sys.executable, "-m", "t2j_lsp", "convert", "long.py"]

@@ -118,6 +118,20 @@ class Dropout3d(Dropout):
         return layer(x, rngs=self.rngs)
 
 
+class DropPath(nnx.Dropout):
+    """timm's `DropPath`: drops whole examples of a batch."""
+
+    def __init__(self, drop_prob: float = 0.0, scale_by_keep: bool = True, *, rngs: nnx.Rngs):
+        super().__init__(drop_prob, rngs=rngs)
+        self.drop_prob, self.scale_by_keep = drop_prob, scale_by_keep
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Drops examples, unless deterministic."""
+        layer = nnx.Dropout(self.drop_prob, broadcast_dims=tuple(range(1, x.ndim)), deterministic=self.deterministic)
+        y = layer(x, rngs=self.rngs)
+        return y if self.scale_by_keep or self.deterministic else y * (1 - self.drop_prob)
+
+
 class AlphaDropout(Dropout):
     """PyTorch's `nn.AlphaDropout`, for networks of SELU."""
 

@@ -195,7 +195,7 @@ def test_code_in_a_text_is_said_to_stay(call: str, gap: bool) -> None:
 MODELS = """import timm
 import torch.nn as nn
 import transformers
-from timm.models.layers import DropPath, to_2tuple
+from timm.models.layers import DropPath, Mlp, to_2tuple
 from torchvision import datasets, models
 from torchvision.models import ResNet18_Weights, resnet18
 
@@ -216,8 +216,8 @@ class Net(nn.Module):
         ("models.resnet18(weights=ResNet18_Weights.DEFAULT)", "torchvision.models.resnet18"),
         ("resnet18()", "torchvision.models.resnet18"),
         ("timm.create_model(name, pretrained=True)", "timm.create_model"),
-        ("DropPath(0.1)", "timm.models.layers.DropPath"),
-        ("DropPath(0.1) if name else nn.Identity()", "timm.models.layers.DropPath"),
+        ("Mlp(3)", "timm.models.layers.Mlp"),
+        ("Mlp(3) if name else nn.Identity()", "timm.models.layers.Mlp"),
         ("nn.Sequential(resnet18(), nn.ReLU())", "torchvision.models.resnet18"),
         ("transformers.BertModel.from_pretrained(name)", "transformers.BertModel.from_pretrained"),
         ("transformers.AutoModelForCausalLM.from_pretrained(name)", None),

@@ -49,6 +49,7 @@ _CANONICAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"\1_",
         ),
         (r"^timm\.(?:models\.)?layers\.(?:weight_init\.)?(?=trunc_normal_$)", "torch.nn.init."),
+        (r"^timm\.(?:models\.)?layers\.(?:drop\.)?(?=DropPath$)", "timm.layers."),
     )
 )
 
@@ -72,7 +73,7 @@ def is_torch(name: str) -> bool:
     return name == "torch" or name.startswith(
         (
             *("torch.", "einops.layers.torch", "safetensors.torch", "torchvision.utils", "torchvision.io."),
-            "torchaudio.load",
+            *("torchaudio.load", "timm.layers.DropPath"),
         )
     )
 

@@ -70,3 +70,46 @@ def test_a_part_that_is_frozen_later_is_a_gap() -> None:
     later = SOURCE.replace("        self.proj.requires_grad_(False)\n", "")
     later += "\n    def stop(self):\n        self.proj.requires_grad_(False)\n"
     assert "freeze(" not in convert(later).code and convert(later).gaps
+
+
+IMAGE = """
+import torch
+from torch import nn
+
+
+class Features(nn.Module):
+    def __init__(self{more}):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+{held}        for p in self.parameters():
+            p.requires_grad_(False)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+torch.manual_seed(0)
+image = {image}
+net = Features({given})
+optimizer = torch.optim.Adam([image], lr=0.1)
+for i in range(3):
+    optimizer.zero_grad()
+    loss = net(image).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    "image", ["nn.Parameter(torch.rand(1, 3, 8, 8))", "torch.rand(1, 3, 8, 8).clone().requires_grad_(True)"]
+)
+def test_what_a_network_of_frozen_features_is_shown_is_trained(image: str) -> None:
+    done = convert(IMAGE.format(more="", held="", image=image, given=""))
+    assert not done.gaps and "requires_grad" not in done.code
+
+
+def test_a_parameter_that_the_frozen_module_holds_is_none_of_its_own() -> None:
+    parts = {"more": ", w", "held": "        self.w = w\n", "given": "image"}
+    done = convert(IMAGE.format(image="nn.Parameter(torch.rand(1, 3, 8, 8))", **parts))
+    assert any("requires_grad" in gap.reason for gap in done.gaps)

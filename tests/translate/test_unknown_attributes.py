@@ -68,3 +68,17 @@ def test_what_may_be_a_function_as_well_is_said(make: str) -> None:
 def test_what_is_only_read_stays() -> None:
     text = TEXT.format(call="", make="mlp").replace("self.model(x)", "x if self.model else -x")
     assert not [gap for gap in convert(text).gaps if "nnx.data" in gap.reason]
+
+
+@pytest.mark.parametrize("used", ["torch.max({}.data, 1)", "{}.data.cpu().numpy()"])
+@pytest.mark.parametrize("held", ["out.logits if many else out", "out.logits"])
+def test_data_of_what_is_used_as_a_tensor_is_said(used: str, held: str) -> None:
+    text = f"import torch\n\ndef read(out, many):\n    scores = {held}\n    return {used.format('scores')}\n"
+    assert any("stop_gradient" in gap.reason for gap in convert(text).gaps)
+
+
+@pytest.mark.parametrize("used", ["torch.tensor(bunch.data)", "bunch.data.shape", "torch.from_numpy(bunch.data)"])
+def test_data_of_other_libraries_stays(used: str) -> None:
+    text = f"import torch\nfrom sklearn.datasets import load_iris\n\nbunch = load_iris()\nx = {used}\n"
+    done = convert(text)
+    assert not done.gaps and "bunch.data" in done.code

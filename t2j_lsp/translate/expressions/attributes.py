@@ -42,6 +42,7 @@ _UNKNOWN_CLASS = "the class of {} isn't known here, and Flax's layers call it ot
 _NO_GROUPS = "nnx.Optimizer has no groups: it keeps what optax.inject_hyperparams was given in its opt_state"
 
 _CHILDREN = names_with(Trait.CHILDREN_BY_NAME)
+_OF_VALUES = names_with(Trait.FROM_VALUES), names_with(Trait.FROM_NUMPY)
 
 
 class Attributes:
@@ -118,9 +119,7 @@ class Attributes:
     def _is_shown(self, node: ast.expr) -> bool:
         """Whether people read it and nothing else does: it stands in an f-string, or is printed."""
         match self.ctx.source.parents.get(node):
-            case ast.FormattedValue():
-                return True
-            case ast.Call(func=ast.Name(id="print")):
+            case ast.FormattedValue() | ast.Call(func=ast.Name(id="print")):
                 return True
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="format")):
                 return True
@@ -150,7 +149,7 @@ class Attributes:
             return Piece(f"{self.renderer.need('jax')}.lax.stop_gradient({of_layer.text})", ATOM)
         if node.attr == "data" and (given := self._given_by_parameter(node)):
             return Piece(f"{self.renderer.need('jax')}.lax.stop_gradient({self.renderer.argument(node.value).text})")
-        if node.attr == "data" and (given is False or self._is_parameter(node.value) or self._is_item(node)):
+        if node.attr == "data" and (given is False or self._is_parameter(node.value) or self._is_used_as_tensor(node)):
             reason = "if this is a tensor, JAX says 'jax.lax.stop_gradient(array)': say so by an annotation"
             self.ctx.report.gap(node, f"torch.Tensor.{node.attr}", "unsure", reason)
         if node.attr in TENSOR_ATTRIBUTES and self.code.among_tensors:
@@ -195,16 +194,20 @@ class Attributes:
             return None
         return all(any(isinstance(self.ctx.fact(a), Tensor) for a in call.args) for call in calls)
 
-    def _is_item(self, node: ast.Attribute) -> bool:
-        """Whether it is ``outputs[i].data`` of unknown items, in front of what only tensors have: ``.numpy()``."""
-        return isinstance(node.value, ast.Subscript) and self._stands_before_tensors_method(node)
+    def _is_used_as_tensor(self, node: ast.Attribute) -> bool:
+        """Whether it is ``outputs.logits.data`` in front of ``.numpy()``, or of a function that takes tensors."""
+        call = self.ctx.source.parents.get(node)
+        function = self.ctx.fact(call.func) if isinstance(call, ast.Call) and node in call.args else UNKNOWN
+        if isinstance(function, Qual) and is_torch(function.name):
+            return not any(function.name in names for names in _OF_VALUES)
+        return self._stands_before_tensors_method(node)
 
     def _stands_before_tensors_method(self, node: ast.Attribute) -> bool:
         read = self.ctx.source.parents.get(node)
         call = self.ctx.source.parents.get(read) if isinstance(read, ast.Attribute) else None
-        if not isinstance(read, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not read:
-            return False
-        return only_tensor(read.attr, call)
+        if isinstance(read, ast.Attribute) and isinstance(call, ast.Call) and call.func is read:
+            return only_tensor(read.attr, call)
+        return False
 
     def _is_read_as_tensor(self, node: ast.Attribute) -> bool:
         """Whether something that tensors have is asked of it, or PyTorch is handed it: ``m.weight.shape``."""
@@ -218,8 +221,7 @@ class Attributes:
 
     def _is_parameter(self, node: ast.expr) -> bool:
         """Whether it is a function's parameter, of which nothing speaks against a tensor."""
-        fact = self.ctx.fact(node)
-        return isinstance(node, ast.Name) and isinstance(fact, UnknownParameter) and not fact.foreign
+        return isinstance(node, ast.Name) and isinstance(f := self.ctx.fact(node), UnknownParameter) and not f.foreign
 
     def _mode(self, node: ast.Attribute) -> Piece:
         """The mode of a module that may have no flag for it: only what behaves otherwise in training has one in NNX."""

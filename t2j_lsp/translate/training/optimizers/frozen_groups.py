@@ -19,6 +19,7 @@ from t2j_lsp.translate.training.program.named_modules import is_part, targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
 from .name_conditions import UnclearGroups, name_condition
+from .other_names import is_held_too
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Freezing:
     """Which of them, as an expression of ``name`` and ``parameter``; None for all."""
 
 
+_PARAMETERS = names_with(Trait.MAKES_PARAMETER)
 _INDEX = re.compile(r"\[(\d+)\]")
 
 
@@ -119,9 +121,19 @@ class FrozenGroups:
             return False
         for target in targets(plan.target) if plan.target else [""]:
             cls = self._class_of(target, call) if target else None
+            if cls is None and self._is_parameter(target, call):
+                continue
             if cls is None or owner in (held := _parts(cls)) or None in held:
                 return True
         return False
+
+    def _is_parameter(self, target: str, call: ast.Call) -> bool:
+        """Whether a variable holds nothing but a parameter that is made for it, and so none of a module's."""
+        given = self.objects.assigned(target, self.objects.scope(call)) if target else []
+        makers = [self.ctx.fact(one.func) if isinstance(one, ast.Call) else UNKNOWN for one in given]
+        reads = self.ctx.source.names.get(target, ())
+        alone = bool(given) and not any(is_held_too(self.ctx, one) for one in reads if isinstance(one.ctx, ast.Load))
+        return alone and all(isinstance(maker, Qual) and maker.name in _PARAMETERS for maker in makers)
 
     def _always_runs(self, node: ast.stmt) -> bool:
         """Whether nothing decides about a statement, or repeats it."""

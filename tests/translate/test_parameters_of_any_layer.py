@@ -126,3 +126,80 @@ def test_target_jax_has_no_layers_to_look_into() -> None:
     assert "torch_parameter(model.a" in convert(source).code
     translation = convert(source, target="jax")
     assert "torch_parameter" not in translation.code
+
+
+@pytest.mark.parametrize(
+    ("read", "written"),
+    [
+        ("return x @ model.fc.weight", 'return x @ torch_parameter(model.fc, "weight")'),
+        ("w = net.blocks[0].fc.weight\n    return w.norm()", 'w = torch_parameter(net.blocks[0].fc, "weight")'),
+        ("return model.fc.weight.norm()", 'optax.safe_norm(torch_parameter(model.fc, "weight"), 0)'),
+        ("return F.linear(x, layer.weight)", 'x @ torch_parameter(layer, "weight").T'),
+        ("return bn1.running_mean + x", 'torch_parameter(bn1, "running_mean") + x'),
+        ("return self_conv.weight * x", 'torch_parameter(self_conv, "weight") * x'),
+        ("conv.weight.data = conv.weight.data * 2", "set_torch_parameter("),
+    ],
+)
+def test_what_is_called_a_layer_is_asked_by_name(read: str, written: str) -> None:
+    """Nothing tells the class of a parameter's part, and PyTorch's `weight` is `kernel`, `scale` or `embedding`."""
+    done = convert(f"{HEAD}import torch.nn.functional as F\n\n\ndef f({GIVEN}):\n    {read}\n")
+    assert not done.gaps and written in done.code and ".norm()" not in done.code
+
+
+GIVEN = "model, net, layer, bn1, conv, self_conv, x"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "return model.fc.weight",
+        "w = model.fc.weight\n    return w",
+        "model.fc.weight.requires_grad = False",
+        "nn.init.xavier_uniform_(model.fc.weight)",
+        "return model.fc.weight.grad.norm()",
+        "return torch.optim.SGD([model.fc.weight], lr=0.1)",
+        "net.w = conv.weight",
+        "return [layer.weight]",
+    ],
+)
+def test_what_is_called_a_layer_is_no_more_than_its_values(use: str) -> None:
+    done = convert(f"{HEAD}def f({GIVEN}):\n    {use}\n")
+    assert done.gaps and "torch_parameter" not in done.code
+
+
+@pytest.mark.parametrize("use", ["batch.weight * x", "criterion.weight + x", "x.weight[0]", "data.edge.weight + x"])
+def test_weights_of_what_has_another_name_stay(use: str) -> None:
+    done = convert(f"{HEAD}def f(batch, criterion, data, x):\n    return {use}\n")
+    assert not done.gaps and use in done.code
+
+
+def test_a_layer_that_another_file_hands_over_is_read_in_its_layout() -> None:
+    both = sides(HANDED, "any_layer_handed")
+    assert not both.gaps()
+    x = np.random.default_rng(2).normal(size=(2, 3))
+    with jax.enable_x64(True):
+        reference = randomized(both.torch.Wrap(both.torch.Net()))
+        module = both.jax.Wrap(both.jax.Net(rngs=nnx.Rngs(0)), rngs=nnx.Rngs(0))
+        load_torch_state(module, reference.state_dict())
+        compare(reference, module, [x])
+
+
+HANDED = f"""{HEAD}class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 4)
+        self.bn = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return self.bn(self.fc(x))
+
+
+class Wrap(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        scale = self.model.bn.weight
+        return (self.model(x) * scale) @ self.model.fc.weight + self.model.fc.weight.norm()
+"""

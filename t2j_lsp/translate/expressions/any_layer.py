@@ -13,6 +13,8 @@ from typing import TypeGuard
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.inference.fillers import runs_in_forward, written_argument
+from t2j_lsp.translate.inference.forward_pass import UnknownParameter, is_known
+from t2j_lsp.translate.inference.named_layers import RENAMED, holders, is_named_part, named_as_layer
 from t2j_lsp.translate.rule.definitions import Function, layer_names
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, Qual
 from t2j_lsp.translate.rule.layer import flax_names
@@ -24,9 +26,6 @@ from t2j_lsp.translate.rule.tensors import behind_data
 from .context import Context
 from .handlers import ExpressionRenderer
 from .wrapped_layers import is_wrapped
-
-RENAMED = frozenset({"weight", "running_mean", "running_var"})
-"""Attributes of PyTorch's layers that most of Flax's have under other names."""
 
 _HANDED = names_with(Trait.OF_PARAMETER)
 _SHARING = frozenset({"detach", "data"})
@@ -45,6 +44,13 @@ class ParametersOfAnyLayer:
         if not self._may_be_any(node, RENAMED) or not self._is_value(node):
             return None
         return self.looked_up(node.value, node.attr)
+
+    def is_of_layer(self, node: ast.Attribute) -> bool:
+        """Whether its owner is a layer, for sure or by what it is called: ``model.encoder.fc``.
+
+        The helper gives what isn't a layer's under its own name.
+        """
+        return is_named_part(node.value) or any(isinstance(self.ctx.fact(o), AnyModule) for o in holders(node.value))
 
     def by_name(self, node: ast.Call) -> Piece | None:
         """``hasattr(m, "weight")``, ``getattr(bn, "weight", None) is not None``: whether a layer has it, no more."""
@@ -81,7 +87,7 @@ class ParametersOfAnyLayer:
         """The call that writes all of a parameter; None where the target is something else."""
         if not self.writes(target):
             return None
-        if self.ctx.fact(target.value) == UNKNOWN:
+        if not is_known(self.ctx.fact(target.value)):
             self.ctx.report.note(
                 target, f"Module.{target.attr}", "probable", f"{ast.unparse(target.value)!r} is taken for a layer"
             )
@@ -96,7 +102,8 @@ class ParametersOfAnyLayer:
         if is_wrapped(owner):
             return False
         known = isinstance(owner, AnyModule) and bool(layer_names(owner)) and len(flax_names(owner, node.attr)) < 2
-        return not known and (isinstance(owner, AnyModule) or owner == UNKNOWN)
+        named = isinstance(owner, UnknownParameter) and named_as_layer(node.value)
+        return not known and (isinstance(owner, AnyModule) or owner == UNKNOWN or named)
 
     def _is_value(self, node: ast.expr) -> bool:
         """Whether only the value of an expression is asked for, where it stands or under a local name."""

@@ -12,6 +12,7 @@ from t2j_lsp.translate.inference.attributes import has_shape
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.inference.gates import Gate
 from t2j_lsp.translate.inference.looked_up import asks_for_rngs
+from t2j_lsp.translate.inference.named_layers import RENAMED
 from t2j_lsp.translate.rule.definitions import Class, Function, Instance, is_module, is_module_class, layer_names
 from t2j_lsp.translate.rule.facts import PACKED, UNKNOWN, AnyModule, Fact, Layer, Object, Qual, Tensor, Tuple
 from t2j_lsp.translate.rule.layer import LAYERS, flax_names
@@ -22,7 +23,7 @@ from t2j_lsp.translate.rule.record import REGISTRY, member_rule
 from t2j_lsp.translate.source.assignments import assigned
 from t2j_lsp.translate.source.scopes import may_be_import
 
-from .any_layer import RENAMED, ParametersOfAnyLayer
+from .any_layer import ParametersOfAnyLayer
 from .base_methods import base_method
 from .context import Context
 from .handlers import ExpressionRenderer
@@ -140,7 +141,7 @@ class Attributes:
         """``module.training`` and ``optimizer.param_groups``, of which only the name says whose they are."""
         if not self.ctx.inference.imports_torch or may_be_import(self.ctx.source, node.value):
             return None
-        if node.attr in RENAMED and self._is_part_of_module(node.value):
+        if node.attr in RENAMED and self.any_layer.is_of_layer(node) and not self.variables.is_initialised(node):
             return self.any_layer.read(node) or self._unsure(node, _UNKNOWN_CLASS.format(ast.unparse(node.value)))
         if node.attr == "param_groups" and not isinstance(node.ctx, ast.Store):
             self.ctx.report.gap(node, "torch.optim.Optimizer.param_groups", "unsure", _NO_GROUPS)
@@ -362,14 +363,6 @@ class Attributes:
         self.ctx.report.gap(node, f"torch.nn.Module.{node.attr}", "unsure", reason)
         self.variables.unsure.add(node)
         return Piece(f"{bracket(self.renderer.render(node.value), ATOM)}.{node.attr}")
-
-    def _is_part_of_module(self, node: ast.expr) -> bool:
-        """Whether it is an attribute, at any depth, of a module of unknown class: ``model.encoder.fc``."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-            if isinstance(self.ctx.fact(node), AnyModule):
-                return True
-        return False
 
     def _answers_to_torch_names(self, node: ast.Attribute) -> bool:
         """Whether a module of unknown class has the attribute too: one built by a class that was passed is a helper."""

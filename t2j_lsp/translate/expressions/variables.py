@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from t2j_lsp.translate.inference.named_layers import RENAMED
 from t2j_lsp.translate.rule.definitions import Instance, layer_names
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, Fact, Qual, Tensor
 from t2j_lsp.translate.rule.layer import LAYERS, LayerRule, flax_names
@@ -13,7 +14,6 @@ from t2j_lsp.translate.rule.pieces import ARGUMENT, ATOM, Piece, bracket
 from t2j_lsp.translate.rule.record import REGISTRY
 from t2j_lsp.translate.rule.tensors import behind_data
 
-from .any_layer import RENAMED
 from .context import Context
 from .handlers import ExpressionRenderer
 from .properties import given_by, property_of

@@ -34,8 +34,9 @@ from t2j_lsp.translate.rule.names import only_tensor
 
 from .bodies import Bodies
 from .evidence import ParameterEvidence
-from .forward_pass import CONTAINERS, State, UnknownParameter, contents
+from .forward_pass import CONTAINERS, State, UnknownParameter, contents, is_known
 from .module_states import MODULE_NAMES
+from .named_layers import RENAMED, asks_for_value, is_named_part
 
 _FIELDS = tuple(names_with(one) for one in (Trait.FIRST_FIELD, Trait.SECOND_FIELD, Trait.THIRD_FIELD))
 VIEWS_OF_TENSOR = {"shape": Shape(), "dtype": Object("dtype"), "device": Object("device"), "ndim": INT}
@@ -113,6 +114,8 @@ class AttributeFacts:
                 return Object("device")  # xs[0].device
             case _ if owner == UNKNOWN and name == "device" and has_shape(self.state.function, node.value):
                 return Object("device")
+            case _ if name in RENAMED and not is_known(owner) and is_named_part(node.value):
+                return TENSOR if asks_for_value(node, self.evidence.source.parents.get(node)) else UNKNOWN
             case _:
                 return UNKNOWN
 

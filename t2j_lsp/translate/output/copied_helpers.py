@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ from t2j_lsp.translate.expressions.context import Context, Edits
 from t2j_lsp.translate.expressions.needs import NeededNames, bound_by, has_import
 from t2j_lsp.translate.inference.class_labels import class_labels
 from t2j_lsp.translate.inference.containers import asked_elsewhere, asked_of_containers, read_by_importers
+from t2j_lsp.translate.rule.facts import PACKED
 from t2j_lsp.translate.source.folding.agreements import Cut, agreements, hold, may_agree, with_agreement
 from t2j_lsp.translate.source.folding.annotations import (
     is_annotated,
@@ -31,12 +33,40 @@ def cut_to_uses(
     ctx: Context, whole: list[Helper], wanted: set[str], needs: NeededNames, user: ast.Module
 ) -> list[Helper]:
     """The helpers, cut to what the output, ``user``, asks of those that it names."""
+    records = {h.name for h in whole if h.name not in wanted and _is_asked_for(h.name, whole)}
+    if records and _is_given_packed(ctx):
+        wanted = wanted | records
     asked, elsewhere = asked_of_containers(ctx.inference), asked_elsewhere(ctx.inference)
     asked |= read_by_importers(ctx.inference, ctx.options.used_elsewhere)
     cut = partial(specialised, whole, user, needs.renames, wanted, asked, elsewhere)
     cut = partial(cut, width=ctx.source.line_limit, labels=class_labels(ctx.inference, wanted))
     copied = _agreed(whole, cut, user, wanted, needs)
+    copied = [replace(h, text=_asking_for_tuples(h.text, copied)) for h in copied]
     return _annotated_like(with_compiled_losses(copied, user) if ctx.plan.train_steps else copied, ctx.source)
+
+
+_RECORD = re.compile(r"class (\w+)\(NamedTuple\):")
+_PACKED_BY_NAME = re.compile(r"(?<![a-zA-Z])pack(s|ed|ing)?(?![a-zA-Z])", re.IGNORECASE)
+
+
+def _is_asked_for(name: str, helpers: list[Helper]) -> bool:
+    """Whether helpers do something else for instances of a helper that is a named tuple."""
+    return any(h.text.startswith(f"class {name}(NamedTuple)") for h in helpers) and any(
+        f", {name})" in h.text and "isinstance(" in h.text for h in helpers
+    )
+
+
+def _is_given_packed(ctx: Context) -> bool:
+    """Whether what runs a recurrent layer may be a packed sequence that another file has made."""
+    return _PACKED_BY_NAME.search(ctx.source.text) is not None or PACKED in ctx.inference.facts.values()
+
+
+def _asking_for_tuples(text: str, helpers: list[Helper]) -> str:
+    """A text that asks for a tuple, not for the file's own copy of the class: another file may have made the value."""
+    for helper in helpers:
+        if "isinstance(" in text and (record := _RECORD.match(helper.text)):
+            text = re.sub(rf"(isinstance\(\w+, ){record[1]}\)", r"\1tuple)", text)
+    return text
 
 
 def _agreed(whole: list[Helper], cut: Cut, user: ast.Module, wanted: set[str], needs: NeededNames) -> list[Helper]:

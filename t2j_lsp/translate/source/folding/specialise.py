@@ -100,7 +100,7 @@ def specialised(
     if any('"seek"' in text for text in texts.values()):
         definitions = {name: definition(text) for name, text in texts.items()}
         texts = of_paths(texts, UseFinder(index, definitions, written).uses, user, index.is_program)
-    key = (tuple(texts.items()), _asked(texts, index, written, agreed), width)
+    key = (tuple(texts.items()), frozenset(named), _asked(texts, index, written, agreed), width)
     known = _known.get(key)
     if known is None:
         cut = _cut(texts, _User(index, written, agreed, width), named)

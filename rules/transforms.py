@@ -221,6 +221,8 @@ Row(
     "stack_module_state({models})",
     result=lambda call: Tuple((ListOf(Tensor(), STR), ListOf(Tensor(), STR))),
 )
+for name in ("make_functional", "make_functional_with_buffers", "combine_state_for_ensemble"):
+    refuse(f"torch.func.{name}", "Gone from PyTorch: nnx.split(model) gives a module's structure and its arrays.")
 refuse("torch.func.replace_all_batch_norm_modules_", "Under jax.vmap batch norm works: give it axis_name instead.")
 refuse("torch.func.rearrange", "einops.rearrange does the same of JAX arrays: call that.")
 refuse("torch.func.debug_unwrap", "Inside jax.vmap, jax.debug.print prints the values; the arrays there are tracers.")

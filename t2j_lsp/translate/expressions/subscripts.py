@@ -106,7 +106,11 @@ class Subscripts:
     def _may_pick(self, index: ast.expr, of_tensor: bool) -> bool:
         """Whether an index may be a mask whose values decide how much it picks, for a tensor by its name alone."""
         named = of_tensor and may_be_mask(index, self.ctx.inference.facts) or self._is_part_of_mask(index, of_tensor)
-        return (named or self._may_be_mask(index)) and index not in constant_masks(self.ctx.inference).known
+        return (named or self.is_mask(index)) and index not in constant_masks(self.ctx.inference).known
+
+    def may_pick(self, index: ast.expr) -> bool:
+        """Whether an index of a tensor is computed as masks are, where its values aren't known as the code runs."""
+        return self.code.is_traced and self.is_mask(index) and index not in constant_masks(self.ctx.inference).known
 
     def _is_part_of_mask(self, index: ast.expr, of_tensor: bool) -> bool:
         """Whether an index is one of several masks by their name: ``x[m] for x, m in zip(xs, masks)``, ``x[ms[i]]``."""
@@ -119,21 +123,21 @@ class Subscripts:
         known = fact.dtype is not None if isinstance(fact, Tensor) else is_known(fact)
         return whole is not None and not known and is_named_as_mask(whole)
 
-    def _may_be_mask(self, index: ast.expr, follow: bool = True) -> bool:
+    def is_mask(self, index: ast.expr, follow: int = 3) -> bool:
         """Whether an index is an array of booleans, or what a comparison of unknown values gives, also by a name."""
         fact = self.ctx.fact(index)
         if isinstance(fact, ListOf):
             listed = self.code.origin(index)
-            return isinstance(listed, ast.ListComp) and not _is_of_text(listed.elt) and self._may_be_mask(listed.elt)
+            return isinstance(listed, ast.ListComp) and not _is_of_text(listed.elt) and self.is_mask(listed.elt)
         if isinstance(fact, Tensor) or is_known(fact):
             return is_mask(index, self.ctx.inference.facts)
         match index:
-            case ast.UnaryOp(op=ast.Invert(), operand=inner):
-                return self._may_be_mask(inner, follow)
+            case ast.UnaryOp(op=ast.Invert(), operand=inner) | ast.Subscript(value=inner):
+                return self.is_mask(inner, follow)
             case ast.BinOp(op=ast.BitAnd() | ast.BitOr(), left=left, right=right):
-                return self._may_be_mask(left, follow) or self._may_be_mask(right, follow)
+                return self.is_mask(left, follow) or self.is_mask(right, follow)
             case ast.Name():
-                return follow and self._may_be_mask(self.code.origin(index), follow=False)
+                return follow > 0 and self.is_mask(self.code.origin(index), follow - 1)
         return is_mask(index, self.ctx.inference.facts)
 
     def index(self, target: ast.Subscript) -> str:

@@ -57,11 +57,11 @@ class Imports:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 root = alias.name.partition(".")[0]
-                self.state.imports_torch |= root == "torch"
+                self.state.imports_torch |= canonical(root).partition(".")[0] == "torch"
                 env[alias.asname or root] = Qual(canonical(alias.name) if alias.asname else root)
             return True
         module = node.module or ""
-        self.state.imports_torch |= node.level == 0 and (module == "torch" or module.startswith("torch."))
+        self.state.imports_torch |= node.level == 0 and canonical(module).partition(".")[0] == "torch"
         if node.level == 0 and (module == "torch" or module.startswith("torch.")):
             for alias in node.names:
                 if alias.name == "*":

@@ -48,6 +48,7 @@ _CANONICAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"^(torch\.nn\.init\.(?:constant|dirac|eye|(?:kaiming|xavier)_(?:normal|uniform)|normal|orthogonal|sparse|uniform))$",
             r"\1_",
         ),
+        (r"^functorch(?:\.experimental)?(?=\.|$)", "torch.func"),  # as it was called before
         (r"^timm\.(?:models\.)?layers\.(?:weight_init\.)?(?=trunc_normal_$)", "torch.nn.init."),
         (r"^timm\.(?:models\.)?layers\.(?:drop\.)?(?=DropPath$)", "timm.layers."),
     )
@@ -57,7 +58,7 @@ _CANONICAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 @lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
     """``torch.nn.modules.conv.Conv2d`` is ``torch.nn.Conv2d``, and what PyTorch took over from timm is PyTorch's."""
-    if name.startswith(("torch", "timm.")):
+    if name.startswith(("torch", "timm.", "functorch")):
         for pattern, new in _CANONICAL:
             name = pattern.sub(new, name)
     return name

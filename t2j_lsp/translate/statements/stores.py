@@ -65,7 +65,7 @@ class Stores:
         self.any_layer = any_layer
         self.code = code
         self.names = names
-        self.masks = Masks(inference, report, renderer)
+        self.masks = Masks(inference, report, renderer, subscripts)
         self.inference = inference
         self.edits = edits
         self.report = report

@@ -25,6 +25,7 @@ from . import device as jax_device
 from . import lowering as jax_lowering
 from . import random as jax_random
 from . import signs as jax_signs
+from . import ties as jax_ties
 from . import widen as jax_widen
 
 jax_device.install()
@@ -32,6 +33,7 @@ jax_lowering.install()
 jax_widen.install()
 jax_convolution.install()
 jax_signs.install()
+jax_ties.install()
 jax_random.install()  # Before flax, which keeps references to what is replaced here.
 
 import flax  # noqa: E402

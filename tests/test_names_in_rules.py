@@ -45,6 +45,7 @@ KNOWN = {
     "torch.cuda": PACKAGE,
     "torch.utils": PACKAGE,
     "torch.utils.data": PACKAGE,
+    "torch.func": "a package, to which its old name leads",
     "torch.testing": PACKAGE,
     "torch.testing._internal.common_utils.TestCase": "a base class that makes a class a unit test",
     "einops.layers.torch": PACKAGE,

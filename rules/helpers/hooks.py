@@ -54,29 +54,6 @@ def hooks_of(module: nnx.Module) -> Any:
     return before, after
 
 
-def hooks_after(module: nnx.Module) -> Any:
-    """The hooks after each call of `module`, whose class becomes one that calls them: Python looks up there.
-
-    Under `jit` hooks are called while the program is traced, with tracers, and not again.
-    """
-    kind: Any = type(module)
-    if hasattr(kind, "hooks_after_calls"):
-        return kind.hooks_after_calls
-    hooks = dict[Any, Any]()
-
-    class Hooked(kind):
-        def __call__(self, *inputs: Any, **options: Any) -> Any:
-            output = super().__call__(*inputs, **options)
-            for hook in [*hooks.values()]:
-                result = hook(self, inputs, output)
-                output = output if result is None else result
-            return output
-
-    Hooked.__name__, Hooked.hooks_after_calls = kind.__name__, hooks
-    object.__setattr__(module, "__class__", Hooked)
-    return hooks
-
-
 def forward_hook(module: nnx.Module, hook: Callable[..., Any]) -> HookHandle:
     """Calls `hook(module, inputs, output)` after each call of `module`; what it returns takes the output's place."""
     return HookHandle(hooks_of(module)[1], hook)

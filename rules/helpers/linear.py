@@ -67,32 +67,13 @@ class TiedLinear(nnx.Linear):
 
     def __init__(self, weight: nnx.Param, bias: nnx.Param | None = None):
         self.weight = weight
-        self.out_features, self.in_features = weight.shape
+        self.out_features, self.in_features = weight.shape[0], weight.shape[1]
         self.bias = nnx.data(None) if bias is None else bias
 
     @property
     def kernel(self) -> Transposed:
         """The shared weight in Flax's layout, (in_features, out_features)."""
         return Transposed(self.weight)
-
-    def __call__(self, x: jax.Array) -> jax.Array:
-        """Maps (..., in_features) to (..., out_features)."""
-        y = x @ self.weight[...].T
-        return y if self.bias is None else y + self.bias[...]
-
-
-class TiedProduct(nnx.Module):
-    """A linear layer whose weight is a parameter of another module, as `head.weight = embedding.weight` in PyTorch.
-
-    Both modules hold the same `nnx.Param`, so its gradients add up and one update changes both.
-
-    Args:
-      weight: (out_features, in_features), PyTorch's layout, which is that of an embedding table.
-      bias: (out_features,), the layer's own; None for none.
-    """
-
-    def __init__(self, weight: nnx.Param, bias: nnx.Param | None = None):
-        self.weight, self.bias = weight, nnx.data(None) if bias is None else bias
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Maps (..., in_features) to (..., out_features)."""

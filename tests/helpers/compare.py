@@ -16,6 +16,11 @@ import numpy as np
 import torch
 from flax import nnx
 
+from t2j_lsp.translate.source.helpers import helpers
+
+Change = Callable[[str], str]
+"""What makes a helper's text into a special form of it."""
+
 TOLERANCE = 1e-11  # of the largest absolute value in the expected array (or of 1, where that is smaller)
 
 
@@ -230,3 +235,12 @@ def _compare_leaves(got: list[Any], want: list[torch.Tensor], tolerance: float) 
     assert len(got) == len(want), f"{len(got)} outputs, PyTorch has {len(want)}"
     for i, (g, w) in enumerate(zip(got, want, strict=True)):
         close(g, w.detach().numpy(), f"output {i}", tolerance)
+
+
+def changed_helper(module: Any, name: str, change: Change) -> Any:
+    """A helper of a module of helpers in a special form, as it is written into a file: its text, changed."""
+    text = change(helpers()[name].text)
+    assert text != helpers()[name].text
+    names = dict(vars(module))
+    exec(text, names)
+    return names[name]

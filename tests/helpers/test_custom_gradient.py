@@ -10,7 +10,10 @@ import torch
 from flax import nnx
 
 from t2j_lsp import convert
+from t2j_lsp.rules.helpers import custom_gradient
 from t2j_lsp.rules.helpers.custom_gradient import Function, FunctionOfOne
+from t2j_lsp.translate.source.folding.own_gradients import SHORT, of_one_shape
+from tests.helpers.compare import changed_helper
 
 
 def scaled(base: Any, wide: Any, exp: Any) -> Any:
@@ -141,14 +144,15 @@ def rounded(base: Any, wide: Any) -> Any:
     return Rounded
 
 
+@pytest.mark.parametrize("base", [FunctionOfOne, changed_helper(custom_gradient, SHORT, of_one_shape)])
 @pytest.mark.parametrize("kind", [jnp.asarray, nnx.Param, np.asarray])
-def test_a_function_of_one_array_has_the_gradient_that_backward_gives(kind: Any) -> None:
+def test_a_function_of_one_array_has_the_gradient_that_backward_gives(kind: Any, base: Any) -> None:
     x = np.random.default_rng(1).normal(size=(3, 1))
     tensor = torch.tensor(x, requires_grad=True)
     (rounded(torch.autograd.Function, torch.round).apply(tensor) ** 2).sum().backward()
 
     def total(x: Any) -> jax.Array:
-        return jnp.sum(rounded(FunctionOfOne, jnp.round).apply(kind(x)) ** 2)
+        return jnp.sum(rounded(base, jnp.round).apply(kind(x)) ** 2)
 
     function = total if kind is np.asarray else jax.jit(jax.grad(total))
     expected = (

@@ -9,7 +9,10 @@ import pytest
 import torch
 from flax import nnx
 
-from t2j_lsp.rules.helpers.hooks import HookHandle, forward_hook, forward_pre_hook, hooks_after
+from t2j_lsp.rules.helpers import hooks
+from t2j_lsp.rules.helpers.hooks import HookHandle, forward_hook, forward_pre_hook
+from t2j_lsp.translate.source.folding.hooks import HOOKED, after_calls
+from tests.helpers.compare import changed_helper
 
 pytestmark = pytest.mark.jax
 
@@ -77,6 +80,7 @@ def test_hooks_after_calls_alone_see_the_same() -> None:
         said.append(float(call(module)))
         return said
 
+    hooks_after = changed_helper(hooks, HOOKED, after_calls)
     own = story_of(Doubled(), lambda m, hook: HookHandle(hooks_after(m), hook), lambda m: m(jnp.array(3.0)))
     torchs = story_of(TorchDoubled(), lambda m, hook: m.register_forward_hook(hook), lambda m: m(torch.tensor(3.0)))
     assert own == torchs

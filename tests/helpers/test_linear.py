@@ -10,7 +10,8 @@ import torch
 from flax import nnx
 
 from t2j_lsp.rules.helpers import linear
-from tests.helpers.compare import array, same_distribution, same_module
+from t2j_lsp.translate.source.folding.tied import TIED, as_product
+from tests.helpers.compare import array, changed_helper, same_distribution, same_module
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -60,7 +61,7 @@ class TiedFlax(nnx.Module):
         return self.head(jnp.tanh(self.table(ids)))
 
 
-@pytest.mark.parametrize("tied", [linear.TiedLinear, linear.TiedProduct])
+@pytest.mark.parametrize("tied", [linear.TiedLinear, changed_helper(linear, TIED, as_product)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_tied_weight_gets_the_gradients_of_both_uses(bias: bool, tied: Any) -> None:
     reference, module = TiedTorch(bias).double(), TiedFlax(bias, nnx.Rngs(0), tied)

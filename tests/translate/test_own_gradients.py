@@ -74,3 +74,47 @@ def test_one_that_takes_more_keeps_the_whole_base_for_all() -> None:
     other = other.replace("(ctx, x)", "(ctx, x, y)").replace("return grad", "return grad, grad")
     code = convert(source.replace("print(", f"{other}print(Other, ")).code
     assert "def apply(cls, *given):" in code
+
+
+KEEPS_X = "ctx.save_for_backward(x)\n        return {}"
+ALIKE = {
+    "the same": (KEEPS_X.format("x.sign()"), "return grad"),
+    "numbers beside it": (
+        KEEPS_X.format("0.5 * (5 * x**3 - 3 * x)"),
+        "x, = ctx.saved_tensors\n        return -2 * grad * x",
+    ),
+    "written to itself": OF_ONE["a copy that is written to"],
+    "a mask": (KEEPS_X.format("x.sign()"), "x, = ctx.saved_tensors\n        return grad * (x.abs() < 1)"),
+}
+SUMMED = {
+    "a sum": (KEEPS_X.format("x.sum()"), "x, = ctx.saved_tensors\n        return grad * torch.ones_like(x)"),
+    "a name that gets one": (KEEPS_X.format("x.sign()"), "grad = grad.sum()\n        return grad"),
+    "what it is given, summed first": (
+        "ctx.save_for_backward(x)\n        x = x.sum()\n        return x.sign()",
+        "return grad",
+    ),
+    "kept another": (
+        "ctx.save_for_backward(x.sum())\n        return x.sign()",
+        "s, = ctx.saved_tensors\n        return s",
+    ),
+    "another array": ("ctx.save_for_backward(x)\n        return x.sign() * SCALES", "return grad * SCALES"),
+    "a turn": (KEEPS_X.format("x.t()"), "return grad.t()"),
+    "a product of matrices": (KEEPS_X.format("x.sign()"), "x, = ctx.saved_tensors\n        return grad @ x"),
+    "a part": (KEEPS_X.format("x.sign()"), "x, = ctx.saved_tensors\n        return grad * x[0]"),
+    "where without values": (
+        KEEPS_X.format("x.sign()"),
+        "x, = ctx.saved_tensors\n        return torch.where(x)[0] * grad",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ALIKE)
+def test_a_gradient_of_the_shape_of_its_array_is_not_summed(case: str) -> None:
+    code = code_of(*ALIKE[case])
+    assert "context.backward(context, gradient).astype(x.dtype)" in code and "summed_like" not in code
+
+
+@pytest.mark.parametrize("case", SUMMED)
+def test_any_other_gradient_is_summed(case: str) -> None:
+    code = code_of(*SUMMED[case])
+    assert "summed_like" in code or "class Twice(torch.autograd.Function)" in code

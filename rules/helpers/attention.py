@@ -37,12 +37,13 @@ def scaled_dot_product_attention(
 
     Args:
       query: (..., H, L, E).
-      key: (..., H, S, E); with `enable_gqa` it may have fewer heads, each shared by several of the query.
+      key: (..., H, S, E).
       value: (..., H, S, V), as `key`.
       attn_mask: broadcast to (..., H, L, S): booleans, True where a key takes part, or numbers that are added.
       dropout_p: rate of dropout of the weights, with a key from `rngs`; acts wherever it is not 0.
       is_causal: query i sees the keys 0 to i.
       scale: 1 / sqrt(E) if None.
+      enable_gqa: whether key and value may have fewer heads, each shared by several of the query.
     """
     if enable_gqa:
         key, value = (jnp.repeat(x, query.shape[-3] // x.shape[-3], axis=-3) for x in (key, value))
@@ -76,7 +77,7 @@ def additive_mask(mask: jax.Array, dtype: jnp.dtype, extra: int = 0) -> jax.Arra
 class MultiheadAttention(nnx.Module):
     """PyTorch's `nn.MultiheadAttention`: returns the output and the attention weights.
 
-    `in_proj_weight` (3 * embed_dim, embed_dim) holds the rows of query, key and value; with `kdim` or `vdim` there are
+    `in_proj_weight` (3 * embed_dim, embed_dim) holds the rows of query, key and value. With `kdim` or `vdim` there are
     `q_proj_weight`, `k_proj_weight` and `v_proj_weight` instead.
     """
 
@@ -136,7 +137,7 @@ class MultiheadAttention(nnx.Module):
           query: (L, N, E), (N, L, E) with `batch_first`, or (L, E); `key` and `value` likewise with length S.
           key_padding_mask: (N, S) or (S,): booleans, True where a key is left out, or numbers that are added.
           need_weights: whether to return the weights, too. A row with all keys left out is NaN then, and 0 otherwise.
-          attn_mask: (L, S) or (N * heads, L, S), as `key_padding_mask`.
+          attn_mask: (L, S) or (N * heads, L, S): booleans, True where a key is left out, or numbers that are added.
           average_attn_weights: whether to return the mean of the heads' weights.
           is_causal: says that `attn_mask` is the causal mask, which must be given.
         Returns:

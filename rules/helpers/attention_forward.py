@@ -44,7 +44,7 @@ def multi_head_attention_forward(
       dropout_p: rate of dropout of the weights, with a key from `rngs`; acts wherever it is not 0.
       key_padding_mask: (N, S) or (S,): booleans, True where a key is left out, or numbers that are added.
       need_weights: whether to return the weights, too. A row with all keys left out is NaN then, and 0 otherwise.
-      attn_mask: (L, S) or (N * heads, L, S), as `key_padding_mask`.
+      attn_mask: (L, S) or (N * heads, L, S): booleans, True where a key is left out, or numbers that are added.
       average_attn_weights: whether to return the mean of the heads' weights.
     Returns:
       The output in the shape of `query`, and the weights (N, L, S), (N, heads, L, S), or without N.

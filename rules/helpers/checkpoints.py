@@ -37,11 +37,13 @@ def saved_places(
 ) -> Iterator[tuple[str, Any]]:
     """PyTorch's names of what it saves of a module, with the variables, and whether these are kernels of Flax.
 
-    With `every`, also of the buffers that it doesn't save. If `ordered`, parameters, buffers and the parts come as they
-    were assigned, which Flax keeps in `_pytree__nodes`; `vars(module)` is in alphabetical order behind `nnx.jit`.
+    Args:
+      every: also those of the buffers that it doesn't save.
+      ordered: parameters, buffers and the parts come as they were assigned.
     """
     names = TORCH_NAMES if isinstance(module, LAYERS_WITH_WEIGHTS) else {}
     if ordered:
+        # Flax keeps the order of assignment; `vars(module)` is in alphabetical order behind `nnx.jit`.
         parts = {k: vars(module)[k] for k in module._pytree__nodes if k in vars(module)}
         kinds = {k: isinstance(v, nnx.Variable) + isinstance(v, nnx.Param) for k, v in parts.items()}
         held = sorted(parts.items(), key=lambda item: (-kinds[item[0]], item[0] not in names))
@@ -98,9 +100,10 @@ IncompatibleKeys = namedtuple("IncompatibleKeys", "missing_keys unexpected_keys"
 
 
 def load_state_dict(module: nnx.Module, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
-    """Writes arrays under PyTorch's names into a module.
+    """Writes arrays under PyTorch's names into a module. Raises RuntimeError where names or shapes differ.
 
-    Raises RuntimeError where names or shapes differ; names only if `strict`.
+    Args:
+      strict: whether the names have to be the same, too.
     """
     places = dict(saved_places(module, ordered=not strict))
     given = {k: v for k, v in state.items() if k in places or "batches_tracked" not in k}

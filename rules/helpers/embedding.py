@@ -87,10 +87,10 @@ def embedding_bag(
     Args:
       ids: (bags, length), or (total,) with `offsets`.
       weight: (rows, features).
-      offsets: (bags,), where each bag starts in `ids`; with `include_last_offset` a last one where the last bag ends.
+      offsets: (bags,), where each bag starts in `ids`.
       mode: "sum", "mean" or "max".
       per_sample_weights: factors in the shape of `ids`, for the mode "sum".
-      include_last_offset: whether `offsets` has that last element.
+      include_last_offset: whether `offsets` also has where the last bag ends.
       padding_idx: ids of this value are left out.
 
     Returns:

@@ -53,11 +53,12 @@ def flex_attention(
 
     Args:
       query: (N, H, L, E).
-      key: (N or 1, H, S, E); with `enable_gqa` it may have fewer heads, each shared by several of the query.
+      key: (N or 1, H, S, E).
       value: (N or 1, H, S, V), as `key`.
       score_mod: from a score and its four indices to the score that counts.
       block_mask: broadcast to (N, H, L, S), True where a key takes part; a row without any gives zeros.
       scale: 1 / sqrt(E) if None.
+      enable_gqa: whether key and value may have fewer heads, each shared by several of the query.
     """
     if enable_gqa:
         key, value = (jnp.repeat(x, query.shape[1] // x.shape[1], axis=1) for x in (key, value))

@@ -104,7 +104,7 @@ def updated_running_stats(
 
 
 def normalize(x: jax.Array, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12) -> jax.Array:
-    """`F.normalize`: x / max(||x||_p, eps), the norm taken over `dim`."""
+    """`F.normalize`: x / max(||x||_p, eps), the norm taken over one axis."""
     if p == 2 and isinstance(dim, int):
         return x / optax.safe_norm(x, eps, axis=dim, keepdims=True)
     norm = vector_norm(x, p, dim, keepdims=True)

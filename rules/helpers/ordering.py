@@ -38,7 +38,7 @@ def min_with_indices(x: jax.Array, axis: int, keepdims: bool = False) -> ValuesA
 
 
 def sort_with_indices(x: jax.Array, axis: int = -1, descending: bool = False) -> ValuesAndIndices:
-    """Sorts x along `axis` and tells each element's index in x, as `torch.sort`. Equal elements keep their order."""
+    """Sorts x along an axis and tells each element's index in x, as `torch.sort`. Equal elements keep their order."""
     indices = jnp.argsort(x, axis, descending=descending)
     return ValuesAndIndices(jnp.take_along_axis(x, indices, axis), indices)
 

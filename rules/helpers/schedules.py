@@ -13,7 +13,7 @@ import optax
 
 
 def cosine_annealing(value: float, T_max: float, eta_min: float = 0.0) -> optax.Schedule:
-    """`torch.optim.lr_scheduler.CosineAnnealingLR`: down to `eta_min` in `T_max` counts, and up again after that.
+    """`torch.optim.lr_scheduler.CosineAnnealingLR`: down to the minimum in `T_max` counts, and up again after that.
 
     optax.cosine_decay_schedule stays at the minimum.
     """

@@ -13,7 +13,7 @@ from .container import Buffer
 class SpectralNorm(nnx.SpectralNorm):
     """PyTorch's `spectral_norm(layer)`: the layer with its weight divided by the largest singular value.
 
-    In training each call takes `n_power_iterations` steps towards that value. Flax's own layer writes the divided
+    In training each call goes on towards that value, by power iterations. Flax's own layer writes the divided
     weight back into the layer; here the weight that is trained stays as it is.
     """
 

@@ -236,3 +236,22 @@ def test_helpers_are_annotated_where_their_file_is() -> None:
     assert ast.unparse(defined["ValuesAndIndices"]).endswith("namedtuple('ValuesAndIndices', 'values indices')")
     record = definitions("def f(x: torch.Tensor):\n    return torch.max(x, 1)\n")["ValuesAndIndices"]
     assert isinstance(record, ast.ClassDef) and {type(s) for s in record.body[1:]} == {ast.AnnAssign}
+
+
+def test_a_class_says_nothing_of_parameters_that_its_constructor_lost() -> None:
+    code = convert(
+        "import torch\nfrom torch import nn\n\nattention = nn.MultiheadAttention(8, 2)\n"
+        "print(attention(*[torch.ones(3, 1, 8)] * 3)[0].shape)\n"
+    ).code
+    assert "`in_proj_weight` (3 * embed_dim, embed_dim) holds the rows" in code
+    assert "kdim" not in code
+
+
+def test_a_class_that_was_put_together_begins_with_its_constructor_and_declares_no_attribute_twice() -> None:
+    code = convert(
+        "import torch\nfrom torch.distributions import Normal\n\n\ndef draw(loc: torch.Tensor) -> torch.Tensor:\n"
+        "    normal = Normal(loc, 1.0)\n    return normal.log_prob(normal.sample())\n\n\nprint(draw(torch.zeros(2)))\n"
+    ).code
+    methods = [line.strip() for line in code.splitlines() if line.startswith("    def ")]
+    assert methods[0].startswith("def __init__(") and any(m.startswith("def sample(") for m in methods[1:])
+    assert "variance: jax.Array" not in code

@@ -37,8 +37,8 @@ class WithoutParameters(Transformer):
 
 
 def switched_off(constants: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """The parameters that became None, False or 0, or one of several names: what the others do need not be told."""
-    return frozenset(name for name, value in constants if value in ("None", "False", "0", "0.0") or value[:1] in "\"'")
+    """The parameters that became None, False, a number or one of several names: what the others do need not be told."""
+    return frozenset(name for name, value in constants if value in ("None", "False") or value[:1] in "\"'-.0123456789")
 
 
 def without_sentences(docstring: str, names: frozenset[str]) -> str:

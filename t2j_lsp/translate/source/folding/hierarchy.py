@@ -49,7 +49,10 @@ def merged_class(base: str, derived: str) -> str | None:
             if extended is None:
                 return None
             parts[name] = extended
+    if NEW in parts:
+        parts = {NEW: parts[NEW], **parts}
     assigned = {t.id for s in above.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}
+    assigned |= set(_set_by(high[NEW])) if NEW in high else set()
     settings = [
         _lines(text, s)
         for text, node in ((base, below), (derived, above))
@@ -69,6 +72,13 @@ def merged_class(base: str, derived: str) -> str | None:
 
 def _methods(node: ast.ClassDef) -> dict[str, ast.FunctionDef]:
     return {s.name: s for s in node.body if isinstance(s, ast.FunctionDef)}
+
+
+def _set_by(constructor: ast.FunctionDef) -> Iterator[str]:
+    """The attributes that a constructor gives the object."""
+    for node in nodes(constructor):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            yield node.attr
 
 
 def _super_calls(method: ast.FunctionDef) -> Iterator[str]:

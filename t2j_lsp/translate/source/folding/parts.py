@@ -51,6 +51,14 @@ def is_function(part: str, name: str) -> bool:
     return isinstance(statement, ast.FunctionDef) and statement.name == name
 
 
+def is_remark(part: str) -> bool:
+    """Whether a part of a class is its docstring, or that of an attribute."""
+    match definition(part):
+        case ast.ClassDef(body=[ast.Expr(value=ast.Constant(value=str())), *_]):
+            return True
+    return False
+
+
 @cache
 def words(text: str) -> frozenset[str]:
     """The words in a text, which are all the names that it may have."""

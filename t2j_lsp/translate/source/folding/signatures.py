@@ -9,7 +9,7 @@ from functools import cache
 import libcst as cst
 
 from .docstrings import WithoutParameters
-from .parts import BODY, HEAD, is_function, of_parts, parts, words
+from .parts import BODY, HEAD, is_function, is_remark, of_parts, parts, words
 from .transformer import Transformer, code, transformed
 
 NEW = "__init__"
@@ -19,11 +19,21 @@ NEW = "__init__"
 def without_parameters(text: str, function: str, names: frozenset[str], unsaid: frozenset[str] = frozenset()) -> str:
     """A definition without some parameters of the function, or of the method, of that name.
 
-    Nothing is said any more of those ``unsaid``, whose absence says enough.
+    Nothing is said any more of those ``unsaid``, whose absence says enough; what a class says of its constructor's
+    parameters stands in its own docstring, too.
     """
-    return of_parts(
-        text, lambda part: _without_parameters(part, function, names, unsaid) if is_function(part, function) else part
-    )
+
+    def change(part: str) -> str:
+        if is_function(part, function):
+            return _without_parameters(part, function, names, unsaid)
+        return _unsaid(part, names, unsaid) if function == NEW and is_remark(part) else part
+
+    return of_parts(text, change)
+
+
+@cache
+def _unsaid(text: str, names: frozenset[str], unsaid: frozenset[str]) -> str:
+    return transformed(text, lambda: WithoutParameters(names, unsaid))
 
 
 @cache

@@ -216,6 +216,8 @@ def own_links(o: Options) -> list[str]:
     made = o.call.site.fact(o.call.node.func)
     if isinstance(made, OptimizerFunction) and made.keeps_rate and o.group is not None and "lr" in o.group.options:
         raise Unsure("a group has its own rate, and its constructor keeps what it computes of that of the optimizer")
+    if isinstance(made, OptimizerFunction) and made.of_all_gradients and o.group is not None:
+        raise Unsure("each step computes something of the gradients of all groups together")
     given = [f"{INJECTED[n] if n == 'lr' else n}={o.hole(n)}" for n in names if o.given(n)]
     _ = [o.call[n] for n in names]  # those at their defaults are seen
     return [f"{ast.unparse(o.call.node.func)}({arguments(given)})"]

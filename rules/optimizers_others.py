@@ -83,7 +83,10 @@ def own(call: Call) -> Piece | Refusal:
     """A call of a class of the user's own; and what makes it, in the function that stands for the class."""
     if is_own(call):
         return optimizer(call, own_links)
-    if [call["params"].text, call["defaults"].text] != ["init_state", "update_parameter"]:
+    given = [call["params"].text, call["defaults"].text]
+    if given == ["init_state", "(update_parameter, of_all_gradients)"]:
+        return call.emit("for_each_parameter_given({params}, update_parameter, of_all_gradients)")
+    if given != ["init_state", "update_parameter"]:
         return call.refuse("A custom optimizer is written as an optax.GradientTransformation.")
     return call.emit("for_each_parameter({params}, {defaults})")
 

@@ -183,6 +183,19 @@ def for_each_parameter(init: Callable[..., dict[str, Any]], update: Callable[...
     return optax.GradientTransformation(init_all, update_all)
 
 
+def for_each_parameter_given(
+    init: Callable[..., dict[str, Any]], update: Callable[..., Any], of_all: Callable[..., Any]
+) -> optax.GradientTransformation:
+    """The same where `update(p, grad, state, value)` is also given what `of_all(grads)` makes of all gradients."""
+
+    def update_all(grads: Any, state: dict[str, Any], params: Any = None) -> tuple[Any, dict[str, Any]]:
+        value = of_all(jax.tree.leaves(grads))
+        each = for_each_parameter(init, lambda p, grad, own: update(p, grad, own, value))
+        return each.update(grads, state, params)
+
+    return optax.GradientTransformation(for_each_parameter(init, update).init, update_all)
+
+
 def set_hyperparameter(optimizer: nnx.Optimizer, name: str, value: Any, label: str | None = None) -> None:
     """Sets a hyperparameter that `optax.inject_hyperparams` keeps in the optimizer's state: `"learning_rate"`.
 

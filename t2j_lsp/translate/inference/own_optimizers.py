@@ -8,7 +8,7 @@ from collections.abc import Callable
 from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo
 from t2j_lsp.translate.rule.facts import OPTIMIZER_BASE, Fact, OptimizerFunction, Qual
 from t2j_lsp.translate.source.optimizer_classes.constructor import is_of_first_rate
-from t2j_lsp.translate.source.optimizer_classes.function import function_text, signature_of
+from t2j_lsp.translate.source.optimizer_classes.function import function_text, is_of_all_gradients, signature_of
 from t2j_lsp.translate.source.optimizer_classes.functions import Imported
 from t2j_lsp.translate.source.optimizer_classes.unfit import Unfit
 from t2j_lsp.translate.source.text import Source
@@ -28,7 +28,8 @@ def _made(node: ast.FunctionDef | ast.AsyncFunctionDef) -> OptimizerFunction | N
     signature = signature_of(node)
     if signature is None:
         return None
-    return OptimizerFunction(OPTIMIZER_BASE, signature, any(map(is_of_first_rate, node.body)))
+    keeps_rate = any(map(is_of_first_rate, node.body))
+    return OptimizerFunction(OPTIMIZER_BASE, signature, keeps_rate, is_of_all_gradients(node))
 
 
 def is_own_optimizer(info: ClassInfo) -> bool:

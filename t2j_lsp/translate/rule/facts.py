@@ -118,6 +118,8 @@ class OptimizerFunction(Qual):
     """What the class takes: ``Lion(params, lr=1e-4)``."""
     keeps_rate: bool = False
     """Whether the class keeps something that it computes of the learning rate that it is made with."""
+    of_all_gradients: bool = False
+    """Whether a step computes something of the gradients of all groups together."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ _EACH, _ALL = names_with(Trait.OF_ELEMENTS), names_with(Trait.OF_ALL_ELEMENTS)
 _ABOUT, _COUNTS = names_with(Trait.ABOUT), names_with(Trait.COUNTS)
 _PAIRS = ("max", "min")
 _AXES = "{} may ask for the axes of a parameter, and Flax turns those of kernels around"
-_PLAIN = frozenset({"len", "isinstance", "float", "abs", "int", "bool", "range", *_PAIRS})
+_NORMS = {"vector_norm": "norm", "_foreach_norm": "norm"}
+"""Functions that make a number of all elements of a tensor, or of each of a list."""
+_PLAIN = frozenset({"len", "isinstance", "hasattr", "float", "abs", "int", "bool", "range", *_PAIRS})
 """Python's own functions, which ask tensors for numbers at most."""
 
 
@@ -35,6 +37,12 @@ class AxesCheck:
     def check(self, lines: Iterable[str]) -> None:
         """Raises Unfit where the lines of a function ask for axes, or call what isn't seen."""
         self._check(ast.parse("\n".join(["def f():", *(f"    {line}" for line in lines)])))
+
+    def check_all(self, lines: Iterable[str]) -> None:
+        """Raises Unfit where the lines of a function of all gradients ask for axes of one."""
+        self.inside.add("")
+        self.check(lines)
+        self.inside.discard("")
 
     def _traced(self, *nodes: ast.AST) -> bool:
         return bool(self.inside) or any(map(self.expressions.is_traced, nodes))
@@ -66,15 +74,20 @@ class AxesCheck:
         given = [*node.args, *(k.value for k in node.keywords)]
         match node.func:
             case ast.Attribute(value=owner, attr=name) if name != "is_tensor":
-                of_torch = isinstance(owner, ast.Name) and owner.id == self.expressions.torch
+                root = owner.value if isinstance(owner, ast.Attribute) and owner.attr == "linalg" else owner
+                of_torch = isinstance(root, ast.Name) and root.id == self.expressions.torch
                 if not self._traced(*given, *([] if of_torch else [owner])):
                     return
                 along = any(k.arg in ("dim", "dims", "axis") for k in node.keywords)
                 elements = name in _EACH or name.removesuffix("_") in _EACH
                 count = len(node.args) - of_torch
+                name = _NORMS.get(name, name) if of_torch else name
                 whole = name in _ALL and (count <= 0 or name == "norm" and count == 1 or name in _PAIRS and count == 1)
+                whole = whole or of_torch and name == "stack" and count == 0
                 if along or not (elements or whole or name in _COUNTS and count <= 0):
                     raise self._refuse(node)
+            case ast.Name(id="sum") if all(isinstance(one, ast.GeneratorExp | ast.ListComp) for one in given):
+                pass
             case ast.Name(id=name) if self._traced(*given) and name not in _PLAIN:
                 self._look_into(name)
 

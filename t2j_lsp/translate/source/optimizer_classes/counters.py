@@ -77,7 +77,7 @@ def _made(statements: Sequence[ast.stmt], group: str, name: str) -> tuple[ast.If
             ) if key == name and owner == group:
                 absent, present = (node.orelse, node.body) if isinstance(op, ast.In) else (node.body, node.orelse)
                 match absent, present:
-                    case [ast.Assign(value=ast.Constant(value=int()) as value)], []:
+                    case [ast.Assign(value=ast.Constant(value=int()) | ast.Call() as value)], []:
                         return node, value, False
                     case [ast.Assign(value=ast.Constant(value=int(value)))], [
                         ast.AugAssign(op=ast.Add(), value=ast.Constant(value=1))

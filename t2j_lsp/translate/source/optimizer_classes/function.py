@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from t2j_lsp import symbols
 from t2j_lsp.translate.source.text import Source
 
+from .all_gradients import AllGradients, body_of, without_all_gradients
 from .axes import AxesCheck
 from .branches import made_at_first, without_continues
 from .collecting import with_collecting_methods
@@ -33,6 +34,9 @@ _OF_OPTIMIZERS = frozenset({"zero_grad", "add_param_group", "state_dict", "load_
 """Methods that PyTorch's own optimizers have, which another one may stand for."""
 _WIDTH = 100
 NAMES = ("init_state", "update_parameter")
+OF_ALL = "of_all_gradients"
+"""The third function, of those that compute something of all gradients together."""
+GRADIENTS = "grads"
 
 
 def function_text(source: Source, node: ast.ClassDef, imported: Imported = nothing_imported) -> str:
@@ -44,7 +48,7 @@ def function_text(source: Source, node: ast.ClassDef, imported: Imported = nothi
     for name in ("__init__", "step"):
         need(name in methods, f"it has no {name} of its own", node)
     functions = KnownFunctions.of(source, imported)
-    kernels, collecting = _with_kernels(methods, functions)
+    kernels, collecting, shared = _with_kernels(methods, functions)
     walk = kernels.walk
     option, item = kept_option(walk.body, walk.group) or ("", "")
     if item:
@@ -56,15 +60,24 @@ def function_text(source: Source, node: ast.ClassDef, imported: Imported = nothi
     lines = Lines(source)
     known = _torch(source)
     torch = known or "torch"
-    helpers = _helpers(source, {n: m for n, m in methods.items() if n not in collecting}, constructor.attributes)
+    own = {n: m for n, m in methods.items() if n not in collecting and (shared is None or m is not shared.method)}
+    helpers = _helpers(source, own, constructor.attributes)
     helpers += [unparsed(nested).split("\n") for nested in kernels.nested]
     taken = set(NAMES) | {n.id for n in symbols.walk(methods["__init__"]) if isinstance(n, ast.Name)}
     taken |= {a.arg for a in symbols.named_parameters(methods["__init__"])}
     step = OptimizerStepWriter(walk, constructor, lines, torch, taken, functions)
+    if shared is not None:
+        step.is_given(shared.variable)
     made = step.functions()
     check = AxesCheck(step.expressions, source, methods["step"], functions)
     check.check(made.initial)
     check.check(made.update)
+    of_all: list[str] = []
+    if shared is not None:
+        need(GRADIENTS not in taken, f"a value has the name {GRADIENTS}", node)
+        computed = body_of(shared, GRADIENTS, constructor.options, constructor.attributes)
+        of_all = [line for s in computed for line in unparsed(s).split("\n")]
+        check.check_all(of_all)
     base = ast.unparse(node.bases[0])
     head = _head(node.name, constructor.arguments)
     tensor = f"{torch}.Tensor"
@@ -77,12 +90,14 @@ def function_text(source: Source, node: ast.ClassDef, imported: Imported = nothi
     for helper in helpers:
         body += ["", *helper]
     body += ["", f"def {NAMES[0]}({p}: {tensor}):", *indented(made.initial)]
-    body += [
-        "",
-        f"def {NAMES[1]}({p}: {tensor}, {grad}: {tensor}, state: dict[str, {tensor}]):",
-        *indented(made.update),
-    ]
-    body += ["", f"return {base}({', '.join(NAMES)})"]
+    given = f"{p}: {tensor}, {grad}: {tensor}, state: dict[str, {tensor}]"
+    made_of = NAMES[1]
+    if shared is not None:
+        given, made_of = f"{given}, {shared.variable}", f"({NAMES[1]}, {OF_ALL})"
+    body += ["", f"def {NAMES[1]}({given}):", *indented(made.update)]
+    if shared is not None:
+        body += ["", f"def {OF_ALL}({GRADIENTS}: list[{tensor}]):", *indented(of_all)]
+    body += ["", f"return {base}({NAMES[0]}, {made_of})"]
     return "\n".join([*([] if known else ["import torch", "", ""]), f"@{base}", *head, *indented(body)])
 
 
@@ -102,10 +117,16 @@ def _head(name: str, arguments: ast.arguments) -> list[str]:
     return [f"def {name}(", *(f"    {part}," for part in parts), "):"]
 
 
-def _with_kernels(methods: Mapping[str, ast.FunctionDef], functions: KnownFunctions) -> tuple[KernelsInStep, set[str]]:
-    """The step with the functions and methods in it that it hands lists to, and the names of these methods."""
-    method, collecting = with_collecting_methods(methods["step"], methods)
-    return KernelsInStep(read_walk(method), functions), collecting
+def _with_kernels(
+    methods: Mapping[str, ast.FunctionDef], functions: KnownFunctions
+) -> tuple[KernelsInStep, set[str], AllGradients | None]:
+    """The step with the functions and methods in it that it hands lists to, and the names of these methods.
+
+    The last is what it computes of all gradients together.
+    """
+    step, shared = without_all_gradients(methods["step"], methods)
+    method, collecting = with_collecting_methods(step, methods)
+    return KernelsInStep(read_walk(method), functions), collecting, shared
 
 
 def unparsed_block(lines: Lines, new: ast.stmt, old: ast.stmt) -> list[str]:
@@ -208,7 +229,9 @@ def signature_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
             body=[
                 *_,
                 ast.Return(
-                    value=ast.Call(func=made, args=[ast.Name(id="init_state"), ast.Name(id="update_parameter")])
+                    value=ast.Call(
+                        func=made, args=[ast.Name(id="init_state"), ast.Name(id="update_parameter") | ast.Tuple()]
+                    )
                 ),
             ],
         ) if ast.unparse(base) == ast.unparse(made):
@@ -219,3 +242,8 @@ def signature_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
             given = ast.unparse(arguments)
             return f"{node.name}({', '.join(part for part in ('params', given) if part)})"
     return None
+
+
+def is_of_all_gradients(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function that stands for a class computes something of all gradients together."""
+    return any(isinstance(s, ast.FunctionDef) and s.name == OF_ALL for s in node.body)

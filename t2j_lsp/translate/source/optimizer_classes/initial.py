@@ -49,7 +49,10 @@ class InitialState:
 
     def number(self, key: str, value: ast.expr) -> None:
         """An entry that is a number."""
-        self.kinds[key], self.values[key] = "number", f"{self.expressions.torch}.tensor({unparsed(value)})"
+        made = unparsed(value)
+        is_tensor = isinstance(value, ast.Call)
+        self.kinds[key] = "number"
+        self.values[key] = made if is_tensor else f"{self.expressions.torch}.tensor({made})"
         self.conditions[key] = ()
 
     def late(self, key: str, value: str) -> None:

@@ -38,6 +38,12 @@ class StepFunctions:
 class OptimizerStepWriter(StepValues):
     """Writes the functions."""
 
+    def is_given(self, name: str) -> None:
+        """A variable has a value that each step computes before its walk."""
+        need(name not in self.names.renames and name not in self.names.stored, f"what {name} is", self.walk.body[0])
+        self.expressions.traced.add(name)
+        self.defined.add(name)
+
     def functions(self) -> StepFunctions:
         """What a step is. Raises Unfit."""
         entries = {**self.names.entries, **{one.name: one.name for one in self.counters.values()}}

@@ -77,6 +77,7 @@ class StepValues:
             if name in own and name not in self.names.renames and name != self.names.parameter:
                 new = self._fresh(f"new_{name}")
                 self.names.renames[name] = new
+                self.names.stored[new] = self.names.stored[name]
                 if name in entries:
                     self.names.entries = {k: new if v == name else v for k, v in self.names.entries.items()}
         self.names.entries = {

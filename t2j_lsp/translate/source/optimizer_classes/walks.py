@@ -121,6 +121,8 @@ def _of_group(loop: ast.For) -> Walk:
             assert isinstance(statement.target, ast.Name)
             walk = Walk(group, statement.target.id, statement.body)
             continue
+        if _leaves_groups_alone(statement, group):
+            continue
         known = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.Expr)
         need(known or walk is not None and isinstance(statement, ast.For), _BESIDE, statement)
         (before if walk is None else after).append(statement)
@@ -128,3 +130,22 @@ def _of_group(loop: ast.For) -> Walk:
         raise Unfit("its step doesn't walk over the parameters of each group", loop)
     walk.before, walk.after = before, after
     return walk
+
+
+def _leaves_groups_alone(node: ast.stmt, group: str) -> bool:
+    """Whether it passes a group over none of whose parameters has a gradient: in JAX all that are updated have one."""
+    match node:
+        case ast.If(
+            test=ast.UnaryOp(
+                op=ast.Not(), operand=ast.Call(func=ast.Name(id="any"), args=[ast.GeneratorExp() as each])
+            ),
+            body=[ast.Continue()],
+            orelse=[],
+        ):
+            walked = [ast.unparse(g.iter).replace('"', "'") for g in each.generators]
+            asked = ast.unparse(each.elt)
+            return (
+                walked == [f"{group}['params']"]
+                and asked == f"{ast.unparse(each.generators[0].target)}.grad is not None"
+            )
+    return False

@@ -22,6 +22,7 @@ describe(f"{OF_MODULE}.modules", "(m for _, m in nnx.iter_modules(model))", note
 describe(f"{OF_MODULE}.named_modules", "nnx.iter_modules(model)", note=ORDER)
 describe(f"{OF_MODULE}.children", "nnx.iter_module_children(model)", note=ORDER)
 describe(f"{OF_MODULE}.named_children", "named_children(model)", note=ORDER)
+describe(f"{OF_MODULE}.get_submodule", "get_submodule(model, target)", note="By PyTorch's name of the part.")
 describe(f"{OF_MODULE}.apply", "for _, module in nnx.iter_modules(model): fn(module)", note=ORDER)
 
 # Parts and state ------------------------------------------------------------------------------------------------

@@ -67,6 +67,23 @@ def named_contents(container: Any) -> list[tuple[str, Any]]:
     return [(name, child) for name, child in pairs if modules.get(id(child), name) == name]
 
 
+def get_submodule(module: Any, target: str) -> Any:
+    """The part of a module that has PyTorch's name, `blocks.0.attn`; the module itself at "".
+
+    Raises AttributeError where there is none.
+    """
+    for name in target.split(".") if target else []:
+        while nameless := [key for key in ("layers", "layer_instance") if is_nameless(module, key)]:
+            module = getattr(module, nameless[0])
+        if isinstance(module, list | tuple | nnx.List) and name.isdigit() and int(name) < len(module):
+            module = module[int(name)]
+        else:
+            module = getattr(module, name)
+        if isinstance(module, nnx.Variable) or not callable(module) and not isinstance(module, nnx.Pytree):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+    return module
+
+
 def in_torch_order(
     module: nnx.Module, walk: Iterable[tuple[tuple[Any, ...], Any]], parts_first: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:

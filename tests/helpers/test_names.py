@@ -3,12 +3,13 @@
 from collections import OrderedDict
 
 import jax.numpy as jnp
+import pytest
 import torch
 from flax import nnx
 
 from t2j_lsp.rules.helpers.checkpoints import StateDict
 from t2j_lsp.rules.helpers.container import Sequential
-from t2j_lsp.rules.helpers.names import in_torch_order, named_children, named_contents, torch_name
+from t2j_lsp.rules.helpers.names import get_submodule, in_torch_order, named_children, named_contents, torch_name
 
 
 class Block(nnx.Module):
@@ -129,3 +130,16 @@ def test_a_container_has_what_pytorch_counts_as_children() -> None:
     listed = [linear, nnx.relu, nnx.relu, linear, nnx.Linear(2, 2, rngs=nnx.Rngs(0))]
     assert [name for name, _ in named_contents(nnx.List(listed))] == ["0", "1", "2", "4"]
     assert [name for name, _ in named_contents(nnx.Sequential(*listed))] == ["0", "1", "2", "4"]
+
+
+def test_a_part_is_found_by_pytorchs_name_of_it() -> None:
+    block, module = Block(rngs=nnx.Rngs(0)), TorchBlock()
+    assert get_submodule(block, "") is block and get_submodule(block, "net.1") is nnx.relu
+    assert get_submodule(block, "net.2") is block.net.layers[2] and get_submodule(block, "layers.0") is block.layers[0]
+    named = Sequential(OrderedDict(z=nnx.Linear(2, 2, rngs=nnx.Rngs(0)), layers=nnx.Linear(2, 2, rngs=nnx.Rngs(0))))
+    assert get_submodule(named, "layers") is named.layers
+    for missing in ("net.3", "net.x", "gain", "layers.-1", "other", "net.0.weight"):
+        with pytest.raises(AttributeError):
+            get_submodule(block, missing)
+        with pytest.raises(AttributeError):
+            module.get_submodule(missing)

@@ -128,6 +128,8 @@ class ModuleMethods:
                 return Piece(f"{need('jax')}.tree.leaves({state})")
             case "modules":
                 return Piece(f"(m for _, m in {need('nnx')}.iter_modules({text}))")
+            case "get_submodule" if len(node.args) == 1 and not node.keywords:
+                return Piece(f"{need('get_submodule')}({receiver.text}, {self.renderer.argument(node.args[0]).text})")
             case "named_modules" | "named_parameters" if not node.args and not node.keywords:
                 return self._named(node, receiver.text, name)
             case _:

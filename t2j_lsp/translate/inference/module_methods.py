@@ -70,6 +70,8 @@ class ModuleMethodFacts:
             return ListOf(Tuple((STR, Tensor(variable=True, any_layout=True))))
         if name == "children" and layer_names(owner):
             self.state.uses.note_indexed(owner)
+        if name == "get_submodule":
+            return AnyModule()
         if name in ("modules", "children"):
             return ListOf(AnyModule())
         if name in ("named_modules", "named_children"):

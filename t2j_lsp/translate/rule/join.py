@@ -33,6 +33,7 @@ from .facts import (
 )
 from .layer import LAYERS
 from .library import Trait, names_with
+from .names import is_torch
 from .one_of import OneOf, one_of
 from .record import REGISTRY
 
@@ -109,9 +110,16 @@ def _maker_or_name(a: Fact, b: Fact) -> Fact | None:
     for maker, other in ((a, b), (b, a)):
         if isinstance(other, Partial) and other.function == NONE and makes_modules(maker):
             return Partial(AnyModule()) if _is_closure(maker) else ModuleClass(lambdas(maker) | lambdas(other))
-        if (other.is_open or isinstance(other, Scalar)) and makes_modules(maker) and not _is_closure(maker):
+        unknown = other.is_open or isinstance(other, Scalar) or _is_class_elsewhere(other)
+        if unknown and makes_modules(maker) and not _is_closure(maker):
             return some_maker(maker)
     return None
+
+
+def _is_class_elsewhere(fact: Fact) -> bool:
+    """Whether it has the name of a class of a library: one more maker in a table of them."""
+    library, _, name = fact.name.rpartition(".") if isinstance(fact, Qual) else ("", "", "")
+    return bool(library) and not is_torch(library) and name[:1].isupper() and not name.isupper()
 
 
 def some_maker(fact: Fact) -> Fact:

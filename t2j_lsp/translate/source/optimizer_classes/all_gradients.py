@@ -16,6 +16,7 @@ from .answers import answered
 from .forms import raises_for_sparse
 from .functions import is_text
 from .names import is_gradient, writes_into
+from .renaming import renamed
 from .unfit import Unfit, need
 from .walks import inner_loop, is_without_gradient
 
@@ -72,7 +73,7 @@ def body_of(
     for node in statements:
         if node is loops[0] or _is_empty(node, collected) or _asks_for_none(node, collected):
             continue
-        changed = _Renamed(collected, gradients).visit(variables.visit(copy.deepcopy(node)))
+        changed = renamed(variables.visit(copy.deepcopy(node)), {collected: gradients})
         if not (
             isinstance(changed, ast.Assign)
             and [ast.unparse(t) for t in changed.targets] == [ast.unparse(changed.value)]
@@ -199,13 +200,3 @@ class _Variables(ast.NodeTransformer):
             return ast.copy_location(ast.Name(self.attributes[node.attr], node.ctx), node)
         self.generic_visit(node)
         return node
-
-
-class _Renamed(ast.NodeTransformer):
-    """A variable under another name."""
-
-    def __init__(self, old: str, new: str) -> None:
-        self.old, self.new = old, new
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.copy_location(ast.Name(self.new, node.ctx), node) if node.id == self.old else node

@@ -157,6 +157,7 @@ EACH = """
 """
 trait(Trait.OF_ELEMENTS, *EACH.split())
 trait(Trait.OF_ALL_ELEMENTS, "norm", "mean", "sum", "std", "var", "max", "min", "amax", "amin", "median", "all", "any")
+trait(Trait.OF_ALL_ELEMENTS, "vector_norm", "_foreach_norm")
 trait(Trait.LIKE, "zeros_like", "ones_like", "full_like", "empty_like")
 
 # Axes -----------------------------------------------------------------------------------------------------------

@@ -20,8 +20,6 @@ _EACH, _ALL = names_with(Trait.OF_ELEMENTS), names_with(Trait.OF_ALL_ELEMENTS)
 _ABOUT, _COUNTS = names_with(Trait.ABOUT), names_with(Trait.COUNTS)
 _PAIRS = ("max", "min")
 _AXES = "{} may ask for the axes of a parameter, and Flax turns those of kernels around"
-_NORMS = {"vector_norm": "norm", "_foreach_norm": "norm"}
-"""Functions that make a number of all elements of a tensor, or of each of a list."""
 _PLAIN = frozenset({"len", "isinstance", "hasattr", "float", "abs", "int", "bool", "range", *_PAIRS})
 """Python's own functions, which ask tensors for numbers at most."""
 
@@ -81,7 +79,6 @@ class AxesCheck:
                 along = any(k.arg in ("dim", "dims", "axis") for k in node.keywords)
                 elements = name in _EACH or name.removesuffix("_") in _EACH
                 count = len(node.args) - of_torch
-                name = _NORMS.get(name, name) if of_torch else name
                 whole = name in _ALL and (count <= 0 or name == "norm" and count == 1 or name in _PAIRS and count == 1)
                 whole = whole or of_torch and name == "stack" and count == 0
                 if along or not (elements or whole or name in _COUNTS and count <= 0):

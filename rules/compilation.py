@@ -200,7 +200,6 @@ PACKAGES = {
     "sparse": "JAX keeps sparse arrays in jax.experimental.sparse, with another interface.",
     "profiler": "JAX profiles with jax.profiler.trace.",
     "utils.tensorboard": "The package tensorboardX has its own names for this: import them from there.",
-    "hub": "torch.hub loads PyTorch models.",
     "nested": "JAX has no nested tensors: pad, and keep the lengths.",
     "futures": "JAX dispatches asynchronously by itself.",
     "overrides": "JAX has no such protocol.",

@@ -104,6 +104,8 @@ trait(Trait.ABOUT, *names_with(Trait.COUNTS))
 trait(
     Trait.VIEW,
     "as_strided",
+    "imag",
+    "real",
     "view_as",
     "expand_as",
     "contiguous",

@@ -12,7 +12,7 @@ from {library} import {name}
 TABLE = dict(batch=nn.BatchNorm1d, group=nn.GroupNorm, other={name})
 
 
-def found(norm):
+def looked_up(norm):
     if norm is None:
         return None
     if isinstance(norm, str):
@@ -23,7 +23,7 @@ def found(norm):
 class Net(nn.Module):
     def __init__(self, norm=nn.BatchNorm1d):
         super().__init__()
-        norm = found(norm)
+        norm = looked_up(norm)
         self.norm = norm(4)
         self.net = nn.Sequential(nn.Linear(4, 4), norm(4))
 

@@ -108,9 +108,38 @@ def _squeezed(call: Call) -> Fact:
 
 
 def _is_one(call: Call) -> bool:
-    """Whether the axis that is squeezed is surely of size 1: the last one of what a layer of one feature gives."""
+    """Whether the axis that is squeezed is surely of size 1.
+
+    The last one of what a layer of one feature gives; that of what is gathered by an index that has just got it.
+    """
     width = width_of(call, "input") if "dim" in call.arguments else None
-    return isinstance(width, ast.Constant) and width.value == 1
+    return isinstance(width, ast.Constant) and width.value == 1 or _is_gathered_by_one(call)
+
+
+def _is_gathered_by_one(call: Call) -> bool:
+    """Whether it is ``x.gather(1, i.unsqueeze(1)).squeeze(1)``, or with ``i[:, None]``: that has the index's shape."""
+    match call["input"].node:
+        case ast.Call(func=ast.Attribute(attr="gather"), args=[*_, index], keywords=[]) as gathers:
+            method = len(gathers.args) == 2 and isinstance(call.site.fact(index), Tensor)
+            return method and integer(call["dim"]) is not None and _new_axis(index) == integer(call["dim"])
+    return False
+
+
+def _new_axis(node: ast.expr) -> int | None:
+    """The axis of size 1 that an index is given; None if none can be told."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="unsqueeze"), args=[ast.Constant(value=int() as dim)], keywords=[]):
+            return dim
+        case ast.Call(
+            func=ast.Attribute(attr="unsqueeze"),
+            args=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as dim))],
+            keywords=[],
+        ):
+            return -dim
+        case ast.Subscript(slice=ast.Tuple(elts=[*before, ast.Constant(value=None)])):
+            plain = all(ast.unparse(one) == ":" for one in before)
+            return len(before) if plain else None
+    return None
 
 
 @rule(

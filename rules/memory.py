@@ -39,6 +39,9 @@ def _array(call: Call, name: str, template: str) -> Piece:
 
 @rule("torch.detach(input)", jax="jax.lax.stop_gradient(x)", method=True, result="same")
 def detach(call: Call) -> Piece:
+    """What has no gradient already is told so once."""
+    if without_stop_gradient(call["input"]).text != call["input"].piece.text:
+        return call["input"].piece
     return _array(call, "input", "jax.lax.stop_gradient({array})")
 
 

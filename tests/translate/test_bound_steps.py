@@ -182,3 +182,37 @@ Trainer(model).fit()
 def test_a_step_that_is_handed_parameters_that_nothing_updates_is_not_bound() -> None:
     code = trained(HANDED).translation.code
     assert "jit_partial(" not in code and "bound_jit(" not in code
+
+
+DRAWN = MADE + LOOP.replace("model(x)", "model(x + torch.randn(12, 4))")
+DRAWING = "train_step = nnx.jit_partial(train_step, model, rngs, optimizer, graph=False)"
+
+
+def test_the_generator_is_bound_where_it_is_seeded_once_in_front_of_the_loop() -> None:
+    assert DRAWING in translate(HEAD + DRAWN).code
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        HEAD + DRAWN.replace("6):\n", "6):\n    torch.manual_seed(epoch)\n"),
+        HEAD + DRAWN + "torch.manual_seed(1)\n",
+        HEAD.replace("torch.manual_seed(0)\n", "") + DRAWN,
+        HEAD.replace("torch.manual_seed(0)\n", "def seed():\n    torch.manual_seed(0)\n\n\nseed()\n") + DRAWN,
+        HEAD.replace("torch.manual_seed(0)\n", "if len('a'):\n    torch.manual_seed(0)\n") + DRAWN,
+    ],
+    ids=["in the loop", "twice", "never", "in a function", "under a condition"],
+)
+def test_one_that_may_be_another_is_not(program: str) -> None:
+    assert "nnx.jit_partial(train_step, model, rngs" not in translate(program).code
+
+
+@pytest.mark.jax
+def test_a_step_that_binds_the_generator_draws_on() -> None:
+    code = translate(HEAD + DRAWN).code
+    plain = code.replace(DRAWING, "train_step = functools.partial(nnx.jit(train_step), model, rngs, optimizer)")
+    both: list[dict[str, Any]] = [{}, {}]
+    exec(code, both[0])
+    exec(f"import functools\n{plain}", both[1])
+    assert both[0]["seen"] == pytest.approx(both[1]["seen"], rel=1e-5)
+    assert int(both[0]["rngs"].default.count[...]) == int(both[1]["rngs"].default.count[...]) > 6

@@ -74,7 +74,7 @@ class BoundCalls:
 
     def _is_made_once(self, one: Input, scope: VariableScope) -> bool:
         if one.text == "rngs":
-            return self._makes_rngs_once
+            return self.makes_rngs_once
         if one.kind == "optimizer":
             made = self.objects.constructors(ast.parse(one.text, mode="eval").body, scope) or []
         else:
@@ -82,14 +82,19 @@ class BoundCalls:
         return bool(made) and all(map(self.runs.runs_once, made))
 
     @cached_property
-    def _makes_rngs_once(self) -> bool:
+    def makes_rngs_once(self) -> bool:
         """Whether the generator is seeded once at most, in front of what draws."""
-        seeds = names_with(Trait.SEED)
-        seeding = [n for n in self.ctx.source.nodes if isinstance(n, ast.Call) and self._is_of(n, seeds)]
+        seeding = self.seeding
         own = [n for n in self.ctx.source.nodes if makes_rngs(n)]
         making = [info for info in self.ctx.inference.functions.values() if info.makes_rngs or info.seeds]
         once = all(map(self.runs.runs_once, [*seeding, *own])) and all(map(self.runs.is_called_once, making))
         return len(seeding) + len(own) <= 1 and len(making) <= 1 and once
+
+    @cached_property
+    def seeding(self) -> list[ast.Call]:
+        """The calls that seed the generator."""
+        seeds = names_with(Trait.SEED)
+        return [n for n in self.ctx.source.nodes if isinstance(n, ast.Call) and self._is_of(n, seeds)]
 
     def _is_of(self, call: ast.Call, names: Set[str]) -> bool:
         fact = self.ctx.fact(call.func)

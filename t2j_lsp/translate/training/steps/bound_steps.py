@@ -95,11 +95,20 @@ class BoundSteps:
 
     def _stays(self, name: str, loop: ast.stmt) -> bool:
         """Whether a variable has one value from a loop on; a parameter too, where each call binds the step."""
+        if name == "rngs" and not self._stores(name):
+            return self._is_seeded_before(loop)
         info = self.scope.function
         if info is None or self._runs_once or name not in symbols.parameter_names(info.node):
             return self._is_made_before(name, loop)
         given = any(self.ctx.source.home(n) is info.node for n in self._stores(name))
         return not given and not self._is_rebound(name)
+
+    def _is_seeded_before(self, loop: ast.stmt) -> bool:
+        """Whether the generator is made once, by a statement of the scope's own block in front of a loop that seeds."""
+        calls = BoundCalls.of(self.ctx, self.objects)
+        statements = [self.ctx.source.parents.get(call) for call in calls.seeding]
+        before = [s for s in statements if isinstance(s, ast.Expr) and s in self._body and s.lineno < loop.lineno]
+        return calls.makes_rngs_once and len(before) == len(statements) == 1
 
     def _is_made_before(self, name: str, loop: ast.stmt) -> bool:
         """Whether a variable is given its only value by a statement of the scope's own block in front of a loop."""

@@ -139,7 +139,7 @@ class Composer:
             return None
         if any(one.state for one in self.update.optimized) or self.compiled.hands_variables():
             return None  # bare tensors: the step gives new ones
-        if not self.optimizers or not self.compiled.keeps_structure or any(one.text == "rngs" for one in given):
+        if not self.optimizers or not self.compiled.keeps_structure:
             return None
         place = self.update.items[self.update.slice.call].node
         texts = [one.text for one in self.modules], [one.text for one in self.optimizers]

@@ -6,7 +6,7 @@ import ast
 
 from t2j_lsp.translate.rule.definitions import is_module
 from t2j_lsp.translate.rule.library import Trait, trait
-from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, rule
+from t2j_lsp.translate.rule.record import CLOSE, Call, Piece, Refusal, Row, rule
 
 FILES = "The file holds numpy's arrays: load_pickle reads it, as it reads PyTorch's files; torch.load can't read it."
 WHOLE = "A pickled module holds its class: save its state_dict(), and load that into a module made anew."
@@ -57,3 +57,12 @@ def load(call: Call) -> Piece | Refusal:
     if only.literal in (None, True):
         return call.emit("load_pickle({f})")
     return call.emit("load_pickle({f}, weights_only={weights_only})")
+
+
+Row(
+    "torch.serialization.safe_globals(safe_globals)",
+    "safe_globals({safe_globals})",
+    fidelity=CLOSE,
+    note="It is about what this file's helpers read: convert with --helpers module where another file reads.",
+    result="unknown",
+)

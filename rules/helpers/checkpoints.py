@@ -7,8 +7,8 @@ import functools
 import pickle
 import zipfile
 from collections import OrderedDict, UserDict, namedtuple
-from collections.abc import Iterator, KeysView, Mapping
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, KeysView, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import jax
@@ -160,6 +160,21 @@ class PlainUnpickler(pickle.Unpickler):
             hint = "weights_only=False reads it, and may run code"
             raise pickle.UnpicklingError(f"a {module}.{name} is in the file: {hint}")
         return super().find_class(module, name)
+
+
+@contextmanager
+def safe_globals(safe: Iterable[Any]) -> Iterator[None]:
+    """Lets files be read that hold these classes, too: each as it is, or with the name that a file has for it."""
+    before = dict(PLAIN)
+    for one in safe:
+        module, name = one[1].rpartition(".")[::2] if isinstance(one, tuple) else (one.__module__, one.__qualname__)
+        package = module.partition(".")[0]
+        PLAIN[package] = (*PLAIN.get(package, ()), name)
+    try:
+        yield
+    finally:
+        PLAIN.clear()
+        PLAIN.update(before)
 
 
 def read_plain_pickle(path: Any) -> Any:

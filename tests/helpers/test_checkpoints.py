@@ -25,6 +25,7 @@ from t2j_lsp.rules.helpers.checkpoints import (
     load_state_dict,
     read_pickle,
     read_plain_pickle,
+    safe_globals,
     save_pickle,
 )
 from t2j_lsp.rules.helpers.training import LRScheduler
@@ -263,3 +264,14 @@ def test_a_count_of_batches_is_loaded_where_the_module_has_one() -> None:
         load_state_dict(target, state)
         assert has is False or target.num_batches_tracked[...] == 1
         np.testing.assert_array_equal(target.mean[...], source.mean[...])
+
+
+def test_classes_that_are_named_as_safe_are_read_meanwhile(tmp_path: Path) -> None:
+    torch.save({"epoch": 3, "settings": argparse.Namespace(rate=1)}, tmp_path / "settings.pt")
+    for safe in (argparse.Namespace, (argparse.Namespace, "argparse.Namespace")):
+        with safe_globals([safe]):
+            assert load_pickle(tmp_path / "settings.pt")["settings"].rate == 1
+        with pytest.raises(pickle.UnpicklingError, match=r"argparse\.Namespace"):
+            load_pickle(tmp_path / "settings.pt")
+    with pytest.raises(pickle.UnpicklingError), safe_globals([argparse.ArgumentParser]):
+        load_pickle(tmp_path / "settings.pt")

@@ -13,7 +13,10 @@ from t2j_lsp import convert
         ("y = torch.ops.mine.scale(x)", "bind the code by jax.ffi"),
         ("torch._C._jit_clear_class_registry()", "PyTorch's compiled core"),
         ("print(torch.serialization.get_safe_globals())", "load_torch_state"),
-        ("print(hasattr(torch.serialization, 'safe_globals'))", "the module torch.serialization itself"),
+        (
+            "print(hasattr(torch.serialization, 'get_unsafe_globals_in_checkpoint'))",
+            "the module torch.serialization itself",
+        ),
         ("print(torch.cpu.is_available)", "XLA compiles for the one it finds"),
     ],
 )

@@ -61,11 +61,6 @@ class Allocations:
         known += sorted(calls or (), key=position) if unknown else []
         return not (unknown and calls is None) and trees.are_passed(known, body)
 
-    def overlap(self, first: list[ast.expr], second: list[ast.expr]) -> bool:
-        """Whether two modules, each read in some places, may share variables, as one beside its wrapper does."""
-        made = [self.made(places) for places in (first, second)]
-        return made[0] is not None and made[1] is not None and not made[0].isdisjoint(made[1])
-
     def facts(self, module: ast.expr) -> list[Fact]:
         """What a module may be: where no more is known than that it is one, what the calls that made it give."""
         fact = self.ctx.fact(module)

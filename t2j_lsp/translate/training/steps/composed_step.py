@@ -15,7 +15,8 @@ from t2j_lsp.translate.training.program.allocations import Allocations
 from t2j_lsp.translate.training.program.flow import DataFlow
 from t2j_lsp.translate.training.program.named_modules import targets
 from t2j_lsp.translate.training.program.passed import Input
-from t2j_lsp.translate.training.program.step_calls import StepCall
+from t2j_lsp.translate.training.program.shared_modules import SharedModules
+from t2j_lsp.translate.training.program.step_calls import Refused, StepCall
 from t2j_lsp.translate.training.program.text import in_one, indented, returned_at_once, returned_with
 
 from .bound_steps import BoundSteps
@@ -23,6 +24,8 @@ from .clip_lines import clip_lines
 from .compiled_function import RANK, CompiledFunction, StepScope
 from .update import Update
 from .updated_modules import clips_groups
+
+SHARED = "The loss reads {} beside a module that is trained, and the two share variables: read all by one of them."
 
 
 @dataclass
@@ -242,15 +245,18 @@ class Composer:
     def _sharing(self) -> int:
         """How many modules behind the one that is trained share its variables, as a ``DataParallel`` of it does.
 
-        They are differentiated, too: gradients are of all places that read a variable.
+        They are differentiated, too: gradients are of all places that read a variable. Raises Refused.
         """
+        trained, others = self.modules[: len(self.trained)], self.modules[len(self.trained) :]
+        shared = SharedModules(Allocations(self.at.objects))
+        sharing = [one for one in others if any(shared.overlap(each.places, one.places) for each in trained)]
         parts = any(one.part or one.flagged for one in self.update.optimized)
-        if len(self.trained) != 1 or self.update.mode != "fused" or parts:
-            return 0
-        first, *others = self.modules
-        made = Allocations(self.at.objects)
-        sharing = [one for one in others if made.overlap(first.places, one.places)]
-        self.modules = [first, *sharing, *(one for one in others if one not in sharing)]
+        apart = trained if len(self.update.optimized) > 1 else []
+        for one in (e for n, e in enumerate(apart) if any(shared.overlap(e.places, o.places) for o in apart[:n])):
+            raise Refused(SHARED.format(one.text))
+        if sharing and (len(self.trained) != 1 or self.update.mode != "fused" or parts):
+            raise Refused(SHARED.format(sharing[0].text))
+        self.modules = [*trained, *sharing, *(one for one in others if one not in sharing)]
         return len(sharing)
 
     def _grads_of(self, base: str) -> str:

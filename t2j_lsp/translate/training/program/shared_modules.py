@@ -1,0 +1,103 @@
+"""Whether two modules of a step share variables: one is a part of the other, or both hold a third one.
+
+    body = Net()                             loss = model(x).mean() + body(x).mean()
+    model = Classifier(body)
+
+What is differentiated by one of them has to be by the other, too: Flax takes no variable both ways.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from t2j_lsp import symbols
+from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.rule.definitions import Class, FunctionInfo, is_module
+from t2j_lsp.translate.rule.facts import Qual
+from t2j_lsp.translate.rule.layer import LAYERS
+
+from .allocations import Allocations
+from .named_modules import same_module
+from .objects import DEPTH, VariableScope
+
+Part = tuple[ast.Call, str]
+"""What a call makes, or a part of that: ``.body`` of ``Classifier()``."""
+
+
+class SharedModules:
+    """Follows modules to what they are made with."""
+
+    def __init__(self, allocations: Allocations) -> None:
+        self.objects = allocations.objects
+        self.ctx = allocations.ctx
+        self.allocations = allocations
+
+    def overlap(self, first: list[ast.expr], second: list[ast.expr]) -> bool:
+        """Whether two modules, each read in some places, share variables as far as the file shows."""
+        held = [self._held(places) for places in (first, second)]
+        return any(
+            made is other and (path.startswith(inner) or inner.startswith(path))
+            for made, path in held[0]
+            for other, inner in held[1]
+        )
+
+    def _held(self, places: list[ast.expr]) -> set[Part]:
+        made = self.allocations.made(places) or set()
+        followed = (self._parts(place, self.objects.scope(place), 0) for place in places)
+        return {(call, "") for call in made}.union(*followed)
+
+    def _parts(self, node: ast.expr, scope: VariableScope, depth: int) -> set[Part]:
+        """The calls that make a module and the modules in it; as a part of one where it is asked for that."""
+        node = same_module(node)
+        if depth > DEPTH or not (isinstance(node, ast.IfExp) or is_module(self.ctx.fact(node))):
+            return set()
+        if isinstance(node, ast.IfExp):
+            return set[Part]().union(*(self._parts(one, scope, depth + 1) for one in (node.body, node.orelse)))
+        if isinstance(node, ast.Call):
+            kept = (self._parts(one, scope, depth + 1) for one in self._kept(node))
+            return {(node, "")}.union(*kept)
+        parts: set[Part] = set()
+        for value, where in self.objects.sources(node, scope):
+            if value is not None:
+                parts |= self._parts(value, where, depth + 1)
+            elif isinstance(node, ast.Attribute):
+                inside = self._parts(node.value, scope, depth + 1)
+                parts |= {(call, f"{path}.{node.attr}.") for call, path in inside}
+        return parts
+
+    def _kept(self, call: ast.Call) -> list[ast.expr]:
+        """The modules that a constructor is given and that it keeps as they are: no copies of them."""
+        made = self.ctx.fact(call.func)
+        if isinstance(made, Qual) and made.name in LAYERS:
+            return self._modules([*call.args, *(k.value for k in call.keywords)])
+        constructor = made.info.method("__init__") if isinstance(made, Class) else None
+        if constructor is None:
+            return []
+        given = [v for p, v in bound_arguments(call, constructor) if _keeps(constructor, p.arg)]
+        return self._modules(given)
+
+    def _modules(self, given: list[ast.expr]) -> list[ast.expr]:
+        """The modules that stand in arguments, alone or in lists and dicts."""
+        out: list[ast.expr] = []
+        for one in given:
+            nodes = (
+                [one] if is_module(self.ctx.fact(one)) else [n for n in symbols.walk(one) if isinstance(n, ast.Name)]
+            )
+            out += (n for n in nodes if isinstance(n, ast.expr) and is_module(self.ctx.fact(n)))
+        return out
+
+
+def _keeps(constructor: FunctionInfo, parameter: str) -> bool:
+    """Whether a constructor makes a parameter an attribute, alone or among what it hands to a container."""
+    for node in symbols.walk(constructor.node):
+        match node:
+            case ast.Assign(targets=[ast.Attribute()], value=ast.Name(id=name)) if name == parameter:
+                return True
+            case ast.Assign(targets=[ast.Attribute()], value=ast.Call(args=[*given])):
+                if any(isinstance(n, ast.Name) and n.id == parameter for one in given for n in _listed(one)):
+                    return not ast.unparse(node.value).startswith(("copy.", "deepcopy"))
+    return False
+
+
+def _listed(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.List | ast.Tuple) else [node]

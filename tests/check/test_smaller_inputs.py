@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 from t2j_lsp.check.inputs import Arguments, ArraySpec
+from t2j_lsp.check.workers.torch_side.build import outline
 from t2j_lsp.check.workers.torch_side.prepare import drawn_arguments
-from t2j_lsp.check.workers.torch_side.shallower import shallower
+from t2j_lsp.check.workers.torch_side.shallower import lighter, shallower
 from t2j_lsp.check.workers.torch_side.smaller import smaller
 
 
@@ -154,3 +155,44 @@ def test_a_module_without_repetition_stays_as_it_is() -> None:
         return model, lambda: model(torch.ones(2, *[model.fc.in_features]))
 
     assert shallower(Block, Arguments([], {"dim": 8}), made, lambda: True) is None
+
+
+class OfOneLength(nn.Module):
+    """Takes sequences of the length that it is built for, and is wide inside."""
+
+    def __init__(self, seq_len: int = 64, dim: int = 96, num_blocks: int = 4) -> None:
+        super().__init__()
+        self.seq_len = seq_len
+        self.first = nn.Linear(3, dim)
+        self.rest = nn.Sequential(*(nn.Linear(dim, dim) for _ in range(num_blocks)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert x.shape[1] == self.seq_len
+        return self.rest(self.first(x))
+
+
+def test_widths_inside_leave_inputs_as_they_are() -> None:
+    made = [
+        (init.kwargs, stays)
+        for init, _, stays in lighter(OfOneLength, Arguments([], {}), lambda a: OfOneLength(**a.kwargs))
+    ]
+    assert made == [
+        ({"seq_len": 16, "dim": 16, "num_blocks": 2}, False),
+        ({"dim": 16, "num_blocks": 2}, True),
+        ({"num_blocks": 2}, False),
+        ({"num_blocks": 2}, True),
+    ]
+
+
+class AsksForValues(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rates = [rate.item() for rate in torch.linspace(0, 1, 3)]
+        self.fc = nn.Linear(2, 2)
+
+
+def test_an_outline_has_no_values_where_the_program_can_do_without() -> None:
+    rng = np.random.default_rng(0)
+    plain = outline(OfOneLength, Arguments([], {}), {}, False, rng)
+    assert plain.first.weight.device.type == "meta"
+    assert outline(AsksForValues, Arguments([], {}), {}, False, rng).fc.weight.device.type == "cpu"

@@ -13,6 +13,7 @@ from t2j_lsp.translate.training.data.masks import SIZES
 
 from .asked_gradients import with_asked_gradients_stored
 from .asked_in_functions import with_gradients_returned_at_once
+from .asserted_methods import with_asserted_methods_called
 from .attribute_values import with_attributes_as_variables, with_attributes_of_a_call_as_variables
 from .batch_statistics import with_statistics_updated_first
 from .batches_given_again import with_batches_of_their_own
@@ -110,6 +111,7 @@ _WAYS = (
     with_attributes_of_a_call_as_variables,
     with_chosen_optimizers_as_branches,
     with_chosen_functions_called_by_name,
+    with_asserted_methods_called,
     with_settings_as_keywords,
     with_makers_of_optimizers_inlined,
     with_seeds_as_statements,

@@ -27,7 +27,7 @@ _READS = frozenset({"get", "items", "keys", "values", "copy"})
 def with_settings_as_keywords(inference: Inference, gaps: Iterable[Finding]) -> RearrangedText | None:
     """The text in which such calls are given keywords; None if there are none with a gap."""
     lines = {line for gap in gaps for line in range(gap.span.line, gap.span.end_line + 1)}
-    written = _SpreadSettings(inference)
+    written = SpreadSettings(inference)
     for node in inference.source.nodes:
         if isinstance(node, ast.Call) and node.lineno in lines and any(k.arg is None for k in node.keywords):
             fact = inference.fact(node.func)
@@ -39,7 +39,7 @@ def with_settings_as_keywords(inference: Inference, gaps: Iterable[Finding]) -> 
     return RearrangedText.of(inference.source.text, written.made_edits())
 
 
-class _SpreadSettings(ObjectLeftOut):
+class SpreadSettings(ObjectLeftOut):
     def of(self, call: ast.Call) -> None:
         """One call with dicts of keywords."""
         for keyword in call.keywords:
@@ -49,20 +49,24 @@ class _SpreadSettings(ObjectLeftOut):
 
     def of_method(self, call: ast.Call) -> None:
         """One call of a tensor's method with a dict of keywords that may be empty."""
-        match call:
-            case ast.Call(args=args, keywords=[ast.keyword(arg=None, value=ast.Name() as read) as keyword]):
-                table = self._table(read, or_empty=True)
-                plain = all(map(only_reads, (call.func, *args)))
-            case _:
-                return
-        if table is not None and plain and (values := self._keywords(call, keyword, table)):
-            function, given = self.source.segment(call.func), [self.source.segment(a) for a in args]
-            full, bare = (f"{function}({', '.join(parts)})" for parts in ([*given, *values], given))
+        if only_reads(call.func) and (text := self.either(call, self.source.segment(call.func))) is not None:
             alone = isinstance(around := self.parents.get(call), ast.Assign | ast.Return) or (
                 isinstance(around, ast.Call) and call in around.args
             )
-            text = f"{full} if {read.id} else {bare}"
             self.put(call, text if alone else f"({text})")
+
+    def either(self, call: ast.Call, function: str) -> str | None:
+        """A function called as a call is that has a dict of keywords which may be empty: with them, or without."""
+        match call:
+            case ast.Call(args=args, keywords=[ast.keyword(arg=None, value=ast.Name() as read) as keyword]):
+                table = self._table(read, or_empty=True)
+            case _:
+                return None
+        if table is None or not all(map(only_reads, args)) or not (values := self._keywords(call, keyword, table)):
+            return None
+        given = [self.source.segment(a) for a in args]
+        full, bare = (f"{function}({', '.join(parts)})" for parts in ([*given, *values], given))
+        return f"{full} if {read.id} else {bare}"
 
     def _keywords(self, call: ast.Call, keyword: ast.keyword, table: ast.Dict) -> list[str] | None:
         """The keywords that a dict of a call stands for, with their values."""
@@ -113,6 +117,8 @@ class _SpreadSettings(ObjectLeftOut):
         around_all = self.parents.get(at)
         match around_all:
             case ast.keyword(arg=None):
+                return True
+            case ast.IfExp(test=test) if test is at:
                 return True
             case ast.Attribute(attr=attr):
                 return attr in _READS

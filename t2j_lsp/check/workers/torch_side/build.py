@@ -115,6 +115,15 @@ def build(target: Any, init: Any, namespace: Namespace, wide: bool, rng: np.rand
     return instance.double() if wide else instance
 
 
+def outline(target: Any, init: Any, namespace: Namespace, wide: bool, rng: np.random.Generator) -> Any:
+    """An instance to look at, without values where the program can do without: drawing them takes the longest."""
+    try:
+        with torch.device("meta"):
+            return build(target, init, namespace, wide, rng)
+    except Exception:  # noqa: BLE001 - it may ask for a value
+        return build(target, init, namespace, wide, rng)
+
+
 def give_sizes(model: Any, request: CallRequest, namespace: Namespace) -> None:
     """Calls a model once if it has lazy layers, which take their sizes from their first input."""
     if not isinstance(model, nn.Module) or not any(isinstance(p, UninitializedTensorMixin) for p in _tensors(model)):

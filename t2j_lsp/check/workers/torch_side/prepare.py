@@ -24,7 +24,7 @@ from t2j_lsp.check.protocol import Namespace, Opaque, RawArray, Record, leaves, 
 from t2j_lsp.check.requests import PrepareRequest
 
 from . import device as torch_device
-from .build import build, program, realise, to_array
+from .build import build, outline, program, realise, to_array
 from .guess import Guesser
 from .lengths import RESOLUTION, shrunk, unpaired
 from .parts import RecordedParts
@@ -182,9 +182,9 @@ def _lighter(
     if not made or plan.source == "the t2j comment" or plan.source.startswith(_LIGHT):
         return {}
     rng = np.random.default_rng(request.seed)
-    lighter_ones = lighter(target, init, lambda given: build(target, given, namespace, request.wide, rng))
+    lighter_ones = lighter(target, init, lambda given: outline(target, given, namespace, request.wide, rng))
     return {
-        (source := f"{_LIGHT} {plan.source}, {said}"): (
+        (source := f"{_LIGHT} {plan.source}, {said}{'' if stays else ', guessed'}"): (
             replace(plan, init=less, source=source) if stays else InputPlan(less, None, source),
             said,
         )

@@ -24,7 +24,9 @@ _IMAGES = re.compile(
     r"(?:im(?:g|age)?|input|video|frames?)_?(?:size|resolution|height|width)$|^(?:height|width|resolution)$"
 )
 """What sizes of inputs are called; the modules inside follow them."""
-_SIZES = re.compile(rf"{_IMAGES.pattern}|dim|hidden|channels|features|width|planes|length$|_len$")
+_WIDTHS = re.compile(r"dim|hidden|features|planes")
+"""Sizes inside, which mostly leave the inputs as they are."""
+_SIZES = re.compile(rf"{_IMAGES.pattern}|{_WIDTHS.pattern}|channels|width|length$|_len$")
 
 
 def shallower(
@@ -58,21 +60,23 @@ def shallower(
 def lighter(target: type, init: Arguments, made: Callable[[Arguments], Any]) -> list[tuple[Arguments, str, bool]]:
     """Constructor arguments for a program that takes too much time or memory to run: the lightest first.
 
-    Sizes are an eighth, of all that is called one or of images alone, and blocks fewer, as far as modules of the same
-    classes stand inside. With each, how it is said, and whether inputs stay what they were.
+    Sizes are an eighth, of all that is called one, of widths inside or of images alone, and blocks fewer, as far as
+    modules of the same classes stand inside. With each, how it is said, and whether inputs stay what they were.
     """
     before, lighter_ones = set(_modules(made(init))), list[tuple[Arguments, str, bool]]()
     fewer = dict(_candidates(target, init))
-    for sizes in (_sizes(target, init, _SIZES), _sizes(target, init, _IMAGES), {}):
+    for names, stays in ((_SIZES, False), (_WIDTHS, True), (_IMAGES, False), (None, True)):
+        sizes = _sizes(target, init, names) if names is not None else {}
         changed = sizes | fewer
         candidate = replace(init, kwargs=init.kwargs | changed)
         try:
             same = set(_modules(made(candidate))) == before
         except Exception:  # noqa: BLE001 - the program need not take it
             continue
-        if changed and same and all(candidate != other for other, _, _ in lighter_ones):
+        known = ((other, left) for other, _, left in lighter_ones)
+        if changed and same and (candidate, stays) not in known:
             said = ", ".join(f"{name}={value}" for name, value in changed.items())
-            lighter_ones.append((candidate, f"smaller sizes: {said}" if sizes else f"fewer blocks: {said}", not sizes))
+            lighter_ones.append((candidate, f"smaller sizes: {said}" if sizes else f"fewer blocks: {said}", stays))
     return lighter_ones
 
 

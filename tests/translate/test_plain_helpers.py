@@ -255,3 +255,14 @@ def test_a_class_that_was_put_together_begins_with_its_constructor_and_declares_
     methods = [line.strip() for line in code.splitlines() if line.startswith("    def ")]
     assert methods[0].startswith("def __init__(") and any(m.startswith("def sample(") for m in methods[1:])
     assert "variance: jax.Array" not in code
+
+
+def test_what_is_left_of_a_choice_counts_up() -> None:
+    source = "net = nn.Linear(2, 3)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    source += (
+        "schedule = torch.optim.lr_scheduler.StepLR(opt, 2)\nfor i in range(3):\n    print(i)\n    schedule.step({})\n"
+    )
+    text = ast.unparse(definitions(source.format(""))["LRScheduler"])
+    assert "self.last_epoch += 1" in text and "self.last_epoch + 1" not in text
+    text = ast.unparse(definitions(source.format("i"))["LRScheduler"])
+    assert "self.last_epoch = epoch" in text or "else epoch" in text

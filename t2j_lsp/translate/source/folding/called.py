@@ -23,8 +23,8 @@ from .uses import HelperCall, UseFinder
 
 CALL = "__call__"
 MOVED = "_moved"
-Shapes = frozenset[tuple[int, frozenset[str | None]]]
-"""Calls, as how many arguments they pass by place, and which by name."""
+Shapes = frozenset[tuple[bool, int, frozenset[str | None]]]
+"""Calls: whether the user's code makes them, how many arguments they pass by place, and which by name."""
 
 
 def object_calls(finder: UseFinder, name: str) -> list[HelperCall] | None:
@@ -138,7 +138,10 @@ def moved_in(text: str, method: ast.FunctionDef) -> str | None:
 
 
 def asked_of_objects(finder: UseFinder, texts: Mapping[str, ast.stmt]) -> Hashable:
-    """What the user's code says of the calls of objects and methods of the helpers."""
+    """What the user's code says of the calls of objects and methods of the helpers.
+
+    A helper's own calls are told apart: they may go with what makes them.
+    """
     return tuple(
         (
             _shapes(object_calls(finder, name)),
@@ -152,4 +155,4 @@ def asked_of_objects(finder: UseFinder, texts: Mapping[str, ast.stmt]) -> Hashab
 def _shapes(calls: list[HelperCall] | None) -> Shapes | None:
     if calls is None:
         return None
-    return frozenset((len(c.node.args), frozenset(k.arg for k in c.node.keywords)) for c in calls)
+    return frozenset((c.home is None, len(c.node.args), frozenset(k.arg for k in c.node.keywords)) for c in calls)

@@ -9,6 +9,7 @@ import libcst as cst
 from .literals import value_of
 from .transformer import code
 
+_COUNTED = re.compile(r"^( *)(self\.\w+) = \2 \+ (\d+)$", re.MULTILINE)
 _KEEPS = "keepdims"
 _DEFAULTS = {"axis": "None", _KEEPS: "False"}
 """What the functions of jax.numpy that can keep the axes they reduce take anyway."""
@@ -23,6 +24,11 @@ def plain_test(node: cst.Comparison) -> cst.BaseExpression | None:
         ):
             return test if value == "True" else cst.UnaryOperation(cst.Not(), test)
     return None
+
+
+def counted_up(text: str) -> str:
+    """A definition in which ``self.count = self.count + 1``, left of a choice, is ``self.count += 1``."""
+    return _COUNTED.sub(r"\1\2 += \3", text)
 
 
 def is_boolean(node: cst.BaseExpression) -> bool:

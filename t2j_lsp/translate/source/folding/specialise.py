@@ -39,6 +39,7 @@ from .pairing import paired
 from .partials import as_partial
 from .paths import of_paths
 from .placing import placings
+from .plainer import counted_up
 from .rates import of_one_rate
 from .repeated import without_repeated_questions
 from .signatures import NEW, without_parameters
@@ -105,7 +106,8 @@ def specialised(
     if known is None:
         cut = _cut(texts, _User(index, written, agreed, width), named)
         plain = {name: without_stock_defaults(text, _stock_base(name, cut)) for name, text in cut.items()}
-        known = {name: joined(paired(without_repeated_questions(text), width)) for name, text in plain.items()}
+        plain = {name: counted_up(without_repeated_questions(text)) for name, text in plain.items()}
+        known = {name: joined(paired(text, width)) for name, text in plain.items()}
         known = {name: as_partial(text, width) for name, text in known.items()}
         _known[key] = known
         while len(_known) > MOST_KNOWN:

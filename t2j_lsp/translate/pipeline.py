@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 import warnings
 from collections import Counter
 from collections.abc import Container, Iterator
@@ -109,6 +110,17 @@ def _uses_libraries(source: str, options: Options) -> bool:
     return options.libraries is not None and uses_any(source, options.libraries.modules)
 
 
+_IMPORTS = re.compile(r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import|import[ \t]+()([\w.]+))\b", re.MULTILINE)
+
+
+def _uses_project(source: str, options: Options) -> bool:
+    """Whether a text imports other files of its project, whose modules it may make or derive from."""
+    if options.resolve is None:
+        return False
+    found = ((a or c, b or d) for a, b, c, d in _IMPORTS.findall(source))
+    return any(dots or options.resolve(0, module) is not None for dots, module in dict.fromkeys(found))
+
+
 @contextmanager
 def _no_garbage() -> Iterator[None]:
     """Trees live as long as their translation: looking for garbage among them meanwhile costs a fifth of its time."""
@@ -134,7 +146,7 @@ def _translated(
 ) -> Translation:
     """The translation of a text, which may be put otherwise as none of those that were ``tried`` is."""
     try:
-        if not may_use_torch(source) and not _uses_libraries(source, options):
+        if not (may_use_torch(source) or _uses_libraries(source, options) or _uses_project(source, options)):
             parse(source.removeprefix("\ufeff"))
             return Translation(source=source, code=source)
         if options.target == "jax":

@@ -221,6 +221,8 @@ def histogram(torch: NdArray, jax: NdArray) -> Histogram | None:
     low, high = min(a.min() for a in finite if a.size), max(a.max() for a in finite if a.size)
     if not np.isfinite(float(high) - float(low)):
         return None
+    if 0 < high - low < BINS * np.spacing(max(abs(low), abs(high))):
+        return None  # no numbers lie between so many edges
     edges = np.histogram_bin_edges([low, high], BINS)
     counts = [tuple(int(n) for n in np.histogram(a, edges)[0]) for a in finite]
     left_out = [a.size - f.size for a, f in zip((torch_sizes, jax_sizes), finite, strict=True)]

@@ -368,10 +368,10 @@ class Inference:
         return reads_of_attributes(self.source.nodes, self.facts, self.classes.values())
 
     def touches_torch(self) -> bool:
-        """Whether the file uses torch classes that it imports from a neighbouring file."""
-        return any(info.is_module for info in self.classes.values()) or any(
-            is_module_class(fact) for fact in self.env.values()
-        )
+        """Whether the file uses torch classes of a neighbouring file, or functions that make modules of them."""
+        known = [*self.env.values(), *self.facts.values()]
+        made = any(is_module_class(f) or isinstance(f, Function) and f.info.external for f in known)
+        return made or any(info.is_module for info in self.classes.values())
 
     # --- files that this one imports ------------------------------------------------------------------------------
 

@@ -117,8 +117,8 @@ def _uses_project(source: str, options: Options) -> bool:
     """Whether a text imports other files of its project, whose modules it may make or derive from."""
     if options.resolve is None:
         return False
-    found = ((a or c, b or d) for a, b, c, d in _IMPORTS.findall(source))
-    return any(dots or options.resolve(0, module) is not None for dots, module in dict.fromkeys(found))
+    imported = ((a or c, b or d) for a, b, c, d in _IMPORTS.findall(source))
+    return any(dots or options.resolve(0, module) is not None for dots, module in dict.fromkeys(imported))
 
 
 @contextmanager

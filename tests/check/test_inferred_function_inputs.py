@@ -53,6 +53,10 @@ FUNCTIONS = {
         "import math\n\ndef f(n, low, high):\n    ends = math.log(low), math.log(2 * high)\n"
         "    return jnp.exp(jnp.linspace(*ends, n)) {sign} low\n",
     ),
+    "a number that is made one under its name": (
+        "def f(angle):\n    angle = float(angle)\n    return 1 - torch.tensor([np.exp(angle / 2), 2 * angle])\n",
+        "def f(angle):\n    angle = float(angle)\n    return 1 {sign} jnp.array([np.exp(angle / 2), 2 * angle])\n",
+    ),
     "a number that is handed on to what math computes with": (
         "import math\n\ndef rate(n):\n    return math.log(n + 1)\n\n"
         "def f(x, length):\n    return x.sum() - torch.ones(3) * rate(length)\n",

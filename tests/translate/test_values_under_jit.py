@@ -134,6 +134,13 @@ SAID = {
         "def set_table(n):\n    global table\n    table = make(n)\n"
     ),
     "a range that values end": "def f(lengths: torch.Tensor):\n    return torch.arange(lengths.max() + 1)\n",
+    "a loop as long as values, or as a number": (
+        "def f(x: torch.Tensor, n: int | None = None):\n    if n is None:\n        n = x.max()\n"
+        "    return x.new_tensor(range(1, n + 1))\n"
+    ),
+    "a loop as long as one or the other": (
+        "def f(x: torch.Tensor, n=None):\n    n = n or x.max()\n    return [x * i for i in range(n)]\n"
+    ),
     "a shape of values": "def f(x: torch.Tensor):\n    return x.new_zeros((2, x.max())) + torch.ones(x[0], 3)\n",
     "pieces as long as values": "def f(x: torch.Tensor, n: torch.Tensor):\n    return x.split([n[0], n[1]])\n",
     "a size for each of unknown things": (
@@ -147,6 +154,10 @@ CONDITIONS = {
     "one of two": "def f(x, y):\n    return y if 1 - x.abs().min() > 0 else torch.exp(y)\n",
 }
 UNSAID = {
+    "a loop as long as a shape, or as a number": (
+        "def f(x: torch.Tensor, n=None, sizes=()):\n    if n is None:\n        n = x.shape[0]\n"
+        "    return [x * i for i in range(n - 1)] + [x for i in range(n) for j in range(sizes[i])]\n"
+    ),
     "a condition on numbers of two branches": (
         "def f(x: torch.Tensor, kind: bool):\n    n = 3\n    if kind:\n        n = x.shape[0]\n"
         "    return x if n > 2 else -x\n"

@@ -105,8 +105,8 @@ _TAKING_NUMBERS = _OF_NUMBERS | {"abs", "float", "isinstance", "len", "max", "mi
 def _numbers(name: str, function: ast.AST) -> float | list[int] | None:
     """A number, or a list of as many as are asked for, for a parameter that is only computed with and made a number.
 
-    ``int(height * sizes[0])``, ``float(2 * sigma**2)``: a tensor's value would be asked for there, and numbers are what
-    is meant.
+    ``int(height * sizes[0])``, ``float(2 * sigma**2)``, ``angle = float(angle)``: a tensor's value would be asked for
+    there, and numbers are what is meant.
     """
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     places: set[int | None] = set()
@@ -127,7 +127,9 @@ def _numbers(name: str, function: ast.AST) -> float | list[int] | None:
         while isinstance(around, ast.BinOp | ast.UnaryOp):
             read, around = around, parents[around]
         made |= isinstance(around, ast.Call) and _called(around) in _OF_NUMBERS
-        fraction |= isinstance(around, ast.Call) and _called(around) == "float" and isinstance(read, ast.BinOp)
+        again = ast.unparse(parents[around]).startswith(f"{name} = float(") if isinstance(around, ast.Call) else False
+        computed = isinstance(read, ast.BinOp) or again
+        fraction |= isinstance(around, ast.Call) and _called(around) == "float" and computed
         places.add(place)
     if fraction and not made and places == {None}:
         return 1.5

@@ -47,6 +47,17 @@ class KnownValues:
         if tensor is not None and self._is_array(tensor):
             self._note(node, ast.unparse(node.func), _VALUE)
 
+    def counted(self, node: ast.Call) -> None:
+        """``range(1, n + 1)``, where ``n`` may be what ``lengths.max()`` gives."""
+        noted = any(map(self._is_array, node.args)) or not self.code.is_traced
+        if not noted and any(map(self._counts, node.args)):
+            self._note(node, "range", _VALUE)
+
+    def _counts(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.BinOp):
+            return self._counts(node.left) or self._counts(node.right)
+        return self._is_value(node) or self._is_given_as_value(node)
+
     def handed_out(self, node: ast.Call, name: str) -> None:
         """``linear_sum_assignment(cost)``, ``np.median(x)`` and ``math.sqrt(x)``: functions of other libraries."""
         if name.partition(".")[0] in _HOST or name.endswith(".from_dlpack"):

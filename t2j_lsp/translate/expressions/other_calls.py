@@ -129,6 +129,8 @@ class OtherCalls:
             return number_of_array(self.ctx, self.renderer, node)
         if isinstance(node.func, ast.Name) and node.func.id in ("all", "any", "max", "min", "range"):
             self.values().number(node, next((a for a in node.args if is_tensor(self.ctx.fact(a))), None))
+            if node.func.id == "range":
+                self.values().counted(node)
         if isinstance(node.func, ast.Name) and node.func.id == "format":
             self.values().text(node)
         return None

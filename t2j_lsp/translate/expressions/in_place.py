@@ -13,7 +13,7 @@ from t2j_lsp.translate.inference.fillers import runs_in_forward, stops_gradients
 from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.parsed_numbers import is_parsed_number
 from t2j_lsp.translate.inference.written_parameters import is_used_before, is_used_beside
-from t2j_lsp.translate.rule.definitions import Function
+from t2j_lsp.translate.rule.definitions import Function, Instance
 from t2j_lsp.translate.rule.facts import Fact, Partial, Scalar, Tensor
 from t2j_lsp.translate.rule.library import Trait, names_with
 from t2j_lsp.translate.rule.pieces import ANY, ATOM, Piece, assigned, bracket
@@ -26,7 +26,7 @@ from .any_layer import ParametersOfAnyLayer
 from .context import Context
 from .copying import Copier
 from .handlers import ExpressionRenderer
-from .own_parameters import is_handed_flag
+from .own_parameters import buffer_names, is_handed_flag
 from .properties import property_of
 from .scope import CurrentStatement
 from .subscripts import Subscripts
@@ -40,6 +40,7 @@ OF_PROPERTY = (
     "a property gives {}, and what is written into that is no part of the object in JAX: write it where it is held"
 )
 
+FREEZES = "this freezes a parameter: leave it out of nnx.DiffState(0, filter) and nnx.Optimizer(..., wrt=filter)"
 INSIDE = "an in-place operation inside an expression; put it on a line of its own"
 WRITES = "{} may write into {}, and JAX's arrays can't be written to: store what a function of JAX's returns"
 _OF_SOME_LAYER = "{} may be a parameter, of a module whose class isn't known here"
@@ -89,6 +90,9 @@ class InPlace:
                 self.ctx.edits.delete(statement.node)
                 return Piece(self.ctx.source.segment(node))
             return piece
+        if alone and self._freezes(node, receiver, before):
+            self._unseen(node, FREEZES)
+            return Piece(self.ctx.source.segment(node))
         if alone:
             done = self.assign_to(receiver, piece, node, raw)
             if done is None and statement is not None:
@@ -106,6 +110,16 @@ class InPlace:
                 return Piece(receiver.id)
         self._unseen(node, INSIDE)
         return self.copier.copy_arguments(node)
+
+    def _freezes(self, node: ast.Call, receiver: ast.expr, held: Fact) -> bool:
+        """Whether it is ``detach_()`` of a parameter, which has no gradient from then on; a buffer never has one."""
+        if not isinstance(node.func, ast.Attribute) or node.func.attr != "detach_":
+            return False
+        owner = self.ctx.fact(receiver.value) if isinstance(receiver, ast.Attribute) else None
+        classes = owner.cls.info.ancestry() if isinstance(owner, Instance) else ()
+        buffers = set[str]().union(*map(buffer_names, classes))
+        named = isinstance(receiver, ast.Attribute) and receiver.attr in buffers
+        return isinstance(held, Tensor) and held.variable and not named
 
     def by_function(self, node: ast.Call, fact: Fact, receiver: ast.expr, value: Callable[[], Piece]) -> Piece | None:
         """``trunc_(self.weight)``, where a function writes into what it is given: what it returns, bound to that."""

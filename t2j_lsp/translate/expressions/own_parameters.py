@@ -38,6 +38,12 @@ def walked_parameters(ctx: Context) -> tuple[list[Tensor], bool]:
 
 def _without_buffers(owner: ClassInfo) -> list[Fact]:
     """What a class has in its attributes, but for its buffers, over which no walk over parameters goes."""
+    names = buffer_names(owner)
+    return [fact for name, fact in owner.attributes.items() if name not in names]
+
+
+def buffer_names(owner: ClassInfo) -> set[str]:
+    """The attributes of a class that are registered as buffers."""
     names = set[str]()
     for node in symbols.walk(owner.node):
         match node:
@@ -46,7 +52,7 @@ def _without_buffers(owner: ClassInfo) -> list[Fact]:
             case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Call(func=func)):
                 if getattr(func, "attr", getattr(func, "id", "")) == "Buffer":
                     names.add(name)
-    return [fact for name, fact in owner.attributes.items() if name not in names]
+    return names
 
 
 def _parts(fact: Fact) -> Iterator[Fact]:

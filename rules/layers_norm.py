@@ -130,6 +130,7 @@ layer(
     _layer_norm,
     base="nnx.LayerNorm",
     attributes={"weight": "scale", "eps": "epsilon"},
+    switches={"weight": "use_scale", "bias": "use_bias"},
     result=SAME,
     jax="nnx.LayerNorm(normalized_shape, epsilon=1e-05, use_fast_variance=False, rngs=rngs)",
 )
@@ -137,6 +138,7 @@ layer(
     "torch.nn.GroupNorm(num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None, *, bias=True)",
     base="nnx.GroupNorm",
     attributes={"weight": "scale", "eps": "epsilon"},
+    switches={"weight": "use_scale", "bias": "use_bias"},
     result=SAME,
     border=Border(takes_last=True, gives_last=True, form=_group_channels_last),
 )

@@ -77,6 +77,7 @@ def test_a_layer_is_given_the_parameter_that_flax_reads(statement: str, expected
         "self.conv.weight = nn.Parameter(torch.arange(24.0).reshape(2, 4, 3))",
         "self.norm.weight = nn.Parameter(torch.arange(4.0))",
         "self.norm.eps = 0.5",
+        "self.norm.bias = None",
         "self.conv.stride = (2,)",
         "rate = len(self.steps); self.conv.dilation = (rate,)",
         "self.conv.dilation = 2; self.conv.padding = (self.conv.kernel_size[0] // 2 * 2,)",
@@ -96,7 +97,6 @@ def test_the_module_computes_with_it(statement: str) -> None:
     "statement",
     [
         "self.fc.weight = self.made",
-        "self.norm.bias = None",
         "self.conv.stride = w",
         "self.conv.stride = (w.sum(),)",
         "self.conv.padding = (kind,)",
@@ -200,4 +200,27 @@ def test_pooling_reads_its_settings_at_each_call(layer: str, settings: list[str]
     assert both.gaps() == []
     with jax.enable_x64(True):
         x = np.random.default_rng(3).normal(size=(2, 2, 12, 13))
+        compare(both.torch.Net().double(), both.jax.Net(rngs=nnx.Rngs(0)), [x])
+
+
+@pytest.mark.parametrize(
+    ("layer", "call", "more"),
+    [
+        ("nn.LayerNorm", "F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)", "5, elementwise_"),
+        ("nn.GroupNorm", "F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)", "1, 5, "),
+    ],
+)
+def test_a_norm_may_be_built_without_its_parameters(layer: str, call: str, more: str) -> None:
+    both = sides(
+        f"import torch.nn.functional as F\nfrom torch import nn\n\n\nclass Norm({layer}):\n"
+        f"    def __init__(self, affine=True):\n        super().__init__({more}affine=affine)\n\n"
+        f"    def forward(self, x):\n        return {call}\n\n\n"
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.one, self.other = Norm(), Norm(affine=False)\n\n"
+        "    def forward(self, x):\n        return self.one(x) + self.other(x)\n",
+        layer.rpartition(".")[2].lower(),
+    )
+    assert both.gaps() == []
+    with jax.enable_x64(True):
+        x = np.random.default_rng(3).normal(size=(2, 5))
         compare(both.torch.Net().double(), both.jax.Net(rngs=nnx.Rngs(0)), [x])

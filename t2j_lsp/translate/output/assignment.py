@@ -60,7 +60,7 @@ class _ScopeWalk:
         self.own = own
         """Names that belong to the scope; others are read from around it."""
         self.problems: list[Problem] = []
-        self._body = body
+        self._body, self._given = body, parameters
         self._now: ast.stmt | None = None
         """The statement that is walked."""
         self._said: set[tuple[str, bool]] = set()
@@ -271,7 +271,7 @@ class _ScopeWalk:
         """Whether the statement reads another name, and wherever that was assigned, this one was."""
         if not isinstance(self._now, ast.Assign | ast.Expr):
             return False
-        others = (_read_by(self._now) & self.own & ways.some) - ways.every - {name}
+        others = (_read_by(self._now) & self.own & ways.some) - self._given - {name}
         return any(assigned_along(self._body, other, name) for other in others)
 
 

@@ -53,7 +53,7 @@ def test_the_layer_has_the_new_values(body: str) -> None:
 def test_it_is_surely_a_module_s(layer: str, gaps: int) -> None:
     written = f"import torch\nfrom torch import nn\n\n\ndef f({layer}):\n    w = layer.weight\n    w.mul_(2)\n"
     translation = convert(written)
-    assert len(translation.gaps) == gaps and ("set_torch_parameter(layer" in translation.code) == (not gaps)
+    assert bool(translation.gaps) == bool(gaps) and ("set_torch_parameter(layer" in translation.code) == (not gaps)
 
 
 @pytest.mark.parametrize(

@@ -149,8 +149,11 @@ def test_every_name_that_has_a_rule_exists_in_torch() -> None:
 SHADOWED = {
     "torch.distributions.Transform.domain": "only annotated in the class",
     "torch.distributions.Transform.codomain": "only annotated in the class",
+    "torch.func.make_functional": "of functorch, which is read as torch.func; it is gone from torch itself",
+    "torch.func.make_functional_with_buffers": "the same",
+    "torch.func.combine_state_for_ensemble": "the same",
 }
-"""Names of torch that only instances have, or that only other builds of torch have, with the reason."""
+"""Names of torch that only instances have, or that only other builds or older packages have, with the reason."""
 
 
 # Emitted code -----------------------------------------------------------------------------------------------------

@@ -197,11 +197,14 @@ class Attributes:
 
     def _is_used_as_tensor(self, node: ast.Attribute) -> bool:
         """Whether it is ``outputs.logits.data`` in front of ``.numpy()``, or of a function that takes tensors."""
-        call = self.ctx.source.parents.get(node)
+        call, owner = self.ctx.source.parents.get(node), self.ctx.fact(node.value)
+        if isinstance(owner, UnknownParameter) and owner.foreign:
+            return False
         function = self.ctx.fact(call.func) if isinstance(call, ast.Call) and node in call.args else UNKNOWN
         if isinstance(function, Qual) and is_torch(function.name):
             return not any(function.name in names for names in _OF_VALUES)
-        return self._stands_before_tensors_method(node)
+        writes = isinstance(call, ast.Attribute) and call.attr.endswith("_")
+        return not writes and self._stands_before_tensors_method(node)
 
     def _stands_before_tensors_method(self, node: ast.Attribute) -> bool:
         read = self.ctx.source.parents.get(node)

@@ -23,7 +23,7 @@ from .bound_steps import BoundSteps
 from .clip_lines import clip_lines
 from .compiled_function import RANK, CompiledFunction, StepScope
 from .update import Update
-from .updated_modules import clips_groups
+from .updated_modules import clipped_module, clips_groups
 
 SHARED = "The loss reads {} beside a module that is trained, and the two share variables: read all by one of them."
 
@@ -235,7 +235,7 @@ class Composer:
             options += ", has_aux=True"
         self.new = free(self.names, "new_grads") if self.update.mode == "accumulated" else self.grads
         grads = self.new
-        if len(self.trained) > 1 and len(self.update.optimized) > 1:
+        if len(self.trained) > 1 and self._apart():
             grads = f"({', '.join(self._grads_of(t) for t in self.trained)})"
         if self.sharing:
             grads = f"({', '.join([grads, *['_'] * self.sharing])})"
@@ -259,9 +259,16 @@ class Composer:
         self.modules = [*trained, *sharing, *(one for one in others if one not in sharing)]
         return len(sharing)
 
+    def _apart(self) -> bool:
+        """Whether the gradients of several modules have names of their own."""
+        return len(self.update.optimized) > 1 or any(self._clipped_module(clip) for clip, _ in self.clips)
+
+    def _clipped_module(self, clip: StepCall) -> str:
+        return clipped_module(updated(clip.subject, self.at.scope, self.at.objects), self.update.optimized[0])
+
     def _grads_of(self, base: str) -> str:
         """The gradients of one of several modules."""
-        if len(self.trained) == 1 or len(self.update.optimized) == 1:
+        if len(self.trained) == 1 or not self._apart():
             return self.grads
         return free(self.names, f"{self.inputs[base].name}_grads")
 
@@ -289,9 +296,12 @@ class Composer:
         else:
             part = ""
         for clip, arguments in self.clips:
-            one = next(o for o in self.update.optimized if self._is_clipped(clip, o.modules))
-            module, _ = self._updated(one.modules)
-            grads = self._grads_of(base_of(self.at.flow, one.modules[0]))
+            one = next((o for o in self.update.optimized if self._is_clipped(clip, o.modules)), None)
+            if one is not None and len(self.update.optimized) == 1 and len(one.modules) > 1 and self._apart():
+                raise Refused("The gradients of all modules are clipped, and those of one of them.")
+            clipped = one.modules if one is not None else (self._clipped_module(clip),)
+            module, _ = self._updated(clipped)
+            grads = self._grads_of(base_of(self.at.flow, clipped[0]))
             lines += clip_lines(self.at.ctx, clip, arguments, grads, module, need, self._scale())
         for one, optimizer in zip(self.update.optimized, self.optimizers, strict=True):
             module, grads = self._updated(one.modules)

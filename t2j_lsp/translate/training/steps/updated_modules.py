@@ -10,7 +10,7 @@ from functools import cached_property
 from t2j_lsp import symbols
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.rule.definitions import is_module
-from t2j_lsp.translate.training.optimizers.groups import apart, tuple_of, updated
+from t2j_lsp.translate.training.optimizers.groups import Updated, apart, tuple_of, updated
 from t2j_lsp.translate.training.optimizers.parts_of_one import LEFT_BY_OTHERS, shares_its_modules
 from t2j_lsp.translate.training.program.called_modules import called_modules
 from t2j_lsp.translate.training.program.flow import DataFlow
@@ -195,8 +195,8 @@ class UpdatedModules:
             needed |= self.differentiated.reads(node)
         return bool(needed & variables)
 
-    def clip_target(self, clip: StepCall, optimized: Sequence[Optimized]) -> Optimized:
-        """The optimizer whose gradients are clipped. Raises Refused."""
+    def clip_target(self, clip: StepCall, optimized: Sequence[Optimized], apart: bool = False) -> Optimized:
+        """The optimizer whose gradients are clipped; ``apart``, those of one of its modules may be. Raises Refused."""
         limits(clip)  # raises where nothing says what they are clipped to
         target = updated(clip.subject, self.scope, self.objects)
         for one in optimized:
@@ -212,11 +212,20 @@ class UpdatedModules:
                 if len(optimized) * len(one.modules) > 1 and any(map(self.is_part, one.modules)):
                     raise Refused("The gradients of parts of a module are clipped apart from others.")
                 return one
+            if apart and len(optimized) == 1 and clipped_module(target, one) and clip.edit is None:
+                if not (any(group.frozen for group in one.groups) or any(map(self.is_part, one.modules))):
+                    return one
         raise Refused(f"Can't tell whose gradients {ast.unparse(clip.call)} clips.")
 
     def is_part(self, module: str) -> bool:
         """Whether a module is reached through another one: ``model.head``."""
         return self.flow.variable(ast.parse(module, mode="eval").body) is None
+
+
+def clipped_module(clipped: Updated, one: Optimized) -> str:
+    """The module, one of several that an optimizer updates, whose gradients are clipped alone; or nothing."""
+    alone = len(one.modules) > 1 and clipped.target in one.modules and not clipped.groups
+    return clipped.target if alone else ""
 
 
 def clips_groups(clip: StepCall, one: Optimized) -> bool:

@@ -319,7 +319,7 @@ class Updates:
                 raise Refused(f"The loss can't be computed under jit: {problem}.")
         late = [update.items[index].node for index in update.slice.delayed]
         for clip in update.clips:
-            self.updated.clip_target(clip, update.optimized)
+            self.updated.clip_target(clip, update.optimized, update.mode == "fused")
             if any(self.flow.reads(given) & self.flow.writes(s) for given in limits(clip) for s in [*moved, *late]):
                 raise Refused(CHANGED_BY_LOSS)
 

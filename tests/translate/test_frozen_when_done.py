@@ -169,3 +169,45 @@ train()
 def test_a_class_that_freezes_itself_is_not_updated_by_what_updates_another(updated: str, kept: int) -> None:
     done = convert(ITSELF.replace("{updated}", updated))
     assert bool(done.gaps) == bool(kept)
+
+
+TEACHER = """
+import torch
+from torch import nn
+
+x, y = torch.randn(12, 3), torch.randn(12, 2)
+teacher, student = nn.Linear(3, 2), nn.Linear(3, 2)
+opt = torch.optim.SGD(teacher.parameters(), lr=0.1)
+for i in range(3):
+    loss = (teacher(x) - y).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+for p in teacher.parameters():
+    p.requires_grad = False
+{second}
+for i in range(3):
+    loss = (student(x) - teacher(x)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+def test_the_name_of_its_optimizer_may_be_another_ones_below() -> None:
+    done = convert(TEACHER.format(second="opt = torch.optim.SGD(student.parameters(), lr=0.05)"))
+    assert not done.gaps and "requires_grad" not in done.code
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "",
+        "if len(x) > 3:\n    opt = torch.optim.SGD(student.parameters(), lr=0.05)",
+        "opt = torch.optim.SGD([*student.parameters(), *teacher.parameters()], lr=0.05)",
+        "opt.step()\nopt = torch.optim.SGD(student.parameters(), lr=0.05)",
+        "held = opt\nopt = torch.optim.SGD(student.parameters(), lr=0.05)\nopt = held",
+    ],
+)
+def test_where_it_may_be_the_same_one_the_flags_stay(second: str) -> None:
+    assert any("requires_grad" in gap.reason for gap in convert(TEACHER.format(second=second)).gaps)

@@ -15,6 +15,7 @@ from t2j_lsp.translate.inference.forward_pass import UnknownParameter
 from t2j_lsp.translate.rule.definitions import Function, is_module
 from t2j_lsp.translate.rule.facts import UNKNOWN, Qual, Tensor
 from t2j_lsp.translate.rule.optimizer_plan import OptimizerPlan
+from t2j_lsp.translate.training.program.last_values import given_last
 from t2j_lsp.translate.training.program.named_modules import base_of, is_part, targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
@@ -223,7 +224,8 @@ class Frozen:
     def _is_done(self, optimizer: ast.Call, scope: VariableScope, node: ast.stmt) -> bool:
         """Whether nothing reads an optimizer any more when its module is frozen: a teacher, trained and then kept.
 
-        All reads have to stand above, in the same scope, and no loop may lead back to one.
+        All reads have to stand above, in the same scope, and no loop may lead back to one; below, the name may be
+        another optimizer's.
         """
         source = self.ctx.source
         match source.parents.get(optimizer):
@@ -234,8 +236,12 @@ class Frozen:
         around = [n for n in ancestors(node, source.parents) if isinstance(n, ast.stmt)]
         if any(isinstance(n, ast.For | ast.While | ast.AsyncFor) for n in around):
             return False
-        reads = [n for n in source.nodes if isinstance(n, ast.Name) and n.id == name]
-        return all(n.lineno < node.lineno and self.objects.scope(n) == scope and self._passes(n) for n in reads)
+        stores = [n for n in source.names.get(name, ()) if not isinstance(n.ctx, ast.Load)]
+        reads = [n for n in source.names.get(name, ()) if isinstance(n.ctx, ast.Load)]
+        if not all(self.objects.scope(n) == scope for n in (*stores, *reads)):
+            return False
+        own = [n for n in reads if n.lineno < node.lineno or given_last(source, n) in (None, optimizer)]
+        return all(n.lineno < node.lineno and self._passes(n) for n in own)
 
     def _has_ended(
         self, optimizer: ast.Call, plan: OptimizerPlan, module: str, scope: VariableScope, node: ast.stmt

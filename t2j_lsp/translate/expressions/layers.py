@@ -14,7 +14,7 @@ from t2j_lsp.translate.inference.call_sites import facts_given
 from t2j_lsp.translate.inference.containers import SEQUENTIAL
 from t2j_lsp.translate.inference.dicts import is_stock_dict
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS, contents, dotted
-from t2j_lsp.translate.inference.sequentials import is_indexed_sequential, is_stock_sequential
+from t2j_lsp.translate.inference.sequentials import is_empty_sequential, is_indexed_sequential, is_stock_sequential
 from t2j_lsp.translate.inference.subscripts import is_number
 from t2j_lsp.translate.rule.binding import arguments_of, bind, spelled
 from t2j_lsp.translate.rule.definitions import is_module
@@ -217,7 +217,7 @@ class Layers:
 
     def _sequential(self, node: ast.Call) -> Piece | None:
         """nnx.Sequential where no child returns a tuple, which nnx would spread; None for one with names."""
-        if is_stock_sequential(self.ctx.inference, node):
+        if is_stock_sequential(self.ctx.inference, node) or is_empty_sequential(self.ctx.inference, node):
             return self.copier.rebuilt(node, f"{self.renderer.need('nnx')}.Sequential", [], None)
         if is_indexed_sequential(self.ctx.inference, node):
             return self.copier.rebuilt(node, self.renderer.need("IndexedSequential"), [], None)

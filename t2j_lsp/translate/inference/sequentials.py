@@ -37,6 +37,15 @@ def is_indexed_sequential(inference: Inference, node: ast.Call) -> bool:
     return _is_list_of_layers(inference, node) and CHANGES.isdisjoint(asked_of_containers(inference))
 
 
+def is_empty_sequential(inference: Inference, node: ast.Call) -> bool:
+    """Whether a Sequential gets no children, and is only called: ``self.shortcut = nn.Sequential()``."""
+    if node.args or node.keywords or node in inference.state.uses.listed or indexes_any(inference):
+        return False
+    plain = SEQUENTIAL not in inference.isinstance_classes and not inference.settings.of(node, SEQUENTIAL)
+    unchanged = CHANGES.isdisjoint(asked_of_containers(inference))
+    return plain and unchanged and node not in handed_to_readers(inference)
+
+
 def _is_list_of_layers(inference: Inference, node: ast.Call) -> bool:
     """Whether all children of a Sequential are given one by one, and none returns a tuple, which nnx would spread."""
     if SEQUENTIAL in inference.isinstance_classes or inference.settings.of(node, SEQUENTIAL):

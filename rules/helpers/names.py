@@ -64,7 +64,7 @@ def named_contents(container: Any) -> list[tuple[str, Any]]:
     else:
         pairs = [(str(place), child) for place, child in enumerate(getattr(container, "layers", container))]
     modules = {id(child): name for name, child in reversed(pairs) if isinstance(child, nnx.Pytree)}
-    return [(name, child) for name, child in pairs if modules.get(id(child), name) == name]
+    return [(name, child) for name, child in pairs if child is not None and modules.get(id(child), name) == name]
 
 
 def get_submodule(module: Any, target: str) -> Any:

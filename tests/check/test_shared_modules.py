@@ -68,6 +68,32 @@ def test_what_stands_apart_is_not(made: str) -> None:
     assert "argnums" not in translate(TEXT.format(made=made, trained="model")).code
 
 
+LISTED = """class Many(nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        {kept}
+
+    def forward(self, x):
+        return self.net(x)
+
+
+inner = Net()
+model = Many([inner])"""
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "layers = list(parts)\n        self.net = nn.Sequential(*layers, nn.Linear(4, 1))",
+        "self.add_module('net', parts[0])",
+    ],
+)
+def test_a_constructor_may_keep_what_it_is_given_in_any_way(kept: str) -> None:
+    code = translate(TEXT.format(made=LISTED.format(kept=kept), trained="model")).code
+    assert "argnums=(0, 1))(model, inner)" in code
+
+
 @pytest.mark.unit
 def test_two_optimizers_of_such_modules_are_said() -> None:
     text = TEXT.format(made=HOLDERS["handed over"], trained="model.fc").replace("x = ", "two = {}\nx = ")

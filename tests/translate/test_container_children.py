@@ -49,3 +49,20 @@ def test_they_are_what_it_holds(asked: str) -> None:
 )
 def test_others_may_have_functions_among_their_parts(asked: str) -> None:
     assert convert(f"{HEAD}net = Net(3)\n{asked}\n").gaps
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "act = nn.Tanh()\nnet = nn.Sequential(nn.Linear(4, 4), act, nn.Linear(4, 4), act)",
+        "fc = nn.Linear(4, 4)\nnet = nn.ModuleList([fc, nn.Linear(4, 4), fc])",
+        "net = nn.ModuleList([nn.Linear(4, 4), None])",
+    ],
+)
+@pytest.mark.parametrize(
+    "asked",
+    ["print(len(list(net.children())))", "for layer in net.children():\n    x = layer(x)", "list(net.children())"],
+)
+def test_one_that_holds_a_child_twice_or_none_is_said(held: str, asked: str) -> None:
+    """PyTorch tells of a child once, and of no None."""
+    assert convert(f"import torch\nfrom torch import nn\n\nx = torch.ones(2, 4)\n{held}\n{asked}\n").gaps

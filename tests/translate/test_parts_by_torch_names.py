@@ -44,3 +44,12 @@ def test_a_class_with_such_a_method_has_its_own() -> None:
     )
     code = convert(f"{source}print(Net().get_submodule('stem'))\n").code
     assert ".get_submodule('stem')" in code and "get_submodule(Net" not in code
+
+
+@pytest.mark.parametrize(
+    "change", ["setattr(net.get_submodule('stem'), '0', nn.ReLU())", "net.add_module('b', nn.ReLU())"]
+)
+def test_where_parts_get_others_by_name_it_is_said(change: str) -> None:
+    """A Sequential of Flax has its children in a list: an attribute called 0 would change nothing."""
+    asked = "print(net.get_submodule('stem.0'))"
+    assert convert(f"{HEAD}net = Net()\n{change}\n{asked}\n").gaps

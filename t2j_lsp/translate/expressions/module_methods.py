@@ -44,6 +44,7 @@ DICTS = Gate(words=NAMED)
 
 _WRITTEN_ANYWAY = frozenset({"forward", "train", "eval"})
 """Methods that become others also where a class of the file defines them."""
+_REPLACING = frozenset({"setattr", "delattr", "add_module", "register_module", "__setattr__", "_modules"})
 
 
 class ModuleMethods:
@@ -128,12 +129,16 @@ class ModuleMethods:
                 return Piece(f"{need('jax')}.tree.leaves({state})")
             case "modules":
                 return Piece(f"(m for _, m in {need('nnx')}.iter_modules({text}))")
-            case "get_submodule" if len(node.args) == 1 and not node.keywords:
+            case "get_submodule" if len(node.args) == 1 and not node.keywords and not self._replaces():
                 return Piece(f"{need('get_submodule')}({receiver.text}, {self.renderer.argument(node.args[0]).text})")
             case "named_modules" | "named_parameters" if not node.args and not node.keywords:
                 return self._named(node, receiver.text, name)
             case _:
                 return None
+
+    def _replaces(self) -> bool:
+        """Whether the file may give a part another child by its name: Flax's Sequential has its children in a list."""
+        return not _REPLACING.isdisjoint(self.ctx.source.words)
 
     def _kept(self, node: ast.Call, name: str, receiver: Piece) -> Piece | None:
         """What puts state into a module or takes it out."""

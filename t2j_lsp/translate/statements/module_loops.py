@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.expressions.container_children import holds_one_twice
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.state_order import walked_in_torch_order
@@ -39,7 +40,8 @@ class ModuleLoops:
         if kind not in WALKS or not is_module(owner_fact):
             return False
         if kind == "children" and not isinstance(owner_fact, Instance) and (names := layer_names(owner_fact)) & _LISTS:
-            return not named and isinstance(owner_fact, Layer) and names <= _LISTS and self._items(call)
+            plain = isinstance(owner_fact, Layer) and names <= _LISTS and not holds_one_twice(owner_fact)
+            return not named and plain and self._items(call)
         if named and node.body[0].lineno == node.lineno:
             return False  # there may have to be a line above the body
         targets = node.target.elts if named and isinstance(node.target, ast.Tuple) else [node.target]

@@ -70,11 +70,12 @@ class SharedModules:
         made = self.ctx.fact(call.func)
         if isinstance(made, Qual) and made.name in LAYERS:
             return self._modules([*call.args, *(k.value for k in call.keywords)])
-        constructor = made.info.method("__init__") if isinstance(made, Class) else None
-        if constructor is None:
+        if not isinstance(made, Class):
             return []
-        given = [v for p, v in bound_arguments(call, constructor) if _keeps(constructor, p.arg)]
-        return self._modules(given)
+        constructor = made.info.method("__init__")
+        if constructor is None:
+            return self._modules([*call.args, *(k.value for k in call.keywords)])
+        return self._modules([v for p, v in bound_arguments(call, constructor) if not _copies(constructor, p.arg)])
 
     def _modules(self, given: list[ast.expr]) -> list[ast.expr]:
         """The modules that stand in arguments, alone or in lists and dicts."""
@@ -87,17 +88,13 @@ class SharedModules:
         return out
 
 
-def _keeps(constructor: FunctionInfo, parameter: str) -> bool:
-    """Whether a constructor makes a parameter an attribute, alone or among what it hands to a container."""
-    for node in symbols.walk(constructor.node):
-        match node:
-            case ast.Assign(targets=[ast.Attribute()], value=ast.Name(id=name)) if name == parameter:
-                return True
-            case ast.Assign(targets=[ast.Attribute()], value=ast.Call(args=[*given])):
-                if any(isinstance(n, ast.Name) and n.id == parameter for one in given for n in _listed(one)):
-                    return not ast.unparse(node.value).startswith(("copy.", "deepcopy"))
-    return False
-
-
-def _listed(node: ast.expr) -> list[ast.expr]:
-    return node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+def _copies(constructor: FunctionInfo, parameter: str) -> bool:
+    """Whether a constructor only copies what it is given, or asks it for something: ``copy.deepcopy(model).eval()``."""
+    inside = {
+        inner
+        for node in symbols.walk(constructor.node)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "deepcopy"
+        for inner in symbols.walk(node)
+    }
+    reads = [n for n in symbols.walk(constructor.node) if isinstance(n, ast.Name) and n.id == parameter]
+    return bool(reads) and all(n in inside for n in reads)

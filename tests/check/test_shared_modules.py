@@ -49,6 +49,7 @@ HOLDERS = {
     "handed over": "inner = Net()\nmodel = Around(inner)",
     "in a Sequential": "inner = Net()\nmodel = nn.Sequential(inner, nn.Linear(4, 4))",
     "a part of it": "model = Around(Net())\ninner = model.inner",
+    "from a function": "def build():\n    body = Net()\n    return Around(body), body\n\n\nmodel, inner = build()",
     "through both": "held = Net()\ninner = nn.Sequential(held, nn.Tanh())\nmodel = Around(held)",
 }
 

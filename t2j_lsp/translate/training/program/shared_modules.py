@@ -9,9 +9,10 @@ What is differentiated by one of them has to be by the other, too: Flax takes no
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.inference.call_sites import bound_arguments
+from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function
 from t2j_lsp.translate.rule.definitions import Class, FunctionInfo, is_module
 from t2j_lsp.translate.rule.facts import Qual
 from t2j_lsp.translate.rule.layer import LAYERS
@@ -63,7 +64,21 @@ class SharedModules:
             elif isinstance(node, ast.Attribute):
                 inside = self._parts(node.value, scope, depth + 1)
                 parts |= {(call, f"{path}.{node.attr}.") for call, path in inside}
+        if isinstance(node, ast.Name) and not parts:
+            for returned, where in self._returned(node.id, scope):
+                parts |= self._parts(returned, where, depth + 1)
         return parts
+
+    def _returned(self, name: str, scope: VariableScope) -> Iterator[tuple[ast.expr, VariableScope]]:
+        """What functions of the file return for a variable among several: ``model, body = build()``."""
+        for statement in self.objects.statements(scope):
+            match statement:
+                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call(func=func)):
+                    function = called_function(self.ctx.fact(func))
+                    places = [i for i, one in enumerate(targets) if isinstance(one, ast.Name) and one.id == name]
+                    for node in symbols.own_nodes(function.node) if function is not None and places else ():
+                        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+                            yield from ((one, VariableScope(function)) for one in node.value.elts[places[0] :][:1])
 
     def _kept(self, call: ast.Call) -> list[ast.expr]:
         """The modules that a constructor is given and that it keeps as they are: no copies of them."""

@@ -14,7 +14,9 @@ IMPORTS = {"import inspect", "import itertools", "import pickle", "import zipfil
     "import functools", "import jax", "import jax.numpy as jnp", "import math", "import numpy as np", "import optax",
     "from flax import nnx", "from jax.flatten_util import ravel_pytree",
     "from collections import OrderedDict, UserDict, namedtuple",
-    "from contextlib import nullcontext",
+    "from contextlib import nullcontext", "from contextlib import contextmanager, nullcontext",
+    "import hashlib", "import os", "import re", "import shutil", "import tempfile",
+    "from urllib.parse import urlparse", "from urllib.request import urlopen",
 }  # fmt: skip
 MODULES = {"collections.abc", "jax.sharding", "typing"}
 

@@ -47,3 +47,15 @@ def test_each_may_be_clipped() -> None:
 )
 def test_what_else_is_clipped_is_said(clips: str) -> None:
     assert translate(TEXT.format(clips=clips)).gaps
+
+
+def test_a_module_and_a_part_of_another_one_have_theirs_by_place() -> None:
+    text = TEXT.format(clips="pass").replace("list(dec.parameters())", "list(other.b.parameters())")
+    text = text.replace("nn.Linear(4, 1)\n", "Two()\n").replace(
+        "torch.manual_seed(0)\n",
+        "class Two(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 1)\n\n"
+        "    def forward(self, x):\n        return self.b(self.a(x))\n\n\ntorch.manual_seed(0)\n",
+    )
+    done = translate(text)
+    assert not done.gaps and "opt.update((enc, other.b), (grads[0], grads[1].b))" in done.code

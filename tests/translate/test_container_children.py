@@ -66,3 +66,18 @@ def test_others_may_have_functions_among_their_parts(asked: str) -> None:
 def test_one_that_holds_a_child_twice_or_none_is_said(held: str, asked: str) -> None:
     """PyTorch tells of a child once, and of no None."""
     assert convert(f"import torch\nfrom torch import nn\n\nx = torch.ones(2, 4)\n{held}\n{asked}\n").gaps
+
+
+WITH_FUNCTION = "net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "for name, child in net.named_children():\n    print(name, sum(p.numel() for p in child.parameters()))",
+        "for i, child in enumerate(reversed(list(net.children()))):\n    print(i, child.training)",
+        "part = net[1:]\nprint([name for name, _ in part.named_children()])",  # PyTorch keeps the names
+    ],
+)
+def test_what_is_asked_of_one_that_may_be_a_function_is_said(asked: str) -> None:
+    assert convert(f"import torch\nfrom torch import nn\n\n{WITH_FUNCTION}\n{asked}\n").gaps

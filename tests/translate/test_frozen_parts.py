@@ -113,3 +113,14 @@ def test_a_parameter_that_the_frozen_module_holds_is_none_of_its_own() -> None:
     parts = {"more": ", w", "held": "        self.w = w\n", "given": "image"}
     done = convert(IMAGE.format(image="nn.Parameter(torch.rand(1, 3, 8, 8))", **parts))
     assert any("requires_grad" in gap.reason for gap in done.gaps)
+
+
+@pytest.mark.parametrize("given", ["net.conv.weight", "net.conv.weight.data", "net.conv.weight.detach()"])
+def test_a_parameter_with_the_memory_of_a_frozen_one_is_none_of_its_own(given: str) -> None:
+    """PyTorch's optimizer writes into the module."""
+    text = IMAGE.format(more="", held="", image="torch.rand(1, 3, 8, 8)", given="")
+    text = text.replace("optimizer =", f"image = nn.Parameter({given})\noptimizer =").replace(
+        "net(image)", "(net(x) * image.sum())"
+    )
+    done = convert(text.replace("torch.manual_seed(0)", "x = torch.rand(1, 3, 8, 8)"))
+    assert done.gaps

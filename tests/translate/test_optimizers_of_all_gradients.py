@@ -110,6 +110,7 @@ def test_the_norm_is_written_in_ways(form: str) -> None:
 
 
 LATER = "        scale = 2\n        for group in self.param_groups:\n            average"
+RETURN = "        return (total"
 REFUSED = {
     "axes of a gradient": (LISTED, "norms = [grad.norm(dim=0).max() for grad in grads]"),
     "some elements": (LISTED, "norms = [grad[0].norm() for grad in grads]"),
@@ -120,6 +121,13 @@ REFUSED = {
     "gradients that it changes": ("        total = ", "        for g in grads:\n            g *= 2\n        total = "),
     "rows of a gradient": (LISTED, "norms = [max(row.norm() for row in grad) for grad in grads]"),
     "sums of rows": (LISTED, "norms = [sum(grad).norm() for grad in grads]"),
+    "the first learning rate": ("(total / max_norm)", "(self.defaults['lr'] * total / max_norm)"),
+    "an order": (RETURN, f"        for g in grads:\n            total = 0.5 * total + g.norm()\n{RETURN}"),
+    "a condition on it": (RETURN, f"        if total > 1:\n            return total\n{RETURN}"),
+    "a choice by it": (RETURN, f"        total = total if total > 1 else 1.0\n{RETURN}"),
+    "a number of it": (RETURN, f"        total = total * grads[0].norm().item()\n{RETURN}"),
+    "the largest of it": (LISTED, "norms = [torch.tensor(max(grad.norm() for grad in grads))]"),
+    "a counter that a call begins": ("torch.tensor(0.0)\n", "int(self.least)\n"),
     "a second call": ("        scale = self._scale()", "        scale = self._scale()\n        print(self._scale())"),
 }  # fmt: skip
 

@@ -44,7 +44,7 @@ DICTS = Gate(words=NAMED)
 
 _WRITTEN_ANYWAY = frozenset({"forward", "train", "eval"})
 """Methods that become others also where a class of the file defines them."""
-_REPLACING = frozenset({"setattr", "delattr", "add_module", "register_module", "__setattr__", "_modules"})
+_REPLACING = frozenset({"setattr", "delattr", "add_module", "register_module", "__setattr__", "_modules", "getattr"})
 
 
 class ModuleMethods:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from t2j_lsp import symbols
+from t2j_lsp.translate.rule.library import Trait, names_with
 
 from .answers import answered
 from .forms import raises_for_sparse
@@ -19,6 +20,8 @@ from .names import is_gradient, writes_into
 from .renaming import renamed
 from .unfit import Unfit, need
 from .walks import inner_loop, is_without_gradient
+
+_VALUES = names_with(Trait.VALUE)
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ def body_of(
     stored = {n.id for n in inside if not isinstance(n.ctx, ast.Load)}
     need(not stored & given and not any(n.id == "self" for n in inside), f"what its method {method.name} does", method)
     _check_walks(out, gradients)
+    _check_values(out, gradients)
     need(bool(out) and isinstance(out[-1], ast.Return), f"what its method {method.name} returns", method)
     return out
 
@@ -108,6 +112,58 @@ def _check_walks(body: Sequence[ast.stmt], gradients: str) -> None:
                 need(own, "what it writes into", body[0])
             case ast.AugAssign(target=target):
                 need(isinstance(target, ast.Name) and target.id not in items | lists, "what it writes into", body[0])
+
+
+def _check_values(body: Sequence[ast.stmt], gradients: str) -> None:
+    """Raises Unfit where what is computed asks for values, which compiled code has not, or for PyTorch's order."""
+    nodes = [n for s in body for n in ast.walk(s)]
+    computed = {gradients}
+    for _ in range(len(body) + 1):
+        for node in nodes:
+            match node:
+                case ast.Assign(targets=targets, value=value) if _reads(value, computed):
+                    computed |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+                case ast.AugAssign(target=ast.Name(id=name), value=value) if _reads(value, computed):
+                    computed.add(name)
+                case ast.For(target=target) | ast.comprehension(target=target):
+                    computed |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    for node in nodes:
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
+                need(_asks_none(test) or not _reads(test, computed), "a condition on what it computes", node)
+            case ast.Call(func=ast.Name(id="sum" | "len" | "hasattr" | "zip" | "enumerate")):
+                pass
+            case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr=name)):
+                need(not _reads(node, computed), f"{name}() of what it computes", node)
+            case ast.Call(func=ast.Attribute(attr=name)) if name in _VALUES:
+                raise Unfit("numbers that it takes out of tensors", node)
+            case ast.For(body=inside):
+                need(all(map(_is_sum, inside)), "the order in which it goes over gradients", node)
+
+
+def _reads(node: ast.AST, names: Set[str]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+
+
+def _asks_none(test: ast.expr) -> bool:
+    match test:
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return True
+    return False
+
+
+def _is_sum(node: ast.stmt) -> bool:
+    """``total += f(g)`` and ``total = total + f(g)``, which come to the same in any order."""
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=added):
+            return not _reads(added, {name})
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=first), op=ast.Add(), right=added)
+        ):
+            return first == name and not _reads(added, {name})
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="add_"), args=[added])):
+            return not _reads(added, {name})
+    return False
 
 
 def _is_list(node: ast.expr) -> bool:
@@ -191,6 +247,7 @@ class _Variables(ast.NodeTransformer):
             case ast.Subscript(
                 value=ast.Attribute(value=ast.Name(id="self"), attr="defaults"), slice=ast.Constant(value=str(key))
             ) if key in self.options:
+                need(key != "lr", "the first learning rate that it reads, of which a schedule makes others", node)
                 return ast.copy_location(ast.Name(self.options[key], node.ctx), node)
         self.generic_visit(node)
         return node

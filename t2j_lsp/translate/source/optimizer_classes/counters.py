@@ -77,7 +77,9 @@ def _made(statements: Sequence[ast.stmt], group: str, name: str) -> tuple[ast.If
             ) if key == name and owner == group:
                 absent, present = (node.orelse, node.body) if isinstance(op, ast.In) else (node.body, node.orelse)
                 match absent, present:
-                    case [ast.Assign(value=ast.Constant(value=int()) | ast.Call() as value)], []:
+                    case [ast.Assign(value=ast.Constant(value=int()) as value)], []:
+                        return node, value, False
+                    case [ast.Assign(value=ast.Call() as value)], [] if _is_number(value):
                         return node, value, False
                     case [ast.Assign(value=ast.Constant(value=int(value)))], [
                         ast.AugAssign(op=ast.Add(), value=ast.Constant(value=1))
@@ -85,3 +87,9 @@ def _made(statements: Sequence[ast.stmt], group: str, name: str) -> tuple[ast.If
                         return node, ast.Constant(value - 1), True
                 raise Unfit(f"how {group}[{name!r}] is counted", node)
     return None
+
+
+def _is_number(node: ast.Call) -> bool:
+    """Whether a call makes a tensor of a number that is written out: ``torch.tensor(0.0)``, ``torch.zeros(1)``."""
+    names = {n.id for n in symbols.walk(node) if isinstance(n, ast.Name)}
+    return names == {"torch"} and not any(isinstance(n, ast.Call) for n in symbols.walk(node) if n is not node)

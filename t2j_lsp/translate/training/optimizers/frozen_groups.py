@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors
 from t2j_lsp.translate.expressions.context import Context
+from t2j_lsp.translate.inference.storage import is_variable
 from t2j_lsp.translate.rule.definitions import ClassInfo, Instance
 from t2j_lsp.translate.rule.facts import UNKNOWN, AnyModule, ListOf, Object, Qual, Tuple
 from t2j_lsp.translate.rule.join import element
@@ -18,6 +19,7 @@ from t2j_lsp.translate.rule.optimizer_plan import Group, OptimizerPlan
 from t2j_lsp.translate.training.program.named_modules import is_part, targets
 from t2j_lsp.translate.training.program.objects import Objects, VariableScope
 
+from .leaf_values import with_this_memory
 from .name_conditions import UnclearGroups, name_condition
 from .other_names import is_held_too
 
@@ -133,6 +135,9 @@ class FrozenGroups:
         makers = [self.ctx.fact(one.func) if isinstance(one, ast.Call) else UNKNOWN for one in given]
         reads = self.ctx.source.names.get(target, ())
         alone = bool(given) and not any(is_held_too(self.ctx, one) for one in reads if isinstance(one.ctx, ast.Load))
+        memory = [with_this_memory(one, self.ctx.fact) for one in given]
+        if any(isinstance(one, ast.Attribute | ast.Subscript) or is_variable(self.ctx.fact(one)) for one in memory):
+            return False  # an update writes into that, too
         return alone and all(isinstance(maker, Qual) and maker.name in _PARAMETERS for maker in makers)
 
     def _always_runs(self, node: ast.stmt) -> bool:

@@ -54,6 +54,8 @@ class SharedModules:
             return set()
         if isinstance(node, ast.IfExp):
             return set[Part]().union(*(self._parts(one, scope, depth + 1) for one in (node.body, node.orelse)))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get_submodule":
+            return self._parts(node.func.value, scope, depth + 1)
         if isinstance(node, ast.Call):
             kept = (self._parts(one, scope, depth + 1) for one in self._kept(node))
             return {(node, "")}.union(*kept)
@@ -61,6 +63,8 @@ class SharedModules:
         for value, where in self.objects.sources(node, scope):
             if value is not None:
                 parts |= self._parts(value, where, depth + 1)
+            elif isinstance(node, ast.Subscript):
+                parts |= self._parts(node.value, scope, depth + 1)
             elif isinstance(node, ast.Attribute):
                 inside = self._parts(node.value, scope, depth + 1)
                 parts |= {(call, f"{path}.{node.attr}.") for call, path in inside}

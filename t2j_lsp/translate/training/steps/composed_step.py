@@ -320,19 +320,17 @@ class Composer:
 
     def _updated(self, modules: tuple[str, ...]) -> list[str]:
         """The module and its gradients as the optimizer takes them."""
-        names, grads = [], []
-        for module in modules:
-            base = base_of(self.at.flow, module)
-            suffix = module[len(base) :]
-            names.append(self.inputs[base].name + suffix)
-            grads.append(self._grads_of(base) + suffix)
+        bases = [base_of(self.at.flow, module) for module in modules]
+        parts = [module[len(base) :] for base, module in zip(bases, modules, strict=True)]
+        names = [self.inputs[base].name + part for base, part in zip(bases, parts, strict=True)]
+        grads = [self._grads_of(base) + part for base, part in zip(bases, parts, strict=True)]
         if len(modules) == 1:
             return [names[0], grads[0]]
-        if all(g == self.grads for g in grads):
-            order = [self.inputs[t].name for t in self.trained]
-            if names == order:
+        if len(self.trained) > 1 and not self._apart():
+            if names == [self.inputs[t].name for t in self.trained]:
                 return [f"({', '.join(names)})", self.grads]
-            grads = [f"{self.grads}[{order.index(n.partition('.')[0])}]{n[len(n.partition('.')[0]) :]}" for n in names]
+            places = [f"[{self.trained.index(base)}]" for base in bases]
+            grads = [f"{self.grads}{place}{part}" for place, part in zip(places, parts, strict=True)]
         return [f"({', '.join(names)})", f"({', '.join(grads)})"]
 
     # --- with and without an update -------------------------------------------------------------------------------

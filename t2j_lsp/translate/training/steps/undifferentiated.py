@@ -37,11 +37,13 @@ class Undifferentiated:
         inside = {n for s in self.steps.used for n in symbols.walk(s)}
         around = self.steps.hosts | self._apart(inside)
         for node in self.ctx.source.nodes:
-            if node in inside or self.objects.scope(node).node not in around or self._in_lambda(node):
+            if not isinstance(node, ast.With | ast.Call | ast.Attribute) or node in inside:
+                continue
+            if self.objects.scope(node).node not in around or self._in_lambda(node):
                 continue
             if isinstance(node, ast.With):
                 self.ctx.plan.undifferentiated.add(node)
-            elif isinstance(node, ast.Call | ast.Attribute):
+            else:
                 self._detached(node)
 
     def _apart(self, inside: Collection[ast.AST]) -> set[ast.AST]:

@@ -8,20 +8,21 @@ from t2j_lsp import symbols
 from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.inference.readers import reads_children
 from t2j_lsp.translate.rule.definitions import Instance, layer_names
-from t2j_lsp.translate.rule.facts import AnyModule, Fact, Layer
+from t2j_lsp.translate.rule.facts import Fact, Layer
 from t2j_lsp.translate.rule.layer import LAYERS
 from t2j_lsp.translate.rule.pieces import Piece
 
 from .context import Context
 from .handlers import ExpressionRenderer
 
-_LISTS = frozenset(CONTAINERS[:2])
+LISTS = frozenset(CONTAINERS[:2])
+"""Modules that are iterated as their children are."""
 
 
 def contents_of(ctx: Context, renderer: ExpressionRenderer, node: ast.Call, owner: Fact, held: Piece) -> Piece | None:
     """What ``net.features.children()`` and ``named_children()`` give; None for other modules."""
-    names = owner.names if isinstance(owner, AnyModule) else {owner.name} if isinstance(owner, Layer) else set()
-    if not names or not names <= _LISTS or node.args or node.keywords or holds_one_twice(owner):
+    names = layer_names(owner)
+    if not names or not names <= LISTS or node.args or node.keywords or holds_one_twice(owner):
         return None
     if _asks_children(ctx, node) and _may_hold_functions(ctx, owner):
         return None

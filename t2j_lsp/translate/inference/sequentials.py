@@ -41,22 +41,24 @@ def is_empty_sequential(inference: Inference, node: ast.Call) -> bool:
     """Whether a Sequential gets no children, and is only called: ``self.shortcut = nn.Sequential()``."""
     if node.args or node.keywords or node in inference.state.uses.listed or indexes_any(inference):
         return False
-    plain = SEQUENTIAL not in inference.isinstance_classes and not inference.settings.of(node, SEQUENTIAL)
-    unchanged = CHANGES.isdisjoint(asked_of_containers(inference))
-    return plain and unchanged and node not in handed_to_readers(inference)
+    return _is_only_called(inference, node) and CHANGES.isdisjoint(asked_of_containers(inference))
 
 
 def _is_list_of_layers(inference: Inference, node: ast.Call) -> bool:
     """Whether all children of a Sequential are given one by one, and none returns a tuple, which nnx would spread."""
-    if SEQUENTIAL in inference.isinstance_classes or inference.settings.of(node, SEQUENTIAL):
-        return False
-    if not node.args or node.keywords:
+    if not node.args or node.keywords or not _is_only_called(inference, node):
         return False
     for argument in node.args:
         fact = inference.fact(argument)
         if not is_module(fact) or not isinstance(_called(inference, fact), Tensor):
             return False
-    return node not in handed_to_readers(inference)
+    return True
+
+
+def _is_only_called(inference: Inference, node: ast.Call) -> bool:
+    """Whether nothing asks for a Sequential's class or settings, and no other file is handed it to read."""
+    asked = SEQUENTIAL in inference.isinstance_classes or inference.settings.of(node, SEQUENTIAL)
+    return not asked and node not in handed_to_readers(inference)
 
 
 def home_of(inference: Inference, node: ast.Call) -> Inference | None:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeGuard
 
 from t2j_lsp import symbols
 
-from .facts import UNKNOWN, AnyModule, Fact, Layer, ModuleClass, Partial, Qual, Tuple
+from .facts import UNKNOWN, AnyModule, Fact, Layer, ModuleClass, Object, Partial, Qual, Tuple
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,12 @@ def is_plain_object(fact: Fact) -> TypeGuard[Instance]:
 def holds_modules(fact: Fact) -> bool:
     """Whether it is such an object, which holds modules."""
     return is_plain_object(fact) and any(map(is_module, held_by(fact)))
+
+
+def holds_optimizers(fact: Fact) -> bool:
+    """Whether it is such an object, which holds optimizers."""
+    held = held_by(fact) if is_plain_object(fact) else ()
+    return any(isinstance(one, Object) and one.kind == "optimizer" for one in held)
 
 
 def held_by(fact: Instance) -> Iterator[Fact]:

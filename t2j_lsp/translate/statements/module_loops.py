@@ -5,19 +5,15 @@ from __future__ import annotations
 import ast
 
 from t2j_lsp import symbols
-from t2j_lsp.translate.expressions.container_children import holds_one_twice
+from t2j_lsp.translate.expressions.container_children import LISTS, holds_one_twice
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.expressions.handlers import ExpressionRenderer
 from t2j_lsp.translate.expressions.state_order import walked_in_torch_order
 from t2j_lsp.translate.expressions.walk_order import changes_parts_twice, draws, order_matters
-from t2j_lsp.translate.inference.forward_pass import CONTAINERS
 from t2j_lsp.translate.inference.rngs import build_methods
 from t2j_lsp.translate.rule.definitions import Instance, is_module, layer_names
 from t2j_lsp.translate.rule.facts import Layer
 from t2j_lsp.translate.rule.values import WALKS
-
-_LISTS = frozenset(CONTAINERS[:2])
-"""Modules that are iterated as their children are."""
 
 
 class ModuleLoops:
@@ -39,8 +35,8 @@ class ModuleLoops:
         owner_fact = self.ctx.fact(call.func.value)
         if kind not in WALKS or not is_module(owner_fact):
             return False
-        if kind == "children" and not isinstance(owner_fact, Instance) and (names := layer_names(owner_fact)) & _LISTS:
-            plain = isinstance(owner_fact, Layer) and names <= _LISTS and not holds_one_twice(owner_fact)
+        if kind == "children" and not isinstance(owner_fact, Instance) and (names := layer_names(owner_fact)) & LISTS:
+            plain = isinstance(owner_fact, Layer) and names <= LISTS and not holds_one_twice(owner_fact)
             return not named and plain and self._items(call)
         if named and node.body[0].lineno == node.lineno:
             return False  # there may have to be a line above the body

@@ -15,14 +15,7 @@ from t2j_lsp.symbols import named_parameters, nearest
 from t2j_lsp.translate.inference.call_sites import bound_arguments, called_function, defaults
 from t2j_lsp.translate.inference.file import Inference
 from t2j_lsp.translate.inference.forward_pass import UnknownParameter
-from t2j_lsp.translate.rule.definitions import (
-    ClassInfo,
-    Function,
-    FunctionInfo,
-    held_by,
-    is_module,
-    is_plain_object,
-)
+from t2j_lsp.translate.rule.definitions import ClassInfo, Function, FunctionInfo, holds_optimizers, is_module
 from t2j_lsp.translate.rule.facts import (
     STR,
     TENSOR,
@@ -383,6 +376,5 @@ def _useful(fact: Fact) -> bool:
         return bool(transformation_of(fact))
     if isinstance(fact, ListOf | Tuple):
         return _useful(element(fact))
-    if is_plain_object(fact):
-        return any(isinstance(one, Object) and one.kind == "optimizer" for one in held_by(fact))
-    return is_module(fact) or is_tensor(fact) or isinstance(fact, Object | Function | MixedDict)
+    held = is_module(fact) or is_tensor(fact) or holds_optimizers(fact)
+    return held or isinstance(fact, Object | Function | MixedDict)

@@ -13,7 +13,7 @@ from t2j_lsp import symbols
 from t2j_lsp.symbols import ancestors, function_around
 from t2j_lsp.translate.expressions.context import Context
 from t2j_lsp.translate.inference.file import Inference
-from t2j_lsp.translate.inference.forward_pass import UnknownParameter
+from t2j_lsp.translate.inference.forward_pass import is_known
 from t2j_lsp.translate.inference.kept_answers import kept_answers
 from t2j_lsp.translate.rule.facts import UNKNOWN, Fact, ListOf, MixedDict, Scalar, Tuple
 from t2j_lsp.translate.source.text import Source
@@ -47,8 +47,9 @@ class DictOrder:
     def is_dict(self, node: ast.expr) -> bool:
         """Whether a value is a dict by what is known of it, or by what is done with it under its name."""
         fact = self.ctx.fact(node)
-        unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
-        return is_dict(fact) or unknown and isinstance(node, ast.Name) and self._is_used_as_dict(node.id, node)
+        return (
+            is_dict(fact) or not is_known(fact) and isinstance(node, ast.Name) and self._is_used_as_dict(node.id, node)
+        )
 
     def _is_used_as_dict(self, name: str, place: ast.AST) -> bool:
         """Whether a function uses a variable as dicts are used: ``batch["x"]``, ``batch.items()``."""
@@ -83,8 +84,7 @@ class DictOrder:
         return isinstance(node.ctx, ast.Store) and isinstance(self.ctx.source.parents.get(node), ast.Tuple)
 
     def _is_unknown_dict(self, node: ast.Assign, name: str) -> bool:
-        fact = self.ctx.fact(node.value)
-        return (fact == UNKNOWN or isinstance(fact, UnknownParameter)) and self._is_used_as_dict(name, node)
+        return not is_known(self.ctx.fact(node.value)) and self._is_used_as_dict(name, node)
 
 
 @kept_answers
@@ -96,8 +96,9 @@ def _reads_order(node: ast.AST, inference: Inference) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _VIEWS:
             fact = inference.fact(owner)
-            unknown = fact == UNKNOWN or isinstance(fact, UnknownParameter)
-            return unknown or isinstance(fact, ListOf | MixedDict) and not isinstance(element_of(fact), Scalar)
+            return (
+                not is_known(fact) or isinstance(fact, ListOf | MixedDict) and not isinstance(element_of(fact), Scalar)
+            )
         case ast.Call(func=ast.Attribute(attr=name)) if name in _WRITING:
             return True
         case ast.Call(func=ast.Name(id=name)) if name in _TELLING:

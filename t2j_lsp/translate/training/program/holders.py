@@ -15,11 +15,10 @@ from t2j_lsp.translate.rule.definitions import (
     ClassInfo,
     FunctionInfo,
     Instance,
-    held_by,
     holds_modules,
+    holds_optimizers,
     is_plain_object,
 )
-from t2j_lsp.translate.rule.facts import Object
 
 
 class Holders:
@@ -57,9 +56,7 @@ class Holders:
 
     def _holds(self, node: ast.Name) -> bool:
         fact = self.ctx.fact(node)
-        return holds_modules(fact) or (
-            is_plain_object(fact) and any(isinstance(one, Object) and one.kind == "optimizer" for one in held_by(fact))
-        )
+        return holds_modules(fact) or holds_optimizers(fact)
 
     def _steps(self, node: ast.Name) -> bool:
         """Whether something that an object holds is asked for a step."""

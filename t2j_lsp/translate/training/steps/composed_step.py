@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -251,11 +252,12 @@ class Composer:
         shared = SharedModules(Allocations(self.at.objects))
         sharing = [one for one in others if any(shared.overlap(each.places, one.places) for each in trained)]
         parts = any(one.part or one.flagged for one in self.update.optimized)
-        apart = trained if len(self.update.optimized) > 1 else []
-        for one in (e for n, e in enumerate(apart) if any(shared.overlap(e.places, o.places) for o in apart[:n])):
-            raise Refused(SHARED.format(one.text))
-        if sharing and (len(self.trained) != 1 or self.update.mode != "fused" or parts):
-            raise Refused(SHARED.format(sharing[0].text))
+        pairs = itertools.combinations(trained if len(self.update.optimized) > 1 else [], 2)
+        refused = [second for first, second in pairs if shared.overlap(first.places, second.places)]
+        if len(self.trained) != 1 or self.update.mode != "fused" or parts:
+            refused += sharing
+        if refused:
+            raise Refused(SHARED.format(refused[0].text))
         self.modules = [*trained, *sharing, *(one for one in others if one not in sharing)]
         return len(sharing)
 
